@@ -21,13 +21,15 @@ export function act_in_org(id) {
 }
 
 // `path` with the members of `query` that are set: strings, numbers, booleans.
-export function with_query(path, query = {}) {
+/** @type {import('./types/calls').WithQuery} */
+export const with_query = (path, query = {}) => {
   const given = Object.entries(query).filter(
     ([, value]) => value !== null && value !== undefined && value !== '',
   );
   const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
-  return text ? `${path}${path.includes('?') ? '&' : '?'}${text}` : path;
-}
+  const both = text ? `${path}${path.includes('?') ? '&' : '?'}${text}` : path;
+  return /** @type {typeof path} */ (both);
+};
 
 // The path and query of `rel="next"`, or null.
 function next_of(headers) {
@@ -166,7 +168,8 @@ async function call(method, path, body, options = {}) {
 //   headers           further header fields
 //   signal            an AbortSignal
 //   is_open           sent without a token, for the endpoints that need none
-export const api = {
+/** @type {import('./types/calls').Api} */
+export const api = /** @type {any} */ ({
   get: (path, options) => call('GET', path, undefined, options),
   post: (path, body, options) => call('POST', path, body, options),
   put: (path, body, options) => call('PUT', path, body, options),
@@ -181,4 +184,17 @@ export const api = {
       throw error_of(thrown);
     }
   },
-};
+});
+
+// The items of all pages of a list.
+/** @type {import('./types/calls').AllPages} */
+export async function all_pages(path, ...rest) {
+  void rest;
+  const items = [];
+  for (let next = /** @type {any} */ (path); next !== null; ) {
+    const page = await api.get(/** @type {import('./types/calls').Next<any[]>} */ (next));
+    items.push(...page.body);
+    next = page.next;
+  }
+  return items;
+}

@@ -52,8 +52,17 @@ const picture = (source) => {
   writeFileSync(join(out, name), bytes);
   return name;
 };
+const static_imports = (name) =>
+  outputs
+    .find((output) => output.name === name)
+    .imports.filter((used) => used.kind === 'import-statement')
+    .map((used) => used.path.split('/').pop());
+// A browser that is told of them asks for them before it has read the file that imports them.
+const preloads = (name) =>
+  static_imports(name).map((used) => `<link rel="modulepreload" href="${used}">`);
 const words = {
   APP: name_of('main.mjs'),
+  PRELOADS: preloads(name_of('main.mjs')).join('\n'),
   STYLE: name_of('style.css'),
   ICON: picture('icon.svg'),
   NOTICE_ICON: picture('icon_notice.svg'),
@@ -91,9 +100,7 @@ const first = new Set(['index.html', words.STYLE]);
 const add_with_imports = (name) => {
   if (first.has(name)) return;
   first.add(name);
-  for (const used of outputs.find((output) => output.name === name).imports) {
-    if (used.kind === 'import-statement') add_with_imports(used.path.split('/').pop());
-  }
+  static_imports(name).forEach(add_with_imports);
 };
 add_with_imports(words.APP);
 

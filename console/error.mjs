@@ -16,17 +16,15 @@ export class ApiError extends Error {
     problem = {},
   }) {
     super(`${code}: ${detail || title}`);
-    Object.assign(this, {
-      name: 'ApiError',
-      code,
-      title,
-      detail,
-      errors,
-      trace_id,
-      status,
-      retry_after,
-      problem,
-    });
+    this.name = 'ApiError';
+    this.code = code;
+    this.title = title;
+    this.detail = detail;
+    this.errors = errors;
+    this.trace_id = trace_id;
+    this.status = status;
+    this.retry_after = retry_after;
+    this.problem = problem;
   }
 }
 

@@ -58,8 +58,13 @@ function NavigationEntry({ entry, is_current }) {
 }
 
 const shown_navigation = () =>
-  navigation.filter((entry) => !entry.permission || may(entry.permission));
-const is_below = (path, entry) => path === entry.path || path.startsWith(`${entry.path}/`);
+  navigation.filter(
+    (entry) =>
+      (!entry.permission || may(entry.permission)) &&
+      (!entry.is_platform || session.get().me?.platform_admin),
+  );
+const is_below = (path, entry) =>
+  path === entry.path || (!entry.is_alone && path.startsWith(`${entry.path}/`));
 
 // The commands that are there on every screen.
 function FrameCommands() {
@@ -124,7 +129,9 @@ function Navigation({ path, on_choose }) {
   return html`<nav id="navigation" aria-label=${t('navigation')}
     onClick=${(event) => event.target.closest('a, button') && on_choose()}>
     ${shown_navigation().map(
-      (entry) => html`<${NavigationEntry} entry=${entry} key=${entry.path}
+      (entry, at, all) => html`${
+        entry.group && entry.group !== all[at - 1]?.group && html`<h2>${t(entry.group)}</h2>`
+      }<${NavigationEntry} entry=${entry} key=${entry.path}
       is_current=${is_below(path, entry)} />`,
     )}
     <span class="space"></span>

@@ -89,12 +89,15 @@ export function usd(value) {
   });
 }
 
+/** @type {Intl.DateTimeFormatOptions} */
+const whole_time = { dateStyle: 'medium', timeStyle: 'medium' };
 // '2026-11-20T15:04:05.123Z' in the time zone of the browser; '' for null.
-export function time(text, options = { dateStyle: 'medium', timeStyle: 'medium' }) {
+export function time(text, options = whole_time) {
   return text ? formatter(Intl.DateTimeFormat, options).format(new Date(text)) : '';
 }
 export const date = (text) => time(text, { dateStyle: 'medium' });
 
+/** @type {[Intl.RelativeTimeFormatUnit, number][]} */
 const units = [
   ['year', 31536e6],
   ['month', 2592e6],

@@ -1,5 +1,7 @@
 // Every screen and its address; what stands in the navigation.
 import { chat_navigation, chat_screens } from './chat/screens.mjs';
+import { org_navigation, org_screens } from './org/screens.mjs';
+import { platform_navigation, platform_screens } from './platform/screens.mjs';
 import { route } from './router.mjs';
 import { Account } from './screens/account.mjs';
 import { Credits } from './screens/credits.mjs';
@@ -18,8 +20,10 @@ const screens = [
   ['/credits', Credits, { title: 'credits.title' }],
   ['/keys', Keys, { title: 'keys_screen.title' }],
   ['/organization', Organization, { title: 'org.title' }],
+  ...org_screens,
   ['/account', Account, { title: 'account.title' }],
   ['/sessions', Sessions, { title: 'sessions.title' }],
+  ...platform_screens,
   ['/forgot', Forgot, { is_open: true, is_bare: true, title: 'forgot.title' }],
   ['/register', Register, { is_open: true, is_bare: true, title: 'register.title' }],
   ['/verify', Verify, { is_open: true, is_bare: true, title: 'verify.title' }],
@@ -28,13 +32,17 @@ const screens = [
 ];
 for (const [path, component, about] of screens) route(path, component, about);
 
-// [{path, title (key of i18n), keys, permission?, count? (a store of a number)}]
+// [{path, title (key of i18n), keys, permission?, count? (a store of a number), group? (key of
+// i18n: the heading that stands above those of the same group), is_platform?: for platform
+// administrators alone, is_alone?: addresses below it are other entries}]
+/** @type {any[]} */
 export const navigation = [
   ...chat_navigation,
   { path: '/usage', title: 'usage.title', keys: 'g u', permission: 'data.usage.read' },
   { path: '/credits', title: 'credits.title', keys: 'g c', permission: 'data.usage.read' },
   { path: '/keys', title: 'keys_screen.title', keys: 'g k', permission: 'data.api_keys.manage' },
-  { path: '/organization', title: 'org.title', keys: 'g o' },
   { path: '/account', title: 'account.title', keys: 'g a' },
   { path: '/sessions', title: 'sessions.title', keys: 'g s' },
+  ...org_navigation,
+  ...platform_navigation,
 ];

@@ -1,5 +1,5 @@
 // Who is signed in, and in which organization the page acts.
-import { act_in_org, acting_org, api } from './api.mjs';
+import { act_in_org, acting_org, all_pages, api, with_query } from './api.mjs';
 import { error_of } from './error.mjs';
 import { keep, kept_setting } from './settings.mjs';
 import { store } from './store.mjs';
@@ -14,38 +14,39 @@ import {
 
 // {state: 'starting', 'out', 'in' or 'failed' (error says why), me, orgs, error}. `me` is GET
 // /v1/me in the organization that is acted in, `orgs` GET /v1/orgs.
+/** @typedef {import('./types/calls').Schemas} Schemas */
+/** @type {import('./store.mjs').Store<{state: string, me: Schemas['Me'] | null,
+ *   orgs: Schemas['Org'][], error: import('./error.mjs').ApiError | null}>} */
 export const session = store({ state: 'starting', me: null, orgs: [], error: null });
 const signed_out = { state: 'out', me: null, orgs: [], error: null };
 
-async function all_orgs() {
-  const orgs = [];
-  for (let path = '/v1/orgs?limit=200'; path;) {
-    const page = await api.get(path);
-    orgs.push(...page.body);
-    path = page.next;
+// Refused while the address has to be proved first: the frame says so.
+async function orgs_or_none() {
+  try {
+    return await all_pages(with_query('/v1/orgs', { limit: 200 }));
+  } catch (error) {
+    if (error.status !== 403) throw error;
+    return [];
   }
-  return orgs;
 }
 
 async function load() {
   let me;
+  let asked = orgs_or_none();
+  // Nobody waits for it yet; whoever does below is told.
+  asked.catch(() => {});
   try {
     me = (await api.get('/v1/me')).body;
   } catch (error) {
     // No member there any more: the personal organization is always one's own.
     if (error.code !== 'orgs.not_found' || !acting_org()) throw error;
     choose_org('');
+    asked = orgs_or_none();
+    asked.catch(() => {});
     me = (await api.get('/v1/me')).body;
   }
   act_in_org(me.org_id);
-  let orgs = [];
-  try {
-    orgs = await all_orgs();
-  } catch (error) {
-    // Refused while the address has to be proved first: the frame says so.
-    if (error.status !== 403) throw error;
-  }
-  session.set({ state: 'in', me, orgs, error: null });
+  session.set({ state: 'in', me, orgs: await asked, error: null });
 }
 
 async function load_or_fail() {

@@ -2,6 +2,16 @@
 import { useEffect, useReducer } from './html.mjs';
 
 // `get()`, `set(value)` and `watch(callback)`, which gives the function that ends it.
+/**
+ * @template T
+ * @typedef {{get: () => T, set: (next: T) => void,
+ *   watch: (watcher: (value?: T) => void) => () => void}} Store
+ */
+/**
+ * @template T
+ * @param {T} value
+ * @returns {Store<T>}
+ */
 export function store(value) {
   const watchers = new Set();
   return {
@@ -19,6 +29,11 @@ export function store(value) {
 }
 
 // The value of a store; the component is drawn anew whenever it changes.
+/**
+ * @template T
+ * @param {Store<T>} watched
+ * @returns {T}
+ */
 export function useStore(watched) {
   const [, draw] = useReducer((count) => count + 1, 0);
   const seen = watched.get();

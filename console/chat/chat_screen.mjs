@@ -72,6 +72,7 @@ function useConversation(thread_id) {
   return conversation;
 }
 
+/** @param {{thread: import('../types/calls').Schemas['Thread'], conversation: any}} props */
 function Head({ thread, conversation }) {
   const t = useWords();
   const [draft, set_draft] = useState(null);
@@ -88,7 +89,8 @@ function Head({ thread, conversation }) {
   const rename = (event) => {
     event.preventDefault();
     return attempt(async () => {
-      await api.patch(conversation.path, { title: draft.trim() === '' ? null : draft.trim() });
+      const title = draft.trim() === '' ? null : draft.trim();
+      await api.patch(`/v1/threads/${conversation.thread_id}`, { title });
       set_draft(null);
       await conversation.sync();
     });
@@ -106,7 +108,7 @@ function Head({ thread, conversation }) {
         action: t('delete'),
       };
       if (!(await ask(question))) return;
-      await api.del(conversation.path);
+      await api.del(`/v1/threads/${conversation.thread_id}`);
       conversation.close();
       go('/threads');
     });
@@ -115,7 +117,12 @@ function Head({ thread, conversation }) {
     ${
       draft === null
         ? html`<h1 dir="auto">${thread.title || t('chat.untitled')}</h1>
-      ${thread.end_user && html`<bdi class="mark">${thread.end_user}</bdi>`}
+      ${
+        thread.end_user &&
+        html`<a class="mark" title=${t('chat.of_end_user')}
+        href=${address(`/threads/${thread.id}`, { end_user: thread.end_user })}><bdi>
+        ${thread.end_user}</bdi></a>`
+      }
       ${thread.is_private && html`<span class="mark">${t('chat.private')}</span>`}
       <span class="space" />
       <button type="button"
@@ -241,7 +248,7 @@ function NewChat() {
   const [problem, set_problem] = useState(null);
   const [is_sending, set_sending] = useState(false);
   const [given, set_given] = useState('');
-  const keys = useRef({});
+  const keys = useRef({ text: '', key: '' });
   const begin = async (content, options) => {
     set_sending(true);
     set_given('');
@@ -287,12 +294,12 @@ function NewChat() {
   </section>`;
 }
 
-export function ThreadsScreen({ params }) {
+export function ThreadsScreen({ params, query }) {
   const t = useWords();
   const { thread_id } = params;
   const is_new = thread_id === 'new';
   return html`<div class=${`threads-screen ${thread_id ? 'is-open' : ''}`}>
-    <${ThreadList} current_id=${thread_id} />
+    <${ThreadList} current_id=${thread_id} end_user=${query.end_user ?? ''} />
     ${is_new && html`<${NewChat} />`}
     ${thread_id && !is_new && html`<${Chat} key=${thread_id} thread_id=${thread_id} />`}
     ${

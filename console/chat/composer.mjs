@@ -4,7 +4,7 @@ import { html, useEffect, useId, useLayoutEffect, useRef, useState } from '../ht
 import { useWords } from '../i18n.mjs';
 import { keep, kept_setting } from '../settings.mjs';
 import { read_json } from './show_json.mjs';
-import { all_pages } from './service.mjs';
+import { all_pages, with_query } from '../api.mjs';
 
 const message_bytes_max = 65_536;
 const bytes_of = (text) => new TextEncoder().encode(text).length;
@@ -21,9 +21,9 @@ export function useChoices() {
   useEffect(() => {
     let is_gone = false;
     choices ??= Promise.all([
-      all_pages('/v1/personas?scope=org&limit=200'),
-      all_pages('/v1/personas?scope=platform&limit=200'),
-      all_pages('/v1/models?limit=200'),
+      all_pages(with_query('/v1/personas', { scope: 'org', limit: 200 })),
+      all_pages(with_query('/v1/personas', { scope: 'platform', limit: 200 })),
+      all_pages(with_query('/v1/models', { limit: 200 })),
     ]);
     choices.then(
       ([own, platform, models]) => {

@@ -11,6 +11,9 @@
 import { follow_events } from './stream.mjs';
 import { advance, empty_story, story_of } from './story.mjs';
 
+/** @typedef {import('../types/calls').Next<Schemas['Message'][]>} Older */
+/** @typedef {import('../types/calls').Schemas} Schemas */
+
 const page_size = 50;
 const poll_ms = 15_000;
 
@@ -25,6 +28,10 @@ function merged(old_items, new_items, id_of) {
 export class Conversation {
   // `api` of ../api.mjs, `run_events` of service.mjs. `on_change(state)` after each change.
   // `is_shown()`: whether anybody looks; nothing is asked again while nobody does.
+  /**
+   * @param {{api: import('../types/calls').Api, run_events: any, thread_id: string,
+   *   on_change: (state: any) => void, is_shown?: () => boolean, new_key?: () => string}} given
+   */
   constructor({
     api,
     run_events,
@@ -33,7 +40,13 @@ export class Conversation {
     is_shown = () => true,
     new_key = () => crypto.randomUUID(),
   }) {
-    Object.assign(this, { api, run_events, thread_id, on_change, is_shown, new_key });
+    this.api = api;
+    this.run_events = run_events;
+    this.thread_id = thread_id;
+    this.on_change = on_change;
+    this.is_shown = is_shown;
+    this.new_key = new_key;
+    /** @type {`/v1/threads/${string}`} */
     this.path = `/v1/threads/${thread_id}`;
     this.state = {
       thread: null,
@@ -87,8 +100,8 @@ export class Conversation {
       // First whether a run is active: when none is, what is read behind that holds its answer.
       const thread = await this.api.get(this.path);
       const [messages, runs] = await Promise.all([
-        this.api.get(`${this.path}/messages?limit=${page_size}`),
-        this.api.get(`${this.path}/runs?limit=${page_size}`),
+        this.api.get(`${this.path}/messages`, { query: { limit: page_size } }),
+        this.api.get(`${this.path}/runs`, { query: { limit: page_size } }),
       ]);
       this.take(thread.body, messages, runs.body);
       this.set({ is_loaded: true, problem: null });
@@ -120,7 +133,7 @@ export class Conversation {
   }
 
   async load_older() {
-    const { body, next } = await this.api.get(this.state.older);
+    const { body, next } = await this.api.get(/** @type {Older} */ (this.state.older));
     this.set({ messages: merged(body, this.state.messages, ({ id }) => id), older: next });
   }
 
@@ -188,9 +201,10 @@ export class Conversation {
     if (this.syncing || this.state.live !== null || !this.state.is_loaded) return;
     try {
       const { body: thread } = await this.api.get(this.path);
-      const last = this.state.messages.at(-1)?.id;
-      const query = last === undefined ? '' : `&after=${last}`;
-      const { body: fresh } = await this.api.get(`${this.path}/messages?limit=1${query}`);
+      const after = this.state.messages.at(-1)?.id;
+      const { body: fresh } = await this.api.get(`${this.path}/messages`, {
+        query: { limit: 1, after },
+      });
       if (fresh.length > 0 || thread.active_run_id !== null) await this.sync();
       else this.set({ thread });
     } catch {

@@ -103,6 +103,7 @@ function parts_of(text) {
   return parts;
 }
 
+/** @param {{message: import('../types/calls').Schemas['Message']}} props */
 export function UserMessage({ message }) {
   const t = useWords();
   const parts = parts_of(message.content);

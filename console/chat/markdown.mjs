@@ -85,6 +85,7 @@ export class BlockParser {
     this.text = text;
     this.at = at;
     this.depth = depth;
+    /** @type {any} */
     this.carry = null; // of the block that was too long: how the next one goes on
   }
 

@@ -12,7 +12,7 @@ const frame_ms = { quick: 16, slow: 36 };
 
 function inline_node(node) {
   if (typeof node === 'string') return node;
-  if (node.type === 'br') return h('br');
+  if (node.type === 'br') return h('br', null);
   if (node.type === 'code') return h('code', { dir: 'ltr' }, node.text);
   const children = node.children.map(inline_node);
   if (node.type !== 'link') return h(node.type, null, children);
@@ -84,7 +84,7 @@ function block_node(block, feed) {
     case 'heading':
       return h(`h${Math.min(6, block.level + 2)}`, { dir: 'auto' }, inline(block.inline));
     case 'rule':
-      return h('hr');
+      return h('hr', null);
     case 'quote':
       return h(
         'blockquote',

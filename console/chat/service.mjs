@@ -27,16 +27,6 @@ export async function run_events(run_id, { headers, signal, after_seq, is_live =
   }
 }
 
-export async function all_pages(path) {
-  const items = [];
-  for (let next = path; next !== null;) {
-    const page = await api.get(next);
-    items.push(...page.body);
-    next = page.next;
-  }
-  return items;
-}
-
 // ---------------------------------------------------------------- what changed
 
 const channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel('hostler.changes') : null;

@@ -2,6 +2,9 @@
 // would see elsewhere than it stands (controls, directions, zero width), is written as the escape
 // that JSON has for it: the text means the same.
 
+// TypeScript does not know these two of ECMAScript's yet.
+const raw = /** @type {{rawJSON?: Function, isRawJSON?: Function}} */ (JSON);
+
 const unseen = new RegExp(
   '[\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u180e\\u200b\\u200e\\u200f' +
     '\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufeff\\uffa0\\ufff0-\\ufffb]',
@@ -15,13 +18,15 @@ export function show_json(value, indent = 2) {
 }
 
 // Numbers that JavaScript would round stay as they were written.
-function keep_number(_, value, { source } = {}) {
+function keep_number(_, value, /** @type {{source?: string}} */ { source } = {}) {
   const is_kept = typeof value !== 'number' || source === undefined || String(value) === source;
-  return is_kept ? value : JSON.rawJSON(source);
+  return is_kept ? value : raw.rawJSON(source);
 }
 
 export function parse_json(text) {
-  const may_round = /\d[.\d]{15}|\d[eE]/.test(text) && typeof JSON.rawJSON === 'function';
+  const may_round =
+    typeof raw.rawJSON === 'function' &&
+    /\d[.\d]{15}|\d[eE]|[:,[]\s*-?\d+\.\d*0\s*[,\]}]/.test(text);
   return may_round ? JSON.parse(text, keep_number) : JSON.parse(text);
 }
 
@@ -29,7 +34,7 @@ export function parse_json(text) {
 export function is_same_json(one, other) {
   const sorted = (_, value) => {
     const is_object = value !== null && typeof value === 'object' && !Array.isArray(value);
-    if (!is_object || JSON.isRawJSON?.(value)) return value;
+    if (!is_object || raw.isRawJSON?.(value)) return value;
     return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
   };
   return JSON.stringify(one, sorted) === JSON.stringify(other, sorted);

@@ -19,6 +19,7 @@
 //   log      every event so far; to be read alone
 import { is_terminal } from './stream.mjs';
 
+/** @type {{status: string, turns: number, [member: string]: any}} */
 export const empty_story = Object.freeze({
   run: null,
   status: 'queued',
@@ -38,6 +39,7 @@ const open_states = new Set(['called', 'confirming', 'asking', 'owed', 'webhook'
 // The story's copy is changed in place while one batch of events is taken in.
 class Draft {
   constructor(story) {
+    this.turns = 0;
     Object.assign(this, story);
     this.entries = [...story.entries];
     this.log = [...story.log];

@@ -62,7 +62,7 @@ const may_pass = (status) => status === 408 || status === 429 || status >= 500;
 export function follow_events({
   connect,
   on_events,
-  on_state = () => {},
+  on_state = (/** @type {any} */ _) => {},
   after_seq = 0,
   is_live = true,
   silence_ms = silence_ms_max,
@@ -72,6 +72,7 @@ export function follow_events({
   let retry_ms = pause_ms_min;
   let is_closed = false;
   let connection = null;
+  /** @type {(value?: unknown) => void} */
   let end_pause = () => {};
   let check_silence = () => {};
   const resumptions = new Map(); // seq -> created_at, of each run.resumed handed on
@@ -158,6 +159,7 @@ export function follow_events({
   }
 
   // One request. Answers what to do next: stop, again, or again after at least so many ms.
+  /** @param {boolean} renew_token */
   async function visit(renew_token) {
     const controller = new AbortController();
     connection = controller;

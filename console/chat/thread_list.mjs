@@ -1,36 +1,39 @@
-// The list of the caller's threads beside the chat: newest first, found by words, page by page.
-import { api } from '../api.mjs';
+// The list of the caller's threads beside the chat: newest first, found by words, page by page;
+// with `?end_user=` in the address those of one end user.
+import { api, with_query } from '../api.mjs';
 import { html, useEffect, useRef, useState } from '../html.mjs';
 import { ago, useWords } from '../i18n.mjs';
-import { address } from '../router.mjs';
+import { address, set_query } from '../router.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { watch_changes } from './service.mjs';
 
 const pause_ms = 250;
 const poll_ms = 30_000;
 
-const path_of = (search) =>
+const path_of = (search, end_user) =>
   search.trim() === ''
-    ? '/v1/threads?limit=50'
-    : `/v1/threads/search?limit=50&q=${encodeURIComponent(search.trim())}`;
+    ? with_query('/v1/threads', { limit: 50, end_user })
+    : with_query('/v1/threads/search', { limit: 50, q: search.trim() });
 
-// What the search finds now; `more` reads the next page.
-function useThreads(search) {
+// What the search finds now; `more` reads the next page. The service searches all threads: those of
+// other end users are left out here.
+function useThreads(search, end_user) {
   const [state, set_state] = useState({
-    threads: null,
+    threads: /** @type {import('../types/calls').Schemas['Thread'][] | null} */ (null),
     next: null,
     problem: null,
     is_loading: true,
   });
   const newest = useRef(0);
+  const of_user = (threads) => threads.filter((one) => !end_user || one.end_user === end_user);
   const load = async (path, threads) => {
     const call = ++newest.current;
     set_state((old) => ({ ...old, is_loading: true }));
     try {
-      const { body: data, next } = await api.get(path);
+      const { body: data, next } = await api.get(/** @type {ReturnType<typeof path_of>} */ (path));
       if (call !== newest.current) return;
       const seen = new Set(threads.map(({ id }) => id));
-      const fresh = data.filter(({ id }) => !seen.has(id));
+      const fresh = of_user(data).filter(({ id }) => !seen.has(id));
       set_state({ threads: [...threads, ...fresh], next, problem: null, is_loading: false });
     } catch (problem) {
       if (call === newest.current) set_state((old) => ({ ...old, problem, is_loading: false }));
@@ -41,13 +44,13 @@ function useThreads(search) {
     if (document.hidden) return;
     const call = ++newest.current;
     try {
-      const { body: data, next } = await api.get(path_of(search));
+      const { body: data, next } = await api.get(path_of(search, end_user));
       if (call !== newest.current) return;
       set_state((old) => {
         const last = data.at(-1)?.id ?? '';
         const behind = (old.threads ?? []).filter(({ id }) => next !== null && id < last);
         return {
-          threads: [...data, ...behind],
+          threads: [...of_user(data), ...behind],
           next: behind.length > 0 ? old.next : next,
           problem: null,
           is_loading: false,
@@ -58,7 +61,8 @@ function useThreads(search) {
     }
   };
   useEffect(() => {
-    const timer = setTimeout(() => load(path_of(search), []), search === '' ? 0 : pause_ms);
+    const begin = () => load(path_of(search, end_user), []);
+    const timer = setTimeout(begin, search === '' ? 0 : pause_ms);
     const ends = watch_changes(['threads'], refresh);
     const poll = setInterval(refresh, poll_ms);
     return () => {
@@ -66,14 +70,37 @@ function useThreads(search) {
       clearInterval(poll);
       ends();
     };
-  }, [search]);
+  }, [search, end_user]);
   return { ...state, more: () => load(state.next, state.threads) };
 }
 
-export function ThreadList({ current_id }) {
+// Whose threads are listed. It is looked for as it was typed: no part of an end user is one.
+function EndUser({ end_user }) {
+  const t = useWords();
+  const [is_open, set_open] = useState(false);
+  const apply = (event) => {
+    event.preventDefault();
+    set_open(false);
+    set_query({ end_user: new FormData(event.currentTarget).get('end_user') });
+  };
+  if (end_user && !is_open) {
+    return html`<p class="row of-end-user"><span class="dim">${t('chat.end_user')}</span>
+      <button type="button" class="mark"
+        onClick=${() => set_open(true)}><bdi>${end_user}</bdi></button>
+      <button type="button" class="small quiet" aria-label=${t('chat.all_end_users')}
+        onClick=${() => set_query({ end_user: '' })}>×</button></p>`;
+  }
+  return html`<details class="further" open=${is_open}><summary>${t('chat.of_end_user')}</summary>
+    <form class="row" role="search" aria-label=${t('chat.of_end_user')} onSubmit=${apply}>
+      <input name="end_user" aria-label=${t('chat.end_user')} dir="auto" maxlength="128"
+        defaultValue=${end_user} />
+      <button>${t('runs.apply')}</button></form></details>`;
+}
+
+export function ThreadList({ current_id, end_user = '' }) {
   const t = useWords();
   const [search, set_search] = useState('');
-  const { threads, next, problem, is_loading, more } = useThreads(search);
+  const { threads, next, problem, is_loading, more } = useThreads(search, end_user);
   return html`<div role="navigation" class="threads" aria-label=${t('chat.threads')}
     aria-busy=${is_loading}>
     <div class="row">
@@ -82,16 +109,18 @@ export function ThreadList({ current_id }) {
         value=${search} onInput=${(event) => set_search(event.currentTarget.value)} />
       <a class="button" href=${address('/threads/new')}>${t('chat.new_thread')}</a>
     </div>
+    <${EndUser} end_user=${end_user} />
     <${ErrorBox} error=${problem} />
     ${
       threads?.length === 0 &&
       !is_loading &&
       html`<p class="empty">
-      ${t(search === '' ? 'chat.no_threads' : 'chat.nothing_found')}</p>`
+      ${t(search === '' && end_user === '' ? 'chat.no_threads' : 'chat.nothing_found')}</p>`
     }
     <ul>${threads?.map(
-      ({ id, title, end_user, active_run_id, updated_at }) => html`<li key=${id}>
-      <a href=${address(`/threads/${id}`)} aria-current=${id === current_id ? 'page' : undefined}>
+      ({ id, title, end_user: whose, active_run_id, updated_at }) => html`<li key=${id}>
+      <a href=${address(`/threads/${id}`, { end_user })}
+        aria-current=${id === current_id ? 'page' : undefined}>
         <bdi class="title">${title || t('chat.untitled')}</bdi>
         <span class="about">
           ${
@@ -99,7 +128,7 @@ export function ThreadList({ current_id }) {
             html`<span class="dot" title=${t('chat.active')} role="img"
             aria-label=${t('chat.active')} />`
           }
-          ${end_user && html`<bdi class="mark">${end_user}</bdi>`} <time
+          ${whose && html`<bdi class="mark">${whose}</bdi>`} <time
             datetime=${updated_at}>${ago(updated_at)}</time>
         </span>
       </a>

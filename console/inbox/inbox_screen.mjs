@@ -10,6 +10,7 @@ import { useRunStory } from '../runs/use_run.mjs';
 import { load_waits, waits } from './waits.mjs';
 
 // The one that is open is followed; the others are a row each, so that many cost no stream.
+/** @param {{run: import('../types/calls').Schemas['RunListItem']}} props */
 function OpenWait({ run }) {
   const t = useWords();
   const { story, stream } = useRunStory(run.run_id);
@@ -21,6 +22,8 @@ function OpenWait({ run }) {
   return html`<${WaitCard} run_id=${run.run_id} story=${story} may_focus />`;
 }
 
+/** @param {{run: import('../types/calls').Schemas['RunListItem'], is_open: boolean,
+ *   on_open: () => void}} props */
 function Wait({ run, is_open, on_open }) {
   const t = useWords();
   const { kind, since, message } = run.waiting;

@@ -1,7 +1,8 @@
 // What waits for the signed-in user, over all threads: known to every screen, for the number in
 // the navigation, the title and the icon of the tab. Asked again now and then while the page is
 // shown, and rarely behind others.
-import { all_pages, watch_changes } from '../chat/service.mjs';
+import { all_pages, with_query } from '../api.mjs';
+import { watch_changes } from '../chat/service.mjs';
 import { set_notice } from '../notices.mjs';
 import { session } from '../session.mjs';
 import { store } from '../store.mjs';
@@ -10,6 +11,8 @@ const shown_ms = 15_000;
 const hidden_ms = 60_000;
 
 // { runs, error }: runs null until the first answer; the longest wait first.
+/** @type {import('../store.mjs').Store<{error: any,
+ *   runs: import('../types/calls').Schemas['RunListItem'][] | null}>} */
 export const waits = store({ runs: null, error: null });
 export const wait_count = store(0);
 waits.watch(({ runs }) => {
@@ -29,7 +32,9 @@ export async function load_waits() {
   is_loading = true;
   const { me } = session.get();
   try {
-    const all = await all_pages('/v1/runs?status=waiting_for_input&limit=200');
+    const all = await all_pages(
+      with_query('/v1/runs', { status: 'waiting_for_input', limit: 200 }),
+    );
     if (session.get().me?.org_id !== me.org_id) return;
     // Only the creator may answer.
     const mine = all.filter((run) => run.created_by_user_id === me.id && run.waiting !== null);

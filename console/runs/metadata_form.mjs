@@ -5,6 +5,8 @@ import { useWords } from '../i18n.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { read_json, show_json } from '../chat/show_json.mjs';
 
+/** @param {{run: import('../types/calls').Schemas['Run'], is_mine: boolean,
+ *   on_saved: () => void}} props */
 export function MetadataForm({ run, is_mine, on_saved }) {
   const t = useWords();
   const [text, set_text] = useState(null);

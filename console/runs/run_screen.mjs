@@ -20,6 +20,7 @@ import { useRun, useRunStory } from './use_run.mjs';
 
 const tabs = ['timeline', 'story', 'events', 'replay'];
 
+/** @param {{run: import('../types/calls').Schemas['Run']}} props */
 function Facts({ run }) {
   const t = useWords();
   const facts = [
@@ -65,7 +66,7 @@ export function RunScreen({ params, query }) {
   const tab = tabs.includes(query.tab) ? query.tab : tabs[0];
   const { me } = useStore(session);
   const { story, stream } = useRunStory(run_id);
-  const { run, error, reload } = useRun(run_id, story.status);
+  const { run, error, reload } = useRun(run_id, story);
   const [fault, set_fault] = useState(null);
   const stop = async () => {
     try {
@@ -114,7 +115,7 @@ export function RunScreen({ params, query }) {
         is_live=${story.status === 'running'} />
       </article>${
         run.output !== null &&
-        html`<${JsonBlock} value=${run.output}
+        html`<${JsonBlock} value=${story.output ?? run.output}
         label=${t('chat.output')} />`
       }`
     }

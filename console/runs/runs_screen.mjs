@@ -11,6 +11,9 @@ const page_size = 50;
 const poll_ms = 10_000;
 const states = ['running', 'waiting_for_input', 'completed', 'failed', 'cancelled'];
 
+// What may be cut on the screen, whole where it is pointed at.
+const whole_name = (text) => html`<bdi title=${text}>${text}</bdi>`;
+
 function Filters({ query }) {
   const t = useWords();
   const [typed, set_typed] = useState(query);
@@ -69,10 +72,12 @@ export function RunsScreen({ query }) {
       ends();
     };
   }, []);
+  /** @type {import('../types/calls').Columns<typeof pages>} */
   const columns = [
     {
       title: t('runs.run'),
       is_title: true,
+      is_time: true,
       cell: (run) => html`<a href=${address(`/runs/${run.run_id}`)}
       title=${run.run_id}><time datetime=${run.created_at}
         title=${time(run.created_at)}>${ago(run.created_at)}</time></a>`,
@@ -80,15 +85,16 @@ export function RunsScreen({ query }) {
     { title: t('runs.status'), cell: (run) => html`<${Status} status=${run.status} />` },
     { title: t('runs.model'), cell: (run) => html`<bdi>${run.model}</bdi>` },
     { title: t('runs.persona'), cell: (run) => html`<bdi>${run.persona_id ?? ''}</bdi>` },
-    { title: t('runs.by'), cell: (run) => html`<bdi>${run.created_by_user_name}</bdi>` },
-    { title: t('runs.end_user'), cell: (run) => run.end_user && html`<bdi>${run.end_user}</bdi>` },
+    { title: t('runs.by'), cell: (run) => whole_name(run.created_by_user_name) },
+    { title: t('runs.end_user'), cell: (run) => run.end_user && whole_name(run.end_user) },
     {
       title: t('runs.metadata'),
       is_wide: true,
       cell: (run) =>
         Object.entries(run.metadata).map(
           ([key, mark]) => html`
-      <span class="mark" key=${key}><bdi>${key}</bdi>=<bdi>${mark}</bdi></span> `,
+      <span class="mark" key=${key} title=${`${key}=${mark}`}><bdi>${key}</bdi>=<bdi>${mark}</bdi>
+      </span> `,
         ),
     },
     {

@@ -1,10 +1,12 @@
-// The timeline of a run: a row a span, its bar where it lay in time.
+// The timeline of a run: a row a span, its bar where it lay in time. Below it what all cost: the
+// service tells tokens and cost of a run, of no single turn.
 import { html, useEffect, useState } from '../html.mjs';
-import { duration, useWords } from '../i18n.mjs';
+import { duration, usd, useWords } from '../i18n.mjs';
 import { range_of, spans_of } from './spans.mjs';
 
 const rows_max = 500;
 
+/** @param {{run: import('../types/calls').Schemas['Run'], story: any}} props */
 export function Timeline({ run, story }) {
   const t = useWords();
   const [now, set_now] = useState(Date.now());
@@ -43,6 +45,15 @@ export function Timeline({ run, story }) {
           </div></td>
     </tr>`,
     )}</tbody>
+    <tfoot><tr><th scope="row">${t('runs.whole')}</th><td class="number"></td>
+      <td class="number">${duration(to - from)}</td>
+      <td>${
+        run &&
+        html`${t('runs.tokens_of', {
+          input: run.total_input_tokens,
+          output: run.total_output_tokens,
+        })} · ${t('runs.cost_of', { usd: usd(run.total_cost_usd), credits: run.credits_used })}`
+      }</td></tr></tfoot>
   </table>
   ${
     spans.length > rows_max &&

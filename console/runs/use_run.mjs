@@ -46,9 +46,12 @@ export function useRunStory(run_id) {
 }
 
 // GET /v1/runs/{run_id}: again while the run goes on, and when its story says that something
-// happened.
-export function useRun(run_id, status) {
-  const [state, set_state] = useState({ run: null, error: null });
+// happened: another status, or a turn more, which was paid for.
+export function useRun(run_id, { status, turns }) {
+  const [state, set_state] = useState({
+    run: /** @type {import('../types/calls').Schemas['Run'] | null} */ (null),
+    error: null,
+  });
   const newest = useRef(0);
   const load = async () => {
     const call = ++newest.current;
@@ -67,6 +70,6 @@ export function useRun(run_id, status) {
       clearInterval(timer);
       newest.current += 1;
     };
-  }, [run_id, status]);
+  }, [run_id, status, turns]);
   return { ...state, reload: load };
 }

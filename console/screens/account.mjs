@@ -23,6 +23,7 @@ const name_for_managers = (
 ) => html`<input type="text" autocomplete="username" value=${me.login} hidden
   readonly />`;
 
+/** @param {{me: import('../types/calls').Schemas['Me']}} props */
 function Profile({ me }) {
   const t = useWords();
   const form = useForm({ username: me.username, locale: me.locale, timezone: me.timezone });
@@ -54,6 +55,7 @@ function Profile({ me }) {
     <//></section>`;
 }
 
+/** @param {{me: import('../types/calls').Schemas['Me']}} props */
 function Address({ me }) {
   const t = useWords();
   const form = useForm({ email: '', current_password: '' });
@@ -78,6 +80,7 @@ function Address({ me }) {
     <//></section>`;
 }
 
+/** @param {{me: import('../types/calls').Schemas['Me']}} props */
 function Password({ me }) {
   const t = useWords();
   const form = useForm({ current_password: '', new_password: '' });
@@ -129,6 +132,7 @@ function InviteCode() {
     }}><${Submit} form=${form} kind="">${t('account.invite_reset')}<//><//></section>`;
 }
 
+/** @param {{me: import('../types/calls').Schemas['Me']}} props */
 function End({ me }) {
   const t = useWords();
   const form = useForm({ current_password: '' });

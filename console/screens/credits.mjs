@@ -27,6 +27,7 @@ function Redeem({ on_redeemed }) {
 }
 
 // What a row of the ledger is about: a run has a screen.
+/** @param {{row: import('../types/calls').Schemas['CreditTransaction']}} props */
 function Reference({ row }) {
   return html`${
     row.reference_type === 'run' &&
@@ -39,6 +40,7 @@ function Reference({ row }) {
 export function Credits() {
   const t = useWords();
   const pages = usePages('/v1/me/credits', { pick: (body) => body.transactions });
+  /** @type {import('../types/calls').Columns<typeof pages>} */
   const columns = [
     {
       title: t('credits.when'),

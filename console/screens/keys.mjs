@@ -61,6 +61,10 @@ function NewKey({ on_made, on_close }) {
 }
 
 // The one time that the key itself is seen.
+/**
+ * @param {{made: import('../types/calls').Schemas['NewApiKeyAnswer'],
+ *   on_close: () => void}} props
+ */
 function Made({ made, on_close }) {
   const t = useWords();
   return html`<${Dialog} title=${t('keys_screen.made')} on_close=${on_close}>
@@ -72,6 +76,7 @@ function Made({ made, on_close }) {
   <//>`;
 }
 
+/** @param {{one: import('../types/calls').Schemas['ApiKey']}} props */
 function State({ one }) {
   const t = useWords();
   if (one.revoked_at) return html`<span class="mark bad">${t('keys_screen.revoked')}</span>`;
@@ -106,6 +111,7 @@ export function Keys() {
       toast_error(error);
     }
   };
+  /** @type {import('../types/calls').Columns<typeof pages>} */
   const columns = [
     {
       title: t('keys_screen.name'),
@@ -129,6 +135,7 @@ export function Keys() {
     },
     {
       title: t('keys_screen.used'),
+      is_time: true,
       cell: (one) => ago(one.last_used_at) || t('keys_screen.never'),
     },
     { title: t('keys_screen.since'), is_time: true, cell: (one) => time(one.created_at) },

@@ -33,9 +33,10 @@ export function Verify() {
     action=${t('verify.do')}
     on_submit=${async (token) => {
       await api.post('/v1/auth/email/verify/confirm', { token }, { is_open: true });
-      toast(t('verify.done'));
       if (session.get().state === 'in') await reload_session();
+      // Whoever reads that it is done may go elsewhere at once, and is not called back.
       go('/', {}, { replace: true });
+      toast(t('verify.done'));
     }} />`;
 }
 
@@ -70,8 +71,10 @@ export function Invitation() {
     go('/', {}, { replace: true });
   };
   const accept = async ({ token }, key) => {
-    const path = `/v1/org-invitations/${encodeURIComponent(token.trim())}/accept`;
-    await api.post(path, undefined, { idempotency_key: key });
+    const given_token = encodeURIComponent(token.trim());
+    await api.post(`/v1/org-invitations/${given_token}/accept`, undefined, {
+      idempotency_key: key,
+    });
     await reload_session();
     const joined = session.get().orgs.find((org) => !orgs.some((known) => known.id === org.id));
     if (joined) {

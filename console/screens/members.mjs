@@ -12,6 +12,7 @@ import { PageEnd, Table, usePages } from '../ui/list.mjs';
 
 const roles = ['member', 'admin', 'owner'];
 
+/** @param {{org: import('../types/calls').Schemas['Org'], [more: string]: any}} props */
 function Invite({ org, on_sent, on_close }) {
   const t = useWords();
   const form = useForm({ email: '', role: 'member' });
@@ -52,6 +53,7 @@ function NewOrg({ on_close }) {
     <//><//>`;
 }
 
+/** @param {{org: import('../types/calls').Schemas['Org']}} props */
 function Name({ org }) {
   const t = useWords();
   const form = useForm({ name: org.name });
@@ -67,6 +69,10 @@ function Name({ org }) {
     <//></section>`;
 }
 
+/**
+ * @param {{org: import('../types/calls').Schemas['Org'],
+ *   pages: ReturnType<typeof usePages<`/v1/orgs/${string}/invitations`>>}} props
+ */
 function Invitations({ pages, org }) {
   const t = useWords();
   const take_back = async (one) => {
@@ -77,6 +83,7 @@ function Invitations({ pages, org }) {
       toast_error(error);
     }
   };
+  /** @type {import('../types/calls').Columns<typeof pages>} */
   const columns = [
     {
       title: t('code.email'),
@@ -97,6 +104,10 @@ function Invitations({ pages, org }) {
     <${Table} pages=${pages} columns=${columns} label=${t('members.invitations')} />`;
 }
 
+/**
+ * @param {{org: import('../types/calls').Schemas['Org'],
+ *   me: import('../types/calls').Schemas['Me']}} props
+ */
 function Members({ org, me }) {
   const t = useWords();
   const pages = usePages(`/v1/orgs/${org.id}/members`);
@@ -138,6 +149,7 @@ function Members({ org, me }) {
     }
   };
   const leave_or_remove = (one) => t(one.user_id === me.id ? 'members.leave' : 'members.remove');
+  /** @type {import('../types/calls').Columns<typeof pages>} */
   const columns = [
     {
       title: t('account.username'),

@@ -1,7 +1,7 @@
-// Usage by day as bars. Loaded by usage.mjs when it is shown; uPlot's own style stands in
-// style/plot.css.
+// Usage by day, or requests by minute, as bars. Loaded by usage.mjs when it is shown; uPlot's own
+// style stands in style/plot.css.
 import uPlot from 'uplot';
-import { date, number, t, usd } from '../i18n.mjs';
+import { date, number, t, time, usd } from '../i18n.mjs';
 
 const height = 220;
 
@@ -12,6 +12,29 @@ const series_of = {
     ['output_tokens', 'usage.output', '--warn'],
   ],
   cost: [['cost_usd', 'usage.cost', '--accent']],
+  requests: [
+    ['well', 'log.well', '--accent'],
+    ['failed', 'log.failed', '--bad'],
+  ],
+};
+const clock = { hour: '2-digit', minute: '2-digit' };
+// Bars of a day, or of a minute: how long each is in seconds, and how its time is written.
+const spans = {
+  day: {
+    length: 86400,
+    steps: [1, 2, 7, 14],
+    short: (at) => new Date(at * 1000).getUTCDate(),
+    whole: (at) => date(new Date(at * 1000).toISOString()),
+    label: 'usage.day',
+    zone: 'Etc/UTC',
+  },
+  minute: {
+    length: 60,
+    steps: [1, 2, 5, 10, 15, 30, 60, 120, 360, 1440],
+    short: (at) => time(new Date(at * 1000).toISOString(), clock),
+    whole: (at) => time(new Date(at * 1000).toISOString()),
+    label: 'log.minute',
+  },
 };
 
 // Draws into `place`; `end()` takes it away.
@@ -20,7 +43,8 @@ export function make_plot(place, days, what) {
   const shown = (value) => (value === null ? '' : what === 'cost' ? usd(value) : number(value));
   const short = (value) => (what === 'cost' ? usd(value) : number(value, { notation: 'compact' }));
   const wanted = series_of[what];
-  const times = days.map((day) => Date.parse(`${day.date}T00:00:00Z`) / 1000);
+  const span = what === 'requests' ? spans.minute : spans.day;
+  const times = days.map((day) => day.at ?? Date.parse(`${day.date}T00:00:00Z`) / 1000);
   const values = wanted.map(([member]) => days.map((day) => day[member]));
   // The last series is drawn first, as high as all together.
   const heights = wanted.map((none, at) =>
@@ -38,27 +62,29 @@ export function make_plot(place, days, what) {
     {
       width: Math.max(place.clientWidth, 200),
       height,
-      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
+      ...(span.zone && {
+        tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), span.zone),
+      }),
       cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
       legend: { live: true },
       scales: {
-        x: { range: (self, from, to) => [from - 43200, to + 43200] },
+        x: { range: (self, from, to) => [from - span.length / 2, to + span.length / 2] },
         y: { range: (self, from, to) => [0, to > 0 ? to * 1.08 : 1] },
       },
       axes: [
         {
           ...axis,
-          values: (self, splits) => splits.map((at) => new Date(at * 1000).getUTCDate()),
-          incrs: [1, 2, 7, 14].map((count) => count * 86400),
-          space: 34,
+          values: (self, splits) => splits.map(span.short),
+          incrs: span.steps.map((count) => count * span.length),
+          space: span === spans.day ? 34 : 60,
           size: 30,
         },
         { ...axis, values: (self, splits) => splits.map(short), size: 70 },
       ],
       series: [
         {
-          label: t('usage.day'),
-          value: (self, at) => (at ? date(new Date(at * 1000).toISOString()) : '–'),
+          label: t(span.label),
+          value: (self, at) => (at ? span.whole(at) : '–'),
         },
         ...order.map((at) => ({
           label: t(wanted[at][1]),

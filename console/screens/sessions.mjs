@@ -41,6 +41,7 @@ export function Sessions() {
       toast_error(error);
     }
   };
+  /** @type {import('../types/calls').Columns<typeof pages>} */
   const columns = [
     {
       title: t('sessions.program'),
@@ -51,7 +52,7 @@ export function Sessions() {
     },
     { title: t('sessions.address'), cell: (one) => html`<code>${one.client_ip}</code>` },
     { title: t('sessions.began'), is_time: true, cell: (one) => time(one.created_at) },
-    { title: t('sessions.seen'), cell: (one) => ago(one.last_seen_at) },
+    { title: t('sessions.seen'), is_time: true, cell: (one) => ago(one.last_seen_at) },
     {
       title: '',
       cell: (one) => html`<button type="button" class="small" onClick=${() => end(one)}>

@@ -8,6 +8,11 @@ import { store, useStore } from '../store.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { Table, useCall, usePages } from '../ui/list.mjs';
 
+/**
+ * @template {{items: unknown[]}} Pages
+ * @typedef {import('../types/calls').Columns<Pages>} Columns
+ */
+/** @typedef {import('../types/calls').Schemas} Schemas */
 const months_shown = 24;
 const system_is_dark = store(matchMedia('(prefers-color-scheme: dark)').matches);
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', (event) => {
@@ -33,7 +38,7 @@ function days_of(month) {
 }
 
 // The plot comes in a part of its own, when the first one is shown.
-function Plot({ days, what }) {
+export function Plot({ days, what }) {
   const t = useWords();
   const place = useRef(null);
   const [error, set_error] = useState(null);
@@ -56,8 +61,10 @@ function Plot({ days, what }) {
 }
 
 // The figures of the plot, for those who read rather than look.
+/** @param {{days: Schemas['UsageDay'][]}} props */
 function Days({ days }) {
   const t = useWords();
+  /** @type {Columns<{items: Schemas['UsageDay'][]}>} */
   const columns = [
     { title: t('usage.day'), is_title: true, cell: (row) => date(`${row.date}T12:00:00Z`) },
     { title: t('usage.input'), is_number: true, cell: (row) => number(row.input_tokens) },
@@ -73,6 +80,7 @@ function Days({ days }) {
       empty=${t('usage.nothing')} /></details>`;
 }
 
+/** @returns {Columns<{items: (Schemas['UsageOfModel'] | Schemas['UsageOfEndUser'])[]}>} */
 const figures = (t) => [
   { title: t('usage.input'), is_number: true, cell: (row) => number(row.input_tokens) },
   { title: t('usage.output'), is_number: true, cell: (row) => number(row.output_tokens) },
@@ -130,7 +138,7 @@ export function Usage({ query }) {
     }
     <h2>${t('usage.by_model')}</h2>
     <${Table} pages=${of_models} label=${t('usage.by_model')} key_of=${(row) => row.model}
-      empty=${t('usage.nothing')} columns=${[
+      empty=${t('usage.nothing')} columns=${/** @type {Columns<typeof of_models>} */ ([
         {
           title: t('usage.model'),
           is_title: true,
@@ -139,11 +147,11 @@ export function Usage({ query }) {
         },
         ...figures(t),
         { title: t('usage.records'), is_number: true, cell: (row) => number(row.record_count) },
-      ]} />
+      ])} />
     <h2>${t('usage.by_end_user')}</h2>
     <${Table} pages=${end_users} label=${t('usage.by_end_user')}
       key_of=${(row) => row.end_user ?? ''}
-      empty=${t('usage.nothing')} columns=${[
+      empty=${t('usage.nothing')} columns=${/** @type {Columns<typeof end_users>} */ ([
         {
           title: t('usage.end_user'),
           is_title: true,
@@ -156,5 +164,5 @@ export function Usage({ query }) {
         ...figures(t),
         { title: t('usage.credits'), is_number: true, cell: (row) => number(row.credits) },
         { title: t('usage.records'), is_number: true, cell: (row) => number(row.record_count) },
-      ]} />`;
+      ])} />`;
 }

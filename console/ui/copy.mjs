@@ -3,6 +3,7 @@ import { html, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 
 // `text`: a string, or a function that gives one. `label`: what the button says.
+/** @param {{text: string | (() => string), label?: string, what?: string}} props */
 export function Copy({ text, label, what = '' }) {
   const t = useWords();
   const [state, set_state] = useState('');

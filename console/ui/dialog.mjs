@@ -10,7 +10,7 @@ export function Dialog({ title, on_close, children, is_wide = false }) {
   const id = useId();
   const dialog = useRef(null);
   useLayoutEffect(() => {
-    const before = document.activeElement;
+    const before = /** @type {HTMLElement | null} */ (document.activeElement);
     dialog.current.showModal();
     return () => before?.isConnected && before.focus();
   }, []);

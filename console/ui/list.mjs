@@ -6,12 +6,15 @@ import { html, useEffect, useMemo, useRef, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { ErrorBox } from './error.mjs';
 
+/** @typedef {import('../types/calls').Next<any>} Next */
 const nothing = { items: [], next: null, error: null, is_loading: true };
 
 // Pages of `path` (null: none yet). `pick(body)` gives the items of a page. Gives {items, error,
 // is_loading, has_more, more(), reload(), change(items => items)}; `first` is the body of the first
 // page. Reading begins anew when `path` changes.
-export function usePages(path, { pick = (body) => body } = {}) {
+/** @type {import('../types/calls').UsePages} */
+export function usePages(path, ...rest) {
+  const { pick = (body) => /** @type {any} */ (body) } = rest[0] ?? {};
   const [state, set_state] = useState(nothing);
   const reading = useRef(null);
 
@@ -21,7 +24,7 @@ export function usePages(path, { pick = (body) => body } = {}) {
     reading.current = mine;
     set_state((old) => ({ ...old, error: null, is_loading: true }));
     try {
-      const page = await api.get(from, { signal: mine.signal });
+      const page = await api.get(/** @type {Next} */ (from), { signal: mine.signal });
       set_state((old) => ({
         items: before ? [...old.items, ...pick(page.body)] : pick(page.body),
         first: before ? old.first : page.body,
@@ -123,7 +126,9 @@ export function Table({ pages, columns, label, empty, key_of = (item) => item.id
 
 // For what is no list: {body, error, is_loading, reload(), set(body)} of one GET (null: none yet)
 // with the options of `api`.
-export function useCall(path, options = {}) {
+/** @type {import('../types/calls').UseCall} */
+export function useCall(path, ...rest) {
+  const [options = {}] = rest;
   const [state, set_state] = useState({ body: null, error: null, is_loading: true });
   const reading = useRef(null);
   const read = async () => {
@@ -132,7 +137,8 @@ export function useCall(path, options = {}) {
     reading.current = mine;
     set_state((old) => ({ ...old, error: null, is_loading: true }));
     try {
-      const { body } = await api.get(path, { ...options, signal: mine.signal });
+      const { get } = /** @type {any} */ (api);
+      const { body } = await get(path, { ...options, signal: mine.signal });
       set_state({ body, error: null, is_loading: false });
     } catch (error) {
       if (!is_abort(error)) set_state((old) => ({ ...old, error, is_loading: false }));

@@ -60,6 +60,7 @@ add_words(
     'runs.wait.question': 'Question',
     'runs.wait.tool_confirmation': 'Approval',
     'runs.wait.tool_results': 'Tool results',
+    'runs.whole': 'All of it',
   },
   {
     'runs.all_types': '全部',
@@ -119,5 +120,6 @@ add_words(
     'runs.wait.question': '提问',
     'runs.wait.tool_confirmation': '批准',
     'runs.wait.tool_results': '工具结果',
+    'runs.whole': '总计',
   },
 );

@@ -11,6 +11,11 @@ SELECT id, ip_rule_json(ip_rules) AS item FROM ip_rules
 WHERE org_id = current_org() AND ($2::uuid IS NULL OR id < $2)
 ORDER BY id DESC LIMIT $1::integer + 1;
 
+-- name: ip_rule_check
+-- Whether the organization's rules let an address in, and by which rule.
+-- $1 address cidr
+SELECT ip_rule_check($1::cidr) AS item;
+
 -- name: ip_rule_guard
 -- Raises when the organization has no such rule.
 -- $1 rule_id uuid

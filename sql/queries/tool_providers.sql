@@ -4,6 +4,11 @@
 -- Every group and provider of the scope.
 SELECT tool_provider_list() AS item;
 
+-- name: tool_provider_resolved
+-- Who serves each group for the organization, and why.
+-- $1 legacy jsonb
+SELECT tool_providers_resolved($1) AS item;
+
 -- name: tool_provider_check
 -- The guard of the paths: raises for names that do not exist.
 -- $1 group text, $2 provider text

@@ -243,20 +243,90 @@ BEGIN
 END
 $$;
 
--- The daemons that live: those that were heard of lately and did not say good-bye.
+-- What runs: the daemons that were heard of lately and did not say good-bye, and the pools by the connections that they
+-- hold here. A pool is known by its host (fcgi/worker.cpp names it), a daemon by its row.
 CREATE OR REPLACE FUNCTION node_list() RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     PERFORM need_platform_admin();
-    RETURN (SELECT coalesce(json_agg(json_build_object('id', d.id, 'host', d.host, 'version', d.version,
-                'started_at', rfc3339(d.started_at), 'heartbeat_at', rfc3339(d.heartbeat_at), 'runs', d.runs,
-                'streams', d.streams) ORDER BY d.id), '[]')
-            FROM daemons d
-            WHERE d.stopped_at IS NULL AND d.heartbeat_at > clock_timestamp() - interval '30 seconds');
+    RETURN (
+        SELECT coalesce(json_agg(json_build_object('kind', n.kind, 'id', n.id, 'host', n.host, 'version', n.version,
+                   'started_at', rfc3339(n.started_at), 'heartbeat_at', rfc3339(n.heartbeat_at), 'runs', n.runs,
+                   'streams', n.streams, 'connections', n.connections,
+                   'maintenance', maintenance_json(n.id), 'findings', '[]'::json)
+               ORDER BY n.kind, n.host, n.id), '[]')
+        FROM (SELECT 'daemon' AS kind, d.id, d.host, d.version, d.started_at, d.heartbeat_at, d.runs, d.streams,
+                  NULL::bigint AS connections
+              FROM daemons d
+              WHERE d.stopped_at IS NULL AND d.heartbeat_at > clock_timestamp() - interval '30 seconds'
+              UNION ALL
+              SELECT 'pool', md5('pool ' || p.host)::uuid, p.host, p.version, min(p.backend_start), clock_timestamp(),
+                  0, 0, count(*)
+              FROM (SELECT split_part(a.application_name, ' ', 3) AS host,
+                        split_part(a.application_name, ' ', 2) AS version, a.backend_start
+                    FROM pg_stat_activity a
+                    WHERE a.datname = current_database() AND a.application_name LIKE 'hostler-api/%') AS p
+              GROUP BY p.host, p.version) AS n);
+END
+$$;
+
+-- What an installation's database tells of itself and of the work in it; lib/health has the words for it.
+CREATE OR REPLACE FUNCTION platform_facts() RETURNS TABLE (
+    server_version text, now_ms bigint, connections_max integer, connections bigint, connections_of_pools bigint,
+    synchronous_standby_names text, is_watched_over boolean, is_durable boolean, transaction_s bigint,
+    outbox_failed bigint, outbox_wait_s bigint, admins bigint, daemons bigint, unclaimed bigint)
+LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
+    SELECT current_setting('server_version') AS server_version,
+           (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
+           -- for programs that are no superuser
+           current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer
+               AS connections_max,
+           client.connections, client.connections_of_pools, current_setting('synchronous_standby_names')
+               AS synchronous_standby_names,
+           -- Patroni alone gives it there; it names another standby when one is lost.
+           (SELECT source = 'command line' FROM pg_settings WHERE name = 'cluster_name') AS is_watched_over,
+           current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on'
+               AND current_setting('synchronous_commit') <> 'off' AS is_durable,
+           (SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)), 0)::bigint FROM pg_stat_activity
+            WHERE datname = current_database() AND backend_type = 'client backend') AS transaction_s,
+           (SELECT count(*) FROM outbox WHERE status = 'failed') AS outbox_failed,
+           (SELECT coalesce(max(extract(epoch FROM clock_timestamp() - due)), 0)::bigint FROM (
+                SELECT min(next_attempt_at) AS due FROM outbox WHERE status = 'pending' AND kind = 'mail'
+                UNION ALL
+                SELECT min(next_attempt_at) FROM outbox WHERE status = 'pending' AND kind = 'webhook') AS oldest
+            WHERE due < clock_timestamp()) AS outbox_wait_s,
+           -- at most one is counted: there may be many users
+           (SELECT count(*) FROM (SELECT FROM users WHERE platform_admin AND status = 'active' LIMIT 1) AS one)
+               AS admins,
+           (SELECT count(*) FROM daemons
+            WHERE stopped_at IS NULL AND heartbeat_at > clock_timestamp() - interval '30 seconds') AS daemons,
+           (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND owner_id IS NULL
+                AND created_at < clock_timestamp() - interval '1 minute') AS unclaimed
+    FROM (SELECT count(*) AS connections,
+              count(*) FILTER (WHERE application_name LIKE 'hostler-api/%') AS connections_of_pools
+          FROM pg_stat_activity WHERE usesysid IS NOT NULL AND datid IS NOT NULL) AS client
+$$;
+
+-- The same for administrators, with what names the database as a node.
+CREATE OR REPLACE FUNCTION database_facts() RETURNS TABLE (
+    id uuid, name text, started_at text,
+    server_version text, now_ms bigint, connections_max integer, connections bigint, connections_of_pools bigint,
+    synchronous_standby_names text, is_watched_over boolean, is_durable boolean, transaction_s bigint,
+    outbox_failed bigint, outbox_wait_s bigint, admins bigint, daemons bigint, unclaimed bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM need_platform_admin();
+    RETURN QUERY
+        SELECT md5('database ' || current_database())::uuid, current_database()::text,
+               rfc3339(pg_postmaster_start_time()), f.server_version, f.now_ms, f.connections_max, f.connections,
+               f.connections_of_pools, f.synchronous_standby_names, f.is_watched_over, f.is_durable, f.transaction_s,
+               f.outbox_failed, f.outbox_wait_s, f.admins, f.daemons, f.unclaimed
+        FROM platform_facts() f;
 END
 $$;
 REVOKE EXECUTE ON FUNCTION platform_count_runs, platform_count_usage, platform_count_new_users, platform_count_user,
     platform_count_workspace, platform_count_member, workspace_seen, workspace_unseen, platform_recount
     FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION platform_roll_up FROM hostler_api;
-REVOKE EXECUTE ON FUNCTION dashboard_json, node_list FROM hostler_runner;
+REVOKE EXECUTE ON FUNCTION platform_facts FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION dashboard_json, node_list, database_facts FROM hostler_runner;

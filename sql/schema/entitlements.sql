@@ -76,6 +76,8 @@ BEGIN
             WHERE k.org_id = org AND k.revoked_at IS NULL
                   AND coalesce(k.expires_at, 'infinity') > clock_timestamp())
         WHEN 'limit.tools' THEN (SELECT count(*) FROM tools t WHERE t.org_id = org AND t.deleted_at IS NULL)
+        WHEN 'limit.mcp_servers' THEN (
+            SELECT count(*) FROM mcp_servers s WHERE s.org_id = org AND s.deleted_at IS NULL)
         WHEN 'limit.webhook_endpoints' THEN (
             SELECT count(*) FROM webhook_endpoints e WHERE e.org_id = org AND e.deleted_at IS NULL) END;
 END

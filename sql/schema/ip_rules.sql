@@ -26,27 +26,34 @@ END
 $$;
 CREATE TRIGGER ip_rule_counted AFTER INSERT OR DELETE ON ip_rules FOR EACH ROW EXECUTE FUNCTION ip_rule_counted();
 
--- Whether a rule of that kind holds the address. In their order a network stands before all that it holds: the last
--- rule that is not behind the address holds it, or whatever holds the address holds that rule too, and is looked for
--- next.
-CREATE OR REPLACE FUNCTION ip_rule_holds(org uuid, kind text, address inet) RETURNS boolean
+-- The rule of that kind that holds the address, or null. In their order a network stands before all that it holds: the
+-- last rule that is not behind the address holds it, or whatever holds the address holds that rule too, and is looked
+-- for next.
+CREATE OR REPLACE FUNCTION ip_rule_holding(org uuid, kind text, address inet) RETURNS uuid
 LANGUAGE plpgsql STABLE SECURITY DEFINER COST 100
 SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     behind cidr := set_masklen(address, CASE family(address) WHEN 4 THEN 32 ELSE 128 END);
     nearest cidr;
+    rule uuid;
 BEGIN
     LOOP
-        SELECT r.cidr INTO nearest FROM ip_rules r WHERE r.org_id = org AND r.type = kind AND r.cidr <= behind
+        SELECT r.cidr, r.id INTO nearest, rule FROM ip_rules r
+        WHERE r.org_id = org AND r.type = kind AND r.cidr <= behind
         ORDER BY r.cidr DESC LIMIT 1;
         IF nearest IS NULL OR family(nearest) <> family(behind) THEN
-            RETURN false;
+            RETURN NULL;
         ELSIF nearest >>= behind THEN
-            RETURN true;
+            RETURN rule;
         END IF;
         behind := inet_merge(nearest, behind);  -- wider each time
     END LOOP;
 END
+$$;
+
+CREATE OR REPLACE FUNCTION ip_rule_holds(org uuid, kind text, address inet) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER COST 100 SET search_path = public, pg_catalog AS $$
+    SELECT ip_rule_holding(org, kind, address) IS NOT NULL
 $$;
 
 -- Whether the organization's rules let the address in: no blocklist rule holds it and, when there is any allowlist
@@ -144,6 +151,14 @@ BEGIN
 END
 $$;
 
+-- GET /v1/ip-rules/check: whether the caller's organization lets the address in, and by which rule (null: none).
+CREATE OR REPLACE FUNCTION ip_rule_check(address inet) RETURNS json
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT json_build_object('passes', ip_admits(current_org(), address),
+        'rule_id', coalesce(ip_rule_holding(current_org(), 'blocklist', address),
+                            ip_rule_holding(current_org(), 'allowlist', address)))
+$$;
+
 -- An organization as an operator names it: by its id, its slug, or a login for somebody's personal one.
 CREATE OR REPLACE FUNCTION org_of_operator(named text) RETURNS uuid
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -181,6 +196,7 @@ BEGIN
     RETURN count;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION ip_rule_holds, ip_admits_named, risk_check, ip_rule_counted, org_of_operator, ip_rules_remove
-    FROM hostler_api, hostler_runner;
-REVOKE EXECUTE ON FUNCTION ip_rule_create, ip_rule_guard, ip_rule_delete, ip_rule_lockout_fail FROM hostler_runner;
+REVOKE EXECUTE ON FUNCTION ip_rule_holding, ip_rule_holds, ip_admits_named, risk_check, ip_rule_counted,
+    org_of_operator, ip_rules_remove FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION ip_rule_create, ip_rule_guard, ip_rule_delete, ip_rule_lockout_fail, ip_rule_check
+    FROM hostler_runner;

@@ -55,6 +55,26 @@ BEGIN
 END
 $$;
 
+-- GET /v1/tool-providers/resolved: who serves each group for the caller's organization, as tool_provider_resolve()
+-- finds them, and else the settings' choice. legacy: {"web_search": {provider_name, configured}, …}, groups without one
+-- absent.
+CREATE OR REPLACE FUNCTION tool_providers_resolved(legacy jsonb) RETURNS json
+LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
+    SELECT json_agg(json_build_object('group_name', g.group_name,
+        'provider_name', coalesce(p.provider_name, legacy -> g.group_name ->> 'provider_name'),
+        'source', coalesce(p.source, CASE WHEN legacy ? g.group_name THEN 'legacy' ELSE 'none' END),
+        'configured', coalesce(p.is_configured, (legacy -> g.group_name ->> 'configured')::boolean, false))
+        ORDER BY g.group_name DESC)
+    FROM (SELECT DISTINCT k.group_name FROM tool_provider_kinds() k) AS g
+    LEFT JOIN LATERAL (
+        SELECT t.provider_name, CASE WHEN t.org_id IS NULL THEN 'platform' ELSE 'org' END AS source,
+               (NOT k.requires_api_key OR t.secret_id IS NOT NULL)
+               AND (NOT k.requires_base_url OR t.base_url IS NOT NULL) AS is_configured
+        FROM tool_providers t JOIN tool_provider_kinds() k ON k.provider_name = t.provider_name
+        WHERE t.group_name = g.group_name AND t.is_active AND (t.org_id = current_org() OR t.org_id IS NULL)
+        ORDER BY t.org_id IS NULL LIMIT 1) AS p ON true
+$$;
+
 -- The row of a provider in the request's scope, made when it is not there, locked with its whole group:
 -- whoever changes a group of a scope waits for whoever does so already. Raises the 404 of unknown names.
 CREATE OR REPLACE FUNCTION tool_provider_hold(wanted_group text, wanted_provider text) RETURNS tool_providers

@@ -282,3 +282,16 @@ export async function settled(page) {
   await page.waitForLoadState('networkidle');
   await page.locator('main .working').first().waitFor({ state: 'detached' });
 }
+
+// Presses Tab until what has the focus has a name that begins so, or that fits a RegExp.
+export async function tab_to(page, name) {
+  for (let presses = 0; presses < 60; ++presses) {
+    await page.keyboard.press('Tab');
+    const found = await page.evaluate(() => {
+      const one = document.activeElement;
+      return one.getAttribute('aria-label') ?? one.labels?.[0]?.textContent ?? one.textContent;
+    });
+    if (name instanceof RegExp ? name.test(found.trim()) : found.trim().startsWith(name)) return;
+  }
+  throw new Error(`Tab never comes to ${name}`);
+}

@@ -11,15 +11,23 @@ namespace hostler {
 namespace {
 
 // The settings that are limits of an organization: what entitlements may change.
-constexpr std::array<std::string_view, 16> org_limits{
-    "limit.agent_turns",         "limit.api_keys",
-    "limit.concurrent_runs",     "limit.input_bytes",
-    "limit.llm_models",          "limit.personas",
-    "limit.queued_runs",         "limit.platform_tool_calls_per_day",
-    "limit.requests_per_minute", "limit.run_seconds",
-    "limit.stored_bytes",        "limit.streams",
-    "limit.tool_calls",          "limit.tools",
-    "limit.waiting_runs",        "limit.webhook_endpoints"};
+constexpr std::array<std::string_view, 17> org_limits{"limit.agent_turns",
+                                                      "limit.api_keys",
+                                                      "limit.concurrent_runs",
+                                                      "limit.input_bytes",
+                                                      "limit.llm_models",
+                                                      "limit.mcp_servers",
+                                                      "limit.personas",
+                                                      "limit.queued_runs",
+                                                      "limit.requests_per_minute",
+                                                      "limit.platform_tool_calls_per_day",
+                                                      "limit.run_seconds",
+                                                      "limit.stored_bytes",
+                                                      "limit.streams",
+                                                      "limit.tool_calls",
+                                                      "limit.tools",
+                                                      "limit.waiting_runs",
+                                                      "limit.webhook_endpoints"};
 
 // They, as entitlements of the last resort.
 std::string known_entitlements(const config::Settings& settings) {

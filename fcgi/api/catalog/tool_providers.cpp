@@ -1,9 +1,13 @@
 // Tool providers of the platform and of organizations. Statements: sql/queries/tool_providers.sql.
 #include "queries/tool_providers.h"
+
+#include <fmt/format.h>
+
 #include "fcgi/api/catalog/provider_input.h"
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
 #include "fcgi/identity/caller_database.h"
+#include "lib/json.h"
 
 namespace hostler {
 namespace {
@@ -15,7 +19,37 @@ OneStatement switch_provider(const Input& input, bool active) {
                                 .active = active});
 }
 
+void add_choice(JsonWriter& json, std::string_view group, const std::string& choice,
+                bool is_configured) {
+  if (choice.empty()) return;
+  json.key(group).begin_object().member("provider_name", fmt::format("{}.{}", group, choice));
+  json.member("configured", is_configured).end_object();
+}
+
+// What the settings choose, and whether it has what it needs: as the daemon decides it where no
+// provider is active (runner/tools/tool_provider).
+std::string legacy_choices(const config::Settings& settings) {
+  const std::string& search = settings.text("web_search.provider");
+  const std::string& fetch = settings.text("web_fetch.provider");
+  bool has_search = !(search == "alpha" ? settings.text("web_search.alpha_api_key")
+                                        : settings.text("web_search.beta_base_url"))
+                         .empty();
+  bool has_fetch =
+      fetch == "basic" || !(fetch == "gamma" ? settings.text("web_fetch.gamma_api_key")
+                                             : settings.text("web_fetch.delta_api_key"))
+                               .empty();
+  JsonWriter json;
+  json.begin_object();
+  add_choice(json, "web_search", search, has_search);
+  add_choice(json, "web_fetch", fetch, has_fetch);
+  return json.end_object().take();
+}
+
 }  // namespace
+
+OneStatement list_resolved_tool_providers(const Input& input) {
+  return OneStatement::row(query::ToolProviderResolved{.legacy = legacy_choices(input.settings)});
+}
 
 OneStatement list_tool_providers(const Input&) {
   return OneStatement::row(query::ToolProviderList{});

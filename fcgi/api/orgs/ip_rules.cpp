@@ -19,6 +19,14 @@ std::string read_cidr(Fields& fields) {
   return canonical.value_or("");
 }
 
+std::string read_address(QueryFields& fields) {
+  std::string text = fields.required_text("address", {.min = 1, .max = 50, .trims = true});
+  if (text.empty()) return {};
+  std::optional<net::IpAddress> address = net::parse_hop(text);
+  if (!address) fields.fault("address", "bad_format", "must be an IP address");
+  return address ? address->text() : "";
+}
+
 }  // namespace
 
 OneStatement create_ip_rule(const Input& input) {
@@ -35,6 +43,13 @@ OneStatement list_ip_rules(const Input& input) {
   Page page = input.page();
   return OneStatement::items(input, query::IpRulePage{.limit = page.limit, .before = page.before},
                              {.limit = page.limit});
+}
+
+OneStatement check_ip_rules(const Input& input) {
+  QueryFields fields = input.query();
+  query::IpRuleCheck asked{.address = read_address(fields)};
+  fields.check();
+  return OneStatement::row(std::move(asked));
 }
 
 OneStatement delete_ip_rule(const Input& input) {

@@ -49,11 +49,52 @@ std::string_view source_name(config::SettingSource source) {
   return "";
 }
 
+std::string_view type_name(config::SettingType type) {
+  switch (type) {
+    case config::SettingType::text:
+      return "text";
+    case config::SettingType::integer:
+      return "integer";
+    case config::SettingType::number:
+      return "number";
+    case config::SettingType::boolean:
+      return "boolean";
+    case config::SettingType::strings:
+      return "strings";
+    case config::SettingType::choice:
+      return "choice";
+  }
+  return "";
+}
+
+// What a value may be, and what the setting does.
+void write_description(JsonWriter& json, const config::SettingRow& row) {
+  bool has_bounds =
+      row.type == config::SettingType::integer || row.type == config::SettingType::number;
+  json.member("type", type_name(row.type));
+  if (has_bounds) {
+    json.member("minimum", row.min).member("maximum", row.max);
+  } else {
+    json.member_raw("minimum", "null").member_raw("maximum", "null");
+  }
+  row.unit.empty() ? json.member_raw("unit", "null") : json.member("unit", row.unit);
+  json.member("description", row.sentence).key("choices").begin_array();
+  std::string_view rest = row.choices;
+  for (bool has_more = row.type == config::SettingType::choice; has_more;) {
+    size_t bar = rest.find('|');
+    json.text(rest.substr(0, bar));
+    has_more = bar != rest.npos;
+    rest.remove_prefix(has_more ? bar + 1 : rest.size());
+  }
+  json.end_array();
+}
+
 void write_setting(JsonWriter& json, size_t index, const config::Settings& settings) {
   const config::SettingRow& row = config::setting_rows[index];
   json.begin_object().member("key", row.name);
   json.member_raw("value", row.is_secret ? "null" : config::setting_json(settings.value(index)));
   json.member("source", source_name(settings.source(index))).member("secret", row.is_secret);
+  write_description(json, row);
   json.end_object();
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/eventually.h"
 #include "tests/support/rows/accounts.h"
 
 namespace hostler::testing_support {
@@ -129,6 +130,66 @@ TEST(ToolProviders, SendAStoredKeyNowhereElse) {
       has_fault(set(beta, R"({"base_url":"https://93.184.216.34"})"), "api_key", "required"));
   EXPECT_EQ(user.client.del(path(beta, "credential")).status, 204);
   EXPECT_EQ(set(beta, R"({"base_url":"https://93.184.216.34"})").status, 204);
+}
+
+// "provider source configured" of a group, as GET /v1/tool-providers/resolved has it.
+std::string resolved(const Client& client, std::string_view group) {
+  Answer answer = client.get("/v1/tool-providers/resolved");
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  Json list = answer.json();
+  EXPECT_EQ(list.as_array()->size(), 2u);
+  for (const Json& item : *list.as_array()) {
+    if (item.text_or("group_name") != group) continue;
+    return fmt::format("{} {} {}", item.text_or("provider_name", "null"), item.text_or("source"),
+                       flag(item, "configured"));
+  }
+  return "no such group";
+}
+
+TEST(ResolvedToolProviders, AreTheOwnElseThePlatformsElseOfTheSettingsElseNone) {
+  SCOPED_TRACE("GET /v1/tool-providers/resolved");
+  ApiStack own;
+  TestUser user = register_user(own);
+  TestUser other = register_user(own);
+  TestUser admin = register_admin(own);
+  EXPECT_EQ(resolved(user.client, "web_fetch"), "null none false");
+  auto set = [&](std::string_view key, std::string_view value) {
+    Answer answer = admin.client.put(fmt::format("/v1/admin/settings/{}", key),
+                                     fmt::format(R"({{"value":"{}"}})", value));
+    EXPECT_EQ(answer.status, 200) << answer.body;
+  };
+  set("web_search.provider", "alpha");
+  set("web_fetch.provider", "basic");
+  // By every worker of the pool, which each learn it by themselves.
+  auto is_of_settings = [&] {
+    return resolved(user.client, "web_fetch") == "web_fetch.basic legacy true" &&
+           resolved(user.client, "web_search") == "web_search.alpha legacy false";
+  };
+  EXPECT_TRUE(eventually(10'000, is_of_settings, 10));
+  Answer platform = admin.client.put("/v1/tool-providers/web_search/web_search.beta/activate", "");
+  EXPECT_EQ(platform.status, 204) << platform.body;
+  EXPECT_EQ(resolved(user.client, "web_search"), "web_search.beta platform false");
+  EXPECT_EQ(
+      user.client.put(path("web_search.alpha", "credential"), R"({"api_key":"tvly-01"})").status,
+      204);
+  EXPECT_EQ(resolved(user.client, "web_search"), "web_search.beta platform false");
+  EXPECT_EQ(put(user, "web_search.alpha", "activate").status, 204);
+  EXPECT_EQ(resolved(user.client, "web_search"), "web_search.alpha org true");
+  EXPECT_EQ(resolved(other.client, "web_search"), "web_search.beta platform false");
+  EXPECT_EQ(put(user, "web_search.alpha", "deactivate").status, 204);
+  EXPECT_EQ(resolved(user.client, "web_search"), "web_search.beta platform false");
+}
+
+TEST(ResolvedToolProviders, AreForWhoeverHasTheRight) {
+  TestUser user = register_user(stack());
+  TestUser member = register_user(stack());
+  std::string org_id = make_workspace(stack(), user);
+  add_member(stack(), org_id, member, "member");
+  EXPECT_TRUE(is_problem(member.client.with_org(org_id).get("/v1/tool-providers/resolved"), 403,
+                         "auth.forbidden"));
+  EXPECT_TRUE(
+      is_problem(register_user(stack()).client.with_org(org_id).get("/v1/tool-providers/resolved"),
+                 404, "orgs.not_found"));
 }
 
 TEST(ToolProviders, AreForWhoeverHasTheRight) {

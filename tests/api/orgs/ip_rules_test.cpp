@@ -84,6 +84,48 @@ TEST(CreateIpRule, KeepsTheCallerFromLockingThemselfOut) {
   EXPECT_EQ(me(user.client, elsewhere).status, 200);
 }
 
+// "passes rule_id" of an address.
+std::string checked(const Client& client, std::string_view address) {
+  Answer answer = call(client, "GET", fmt::format("/v1/ip-rules/check?address={}", address));
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  return fmt::format("{} {}", answer.member("passes"), answer.member("rule_id"));
+}
+
+TEST(CheckIpRules, TellWhetherAnAddressPassesAndByWhichRule) {
+  SCOPED_TRACE("GET /v1/ip-rules/check");
+  TestUser user = register_user(stack());
+  TestUser other = register_user(stack());
+  EXPECT_EQ(checked(user.client, elsewhere), "true null");
+  std::string wide = add(user.client, "blocklist", "198.51.100.0/24").member("id");
+  EXPECT_EQ(checked(user.client, elsewhere), "false " + wide);
+  EXPECT_EQ(checked(user.client, "2001:db8::7"), "true null");
+  std::string own = add(user.client, "allowlist", "203.0.113.0/24").member("id");
+  EXPECT_EQ(checked(user.client, office), "true " + own);
+  EXPECT_EQ(checked(user.client, "192.0.2.1"), "false null") << "there is an allowlist";
+  std::string both = add(user.client, "blocklist", "203.0.113.128/25").member("id");
+  EXPECT_EQ(checked(user.client, "203.0.113.200"), "false " + both);
+  EXPECT_EQ(checked(other.client, elsewhere), "true null") << "rules are an organization's own";
+  for (const char* address : {office, "192.0.2.1", elsewhere, "203.0.113.200"}) {
+    bool passes = checked(user.client, address).find("true") == 0;
+    EXPECT_EQ(me(user.client, address).status == 200, passes) << address << " is treated so";
+  }
+}
+
+TEST(CheckIpRules, WantAnAddressAndTheRight) {
+  TestUser user = register_user(stack());
+  TestUser member = register_user(stack());
+  auto asks = [&](const Client& client, std::string_view query) {
+    return call(client, "GET", fmt::format("/v1/ip-rules/check{}", query));
+  };
+  EXPECT_TRUE(has_fault(asks(user.client, ""), "address", "required"));
+  EXPECT_TRUE(has_fault(asks(user.client, "?address=203.0.113.0/24"), "address", "bad_format"));
+  EXPECT_TRUE(has_fault(asks(user.client, "?address=home"), "address", "bad_format"));
+  std::string org_id = make_workspace(stack(), user);
+  add_member(stack(), org_id, member, "member");
+  EXPECT_TRUE(is_problem(asks(member.client.with_org(org_id), "?address=192.0.2.1"), 403,
+                         "auth.forbidden"));
+}
+
 TEST(ListIpRules, PagesThroughThemNewestFirst) {
   SCOPED_TRACE("GET /v1/ip-rules");
   TestUser user = register_user(stack());

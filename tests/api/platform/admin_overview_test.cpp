@@ -1,6 +1,9 @@
 // The platform at a glance. Routes:
 //   GET /v1/admin/dashboard              GET /v1/admin/nodes
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -12,6 +15,15 @@ namespace hostler::testing_support {
 namespace {
 
 ApiStack& stack() { return ApiStack::shared(); }
+
+std::vector<Json> nodes_of(const TestUser& admin, std::string_view kind) {
+  Json list = admin.client.get("/v1/admin/nodes").json();
+  std::vector<Json> found;
+  for (const Json& node : *list.as_array()) {
+    if (node.text_or("kind") == kind) found.push_back(node);
+  }
+  return found;
+}
 
 TEST(Dashboard, CountsUsersOrganizationsAndRunsAtOnce) {
   ApiStack alone;  // nobody else registers meanwhile
@@ -69,7 +81,34 @@ TEST(Nodes, NoneIsListedThatNobodyHeardOfLately) {
       "'1', now() - interval '31 seconds'); INSERT INTO daemons (host, instance, version, "
       "stopped_at) "
       "VALUES ('stopped.example', 'x', '1', now())");
-  EXPECT_EQ(admin.client.get("/v1/admin/nodes").body, "[]");
+  EXPECT_EQ(nodes_of(admin, "daemon").size(), 0U);
+}
+
+TEST(Nodes, ThePoolThatAnswersIsOneWithItsConnections) {
+  TestUser admin = register_admin(stack());
+  std::vector<Json> pools = nodes_of(admin, "pool");
+  ASSERT_EQ(pools.size(), 1U);
+  EXPECT_GE(pools[0].integer_or("connections", 0), 1);
+  EXPECT_NE(pools[0].text_or("host"), "");
+  EXPECT_EQ(pools[0].text_or("version"), HOSTLER_VERSION);
+  EXPECT_LE(pools[0].text_or("started_at"), pools[0].text_or("heartbeat_at"));
+}
+
+TEST(Nodes, TheDatabaseSaysInTheDoctorsWordsHowItIs) {
+  ApiStack alone;
+  TestUser admin = register_admin(alone);
+  std::vector<Json> databases = nodes_of(admin, "database");
+  ASSERT_EQ(databases.size(), 1U);
+  EXPECT_GE(databases[0].integer_or("connections", 0), 1);
+  std::string findings = databases[0].find("findings")->dump();
+  EXPECT_THAT(findings, testing::HasSubstr(R"({"verdict":"ok","what":"database","message":"Post)"));
+  EXPECT_THAT(findings, testing::HasSubstr("no hostler-runner gives a sign of life"));
+  EXPECT_THAT(findings, testing::HasSubstr(R"("what":"connections")"));
+  alone.sql().run_text(
+      "SELECT mail_queue('verify_email', 'ada@example.org', 'en', '{}', NULL); "
+      "UPDATE outbox SET next_attempt_at = clock_timestamp() - interval '1 hour'");
+  EXPECT_THAT(nodes_of(admin, "database")[0].find("findings")->dump(),
+              testing::HasSubstr(R"({"verdict":"warning","what":"outbox","message":"something )"));
 }
 
 TEST(Nodes, ARunningDaemonIsListedWithItsRuns) {
@@ -77,19 +116,49 @@ TEST(Nodes, ARunningDaemonIsListedWithItsRuns) {
   TestUser admin = register_admin(running);
   TestUser user = register_user(running);
   std::string run_id = start_output(user.client, "[say a] [pause 60000]");
-  Json list;
-  ASSERT_TRUE(eventually(20'000,
-                         [&] {
-                           list = admin.client.get("/v1/admin/nodes").json();
-                           return list.as_array()->size() == 1 &&
-                                  list.as_array()->at(0).integer_or("runs", 0) >= 1;
-                         }))
-      << "the heartbeat tells how many: " << list.dump();
+  std::vector<Json> daemons;
+  ASSERT_TRUE(eventually(20'000, [&] {
+    daemons = nodes_of(admin, "daemon");
+    return daemons.size() == 1 && daemons[0].integer_or("runs", 0) >= 1;
+  })) << "the heartbeat tells how many";
   EXPECT_EQ(user.client.post("/v1/runs/" + run_id + ":cancel").status, 200);
-  const Json& node = list.as_array()->at(0);
+  const Json& node = daemons[0];
   EXPECT_NE(node.text_or("host"), "");
   EXPECT_NE(node.text_or("version"), "");
   EXPECT_LE(node.text_or("started_at"), node.text_or("heartbeat_at"));
+}
+
+TEST(Nodes, TellsWhichOneDoesThePeriodicJobsAndWhatBecameOfEach) {
+  ApiStack& running = runner_stack();
+  TestUser admin = register_admin(running);
+  running.sql().run_text(
+      "INSERT INTO daemons (host, instance, version) VALUES ('idle.example', 'x', '1')");
+  Json list;
+  const Json* jobs = nullptr;
+  auto all_were_done = [&] {
+    list = admin.client.get("/v1/admin/nodes").json();
+    jobs = nullptr;
+    for (const Json& node : *list.as_array()) {
+      if (node.text_or("host") == "idle.example") {
+        EXPECT_TRUE(node.find("maintenance")->is_null());
+      } else if (const Json* term = node.find("maintenance"); !term->is_null()) {
+        EXPECT_GE(term->integer_or("epoch", 0), 1);
+        EXPECT_NE(term->text_or("since"), "");
+        jobs = term->find("jobs");
+      }
+    }
+    return jobs != nullptr && std::ranges::all_of(*jobs->as_array(), [](const Json& job) {
+             return job.text_or("done_at") != "" && job.integer_or("took_ms", -1) >= 0;
+           });
+  };
+  ASSERT_TRUE(eventually(20'000, all_were_done)) << list.dump();
+  EXPECT_GE(jobs->as_array()->size(), 19U);
+  const Json& first = jobs->as_array()->at(0);
+  EXPECT_EQ(first.text_or("job"), "access_log_files_prune");
+  EXPECT_EQ(first.integer_or("period_ms", 0), 60'000);
+  EXPECT_EQ(first.integer_or("faults", -1), 0);
+  EXPECT_TRUE(first.find("fault_at")->is_null() && first.find("fault")->is_null());
+  running.sql().run_text("DELETE FROM daemons WHERE host = 'idle.example'");
 }
 
 }  // namespace

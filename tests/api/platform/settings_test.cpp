@@ -59,18 +59,47 @@ TEST(ListSettings, ShowsEveryLiveSettingByKeyWithItsSource) {
   }
   std::sort(live.begin(), live.end());
   EXPECT_EQ(keys, live);
-  EXPECT_EQ(listed("credit.per_usd"),
-            R"({"key":"credit.per_usd","value":1000,"source":"default","secret":false})");
-  EXPECT_EQ(listed("limit.agent_turns"),
-            R"({"key":"limit.agent_turns","value":7,"source":"env","secret":false})");
-  EXPECT_EQ(listed("web_search.alpha_api_key"),
-            R"({"key":"web_search.alpha_api_key","value":null,"source":"env","secret":true})");
+  EXPECT_THAT(listed("credit.per_usd"),
+              testing::StartsWith(
+                  R"({"key":"credit.per_usd","value":1000,"source":"default","secret":false,)"));
+  EXPECT_THAT(listed("limit.agent_turns"),
+              testing::StartsWith(
+                  R"({"key":"limit.agent_turns","value":7,"source":"env","secret":false,)"));
+  EXPECT_THAT(
+      listed("web_search.alpha_api_key"),
+      testing::StartsWith(
+          R"({"key":"web_search.alpha_api_key","value":null,"source":"env","secret":true,)"));
+}
+
+// What the row of the list says of the setting itself.
+std::string described(const std::string& key) {
+  std::string row = listed(key);
+  return row.substr(std::min(row.size(), row.find(R"("type")")));
+}
+
+TEST(ListSettings, SaysOfEachWhatItMayBeAndWhatItDoes) {
+  EXPECT_EQ(described("limit.tool_calls"),
+            R"("type":"integer","minimum":0,"maximum":10000,"unit":"calls",)"
+            R"("description":"Tool calls of one run.","choices":[]})");
+  EXPECT_THAT(described("gateway.risk_reject_threshold"),
+              testing::StartsWith(R"("type":"number","minimum":0,"maximum":1,"unit":null,)"));
+  EXPECT_THAT(
+      described("auth.require_email_verification"),
+      testing::StartsWith(R"("type":"boolean","minimum":null,"maximum":null,"unit":null,)"));
+  EXPECT_THAT(described("captcha.secret_key"), testing::StartsWith(R"("type":"text",)"));
+  EXPECT_THAT(described("http.cors_origins"), testing::StartsWith(R"("type":"strings",)"));
+  EXPECT_THAT(described("auth.registration_mode"),
+              testing::EndsWith(R"("choices":["open","invite_only","disabled"]})"));
+  EXPECT_THAT(described("web_fetch.provider"),
+              testing::EndsWith(R"("choices":["","gamma","delta","basic"]})"));
 }
 
 TEST(SetSetting, AnswersTheRowAndTheListShowsItAtOnce) {
   Answer answer = put("limit.tool_calls", "5");
   EXPECT_EQ(answer.status, 200);
-  EXPECT_EQ(answer.body, R"({"key":"limit.tool_calls","value":5,"source":"db","secret":false})");
+  EXPECT_THAT(
+      answer.body,
+      testing::StartsWith(R"({"key":"limit.tool_calls","value":5,"source":"db","secret":false,)"));
   EXPECT_EQ(listed("limit.tool_calls"), answer.body);
   EXPECT_EQ(put("limit.agent_turns", "8").status, 200) << "the database wins over variables";
   EXPECT_THAT(listed("limit.agent_turns"), testing::HasSubstr(R"("value":8,"source":"db")"));
@@ -112,8 +141,9 @@ TEST(SetSetting, RefusesAValueThatDoesNotFitAndSaysTheBounds) {
 TEST(SetSetting, KeepsSecretsToItself) {
   Answer answer = put("captcha.secret_key", "\"hush-hush-hush\"");
   EXPECT_EQ(answer.status, 200);
-  EXPECT_EQ(answer.body,
-            R"({"key":"captcha.secret_key","value":null,"source":"db","secret":true})");
+  EXPECT_THAT(answer.body,
+              testing::StartsWith(
+                  R"({"key":"captcha.secret_key","value":null,"source":"db","secret":true,)"));
   EXPECT_THAT(put("captcha.secret_key", "[\"hush-hush-hush\"]").body,
               testing::Not(testing::HasSubstr("hush")));
   EXPECT_EQ(

@@ -5,6 +5,7 @@ import {
   mail_with,
   make_account,
   must,
+  pause,
   same,
   settled,
   until,
@@ -63,6 +64,11 @@ export const flows = {
     await toast(page, email);
     const [link] = await mail_with(email, /^https:\/\/\S+#\/verify\?token=\S+/m);
     await page.goto(link);
+    // Who reads that it is done and goes on is not called back, however slow the service is.
+    await page.route('**/v1/me', async (call) => {
+      await pause(1000);
+      await call.continue();
+    });
     await page.getByRole('button', { name: 'Prove it' }).click();
     await toast(page, 'is proved');
     await t.open(page, '/account');

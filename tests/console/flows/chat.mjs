@@ -207,6 +207,38 @@ export const flows = staged([
   ],
 
   [
+    'threads of one end user are listed, searched, and linked to',
+    async (h) => {
+      const user = await h.new_user();
+      for (const [title, end_user] of [
+        ['Trip to Graz', 'customer 8/123'],
+        ['Trip to Rome', 'customer 8/123'],
+        ['Trip to Graz too', 'customer 8'],
+        ['Trip of nobody', null],
+      ]) {
+        await h.call('POST', '/v1/threads', { title, end_user }, user.token);
+      }
+      const page = await h.signed_in(user, '/threads');
+      const rows = page.locator('.threads li');
+      await rows.nth(3).waitFor();
+      await page.getByText('Threads of one end user').click();
+      await page.getByLabel('End user', { exact: true }).fill('customer 8/123');
+      await page.keyboard.press('Enter');
+      await h.eventually(async () => (await rows.count()) === 2, 'those of the end user');
+      await page.getByLabel('Search threads').fill('Graz');
+      await h.eventually(async () => (await rows.count()) === 1, 'the one that fits both');
+      await rows.getByRole('link').click();
+      await page.getByRole('heading', { name: 'Trip to Graz' }).waitFor();
+      await page.reload();
+      await h.eventually(async () => (await rows.count()) === 2, 'the address keeps it');
+      await page.getByRole('button', { name: 'Threads of all end users' }).click();
+      await h.eventually(async () => (await rows.count()) === 4, 'all of them');
+      await page.locator('.chat-head a', { hasText: 'customer 8/123' }).click();
+      await h.eventually(async () => (await rows.count()) === 2, 'by the mark of a thread');
+    },
+  ],
+
+  [
     'persona and model are chosen, and stay chosen',
     async (h) => {
       const user = await h.new_user();
@@ -243,7 +275,8 @@ export const flows = staged([
       const page = await h.signed_in(user, '/threads/new');
       await page.getByText('Options of the thread').click();
       await page.getByLabel('Private').check();
-      await page.getByLabel('End user').fill('customer-8123');
+      const options = page.locator('details').filter({ hasText: 'Options of the thread' });
+      await options.getByLabel('End user', { exact: true }).fill('customer-8123');
       await send(page, '[say welcome]');
       await page.locator('.answer').filter({ hasText: 'welcome' }).waitFor();
       await page

@@ -1,24 +1,11 @@
 // What holds for every screen: keyboard, palette, languages, sizes, readers of the screen, curl, no
 // script.
 import { execFileSync } from 'node:child_process';
-import { base, check, make_account, must, same, settled, until } from '../harness.mjs';
+import { base, check, make_account, must, same, settled, tab_to, until } from '../harness.mjs';
 
 const screens = ['/usage', '/credits', '/keys', '/organization', '/account', '/sessions'];
 const open_screens = ['/', '/forgot', '/register', '/verify', '/revert', '/invitation'];
 const dialog = (page) => page.locator('dialog[open]');
-
-// Presses Tab until what has the focus has this name.
-async function tab_to(page, name) {
-  for (let presses = 0; presses < 60; ++presses) {
-    await page.keyboard.press('Tab');
-    const found = await page.evaluate(() => {
-      const one = document.activeElement;
-      return one.getAttribute('aria-label') ?? one.labels?.[0]?.textContent ?? one.textContent;
-    });
-    if (found.trim().startsWith(name)) return;
-  }
-  throw new Error(`Tab never comes to ${name}`);
-}
 
 const hostile = [
   '<script>alert(1)</script>',
@@ -156,7 +143,9 @@ export const flows = {
       if (!response.url().includes('/v1/') || response.request().method() !== 'GET') return;
       answers.set(response.url().slice(base.length), await response.text().catch(() => ''));
     });
-    for (const path of ['/keys', '/credits', '/usage', '/organization']) {
+    // When a session was seen last, the command itself changes.
+    const told = (text) => JSON.parse(text, (name, value) => name === 'last_seen_at' || value);
+    for (const path of ['/keys', '/credits', '/usage', '/organization', '/sessions', '/account']) {
       await t.open(page, path);
       await settled(page);
       await page.getByRole('button', { name: 'curl', exact: true }).click();
@@ -172,7 +161,7 @@ export const flows = {
           },
         }).toString();
         const asked = command.match(/\$HOSTLER_URL"?'?([^"'\s]+)/)[1];
-        same(JSON.parse(output), JSON.parse(answers.get(asked)), command);
+        same(told(output), told(answers.get(asked)), command);
       }
       await page.keyboard.press('Escape');
     }
@@ -281,6 +270,11 @@ export const flows = {
   },
 
   'an address without a screen, and a file that is not there': async (t) => {
+    const outside = ['/console../', '/console../secret', '/console/..%2fapi', '/console/%2e%2e/x'];
+    for (const path of [...outside, '/console/nothing.js', '/console/x/']) {
+      const given = ['-sk', '--path-as-is', '-o', '/dev/null', '-w', '%{http_code}', base + path];
+      same(execFileSync('curl', given).toString(), '404', path);
+    }
     t.allow(404);
     const { page } = await t.signed_in({}, '/nowhere/at?all=<b>');
     await page.getByRole('heading', { name: 'There is no such screen' }).waitFor();

@@ -111,6 +111,12 @@ export const flows = staged([
           facts.includes(run.total_input_tokens.toLocaleString('en-GB')),
         facts,
       );
+      const whole = await page.locator('.timeline tfoot').innerText();
+      const figures = [run.total_input_tokens, run.total_output_tokens, run.credits_used];
+      assert.ok(
+        figures.every((figure) => whole.includes(figure.toLocaleString('en-GB'))),
+        whole,
+      );
       await page.getByRole('link', { name: 'Events' }).click();
       const events = await events_of(h, user, run_id);
       await page.getByText(`${events.length} events`).waitFor();

@@ -32,9 +32,13 @@ export const flows = staged([
     async (h) => {
       const user = await h.new_user();
       const { page, thread_id } = await careful_thread(h, user);
-      await send(page, '[tool get_weather {"city":"Rome"}] [echo-history]');
+      await send(
+        page,
+        '[tool get_weather {"city":"Rome","id":12345678901234567890,"rate":1.10}] [echo-history]',
+      );
       const given = page.locator('.wait').getByLabel('Arguments');
       await given.waitFor();
+      assert.match(await given.inputValue(), /"id": 12345678901234567890,\s*"rate": 1.10\b/);
       await given.fill('{"city": "Gr');
       await page.locator('.wait .fault').waitFor();
       assert.ok(
@@ -55,6 +59,13 @@ export const flows = staged([
       const owed = events.find(({ data }) => data.kind === 'tool_results');
       assert.deepEqual(owed.data.calls[0].arguments, { city: 'Graz' });
       assert.equal(events.find(({ type }) => type === 'tool.result').data.result.celsius, 21.5);
+      const [told] = await h.call(
+        'GET',
+        `/v1/threads/${thread_id}/messages?limit=1`,
+        undefined,
+        user.token,
+      );
+      assert.match(told.content, /21\.50.{0,20}12345678901234567890/, 'as it was given');
     },
   ],
 

@@ -1,4 +1,5 @@
 // The reducer of a run's events: what is shown after any log, however it was cut and sent.
+import { cpu_ms } from './cpu_time.mjs';
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
@@ -264,10 +265,10 @@ test('of 2,000 random logs, cut anywhere and sent twice, the story is the same',
 
 test('100,000 events of one answer cost no square', () => {
   const log = log_of(started, ...Array.from({ length: 100_000 }, () => say('word ')));
-  const begun = performance.now();
+  const begun = cpu_ms();
   let story = empty_story;
   for (let from = 0; from < log.length; from += 500)
     story = advance(story, log.slice(from, from + 500));
   assert.equal(answer_of(story).length, 500_000);
-  assert.ok(performance.now() - begun < 3000, `${performance.now() - begun} ms`);
+  assert.ok(cpu_ms() - begun < 3000, `${cpu_ms() - begun} ms`);
 });

@@ -1,5 +1,6 @@
 // The client of event streams, against a server that cuts at random bytes, stays silent, refuses,
 // answers twice or leaves something out.
+import { cpu_ms } from './cpu_time.mjs';
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { after, before, test } from 'node:test';
@@ -283,10 +284,10 @@ test('one event of 8 MiB in small pieces costs no square', () => {
   const line = `data: ${'x'.repeat(8 << 20)}\n\n`;
   let length = 0;
   const reader = sse_reader({ on_event: ({ data }) => (length = data.length), on_retry: () => {} });
-  const begun = performance.now();
+  const begun = cpu_ms();
   for (let from = 0; from < line.length; from += 512) reader.feed(line.slice(from, from + 512));
   assert.equal(length, 8 << 20);
-  assert.ok(performance.now() - begun < 2000);
+  assert.ok(cpu_ms() - begun < 2000);
 });
 
 test('comments, empty fields, several data lines and unknown fields are as in the standard', () => {

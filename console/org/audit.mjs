@@ -1,0 +1,118 @@
+// The audit log: who did what, from where, and what it was before and after. Filters stand in the
+// address. `scope` platform: also the rows that belong to no organization.
+import { with_query } from '../api.mjs';
+import { html, useState } from '../html.mjs';
+import { time, useWords } from '../i18n.mjs';
+import { address, go, place } from '../router.mjs';
+import { session } from '../session.mjs';
+import { useStore } from '../store.mjs';
+import { Copy } from '../ui/copy.mjs';
+import { Field, Form, useForm } from '../ui/form.mjs';
+import { PageEnd, usePages } from '../ui/list.mjs';
+import '../words/org_audit.mjs';
+import { Differences } from './diff.mjs';
+
+const filters = ['action', 'target_type', 'actor_user_id', 'since', 'until'];
+
+// What a date field of the form means: the day's begin, and the end of the last one.
+const begin_of = (day) => (day ? new Date(`${day}T00:00:00`).toISOString() : '');
+function end_of(day) {
+  if (!day) return '';
+  const end = new Date(`${day}T00:00:00`);
+  end.setDate(end.getDate() + 1);
+  return end.toISOString();
+}
+
+function Filters({ query, members }) {
+  const t = useWords();
+  const form = useForm(Object.fromEntries(filters.map((name) => [name, query[name] ?? ''])));
+  const apply = () => go(place.get().path, form.values, { replace: true });
+  return html`<${Form} form=${form} label=${t('audit.filters')} on_submit=${apply}>
+    <div class="filters">
+      <${Field} form=${form} name="action" label=${t('audit.action')} spellcheck="false"
+        autocomplete="off" placeholder="personas.update" />
+      <${Field} form=${form} name="target_type" label=${t('audit.target')} spellcheck="false"
+        autocomplete="off" placeholder="persona" />
+      ${
+        members.length > 1 &&
+        html`<${Field} form=${form} name="actor_user_id" label=${t('audit.actor')}
+        options=${[
+          ['', t('audit.anybody')],
+          ...members.map((one) => [one.user_id, one.username]),
+        ]} />`
+      }
+      <${Field} form=${form} name="since" type="date" label=${t('audit.since')} />
+      <${Field} form=${form} name="until" type="date" label=${t('audit.until')} />
+      <button class="main">${t('audit.apply')}</button>
+      <a href=${address(place.get().path)} onClick=${() => form.reset(
+        Object.fromEntries(filters.map((name) => [name, ''])),
+      )}>${t('audit.all')}</a>
+    </div>
+  <//>`;
+}
+
+const result_marks = { ok: 'good', denied: 'warn', failed: 'bad' };
+
+function Details({ row }) {
+  const t = useWords();
+  const facts = [
+    [t('audit.target'), row.target_type && `${row.target_type} ${row.target_id ?? ''}`],
+    [t('audit.actor'), row.actor_user_id],
+    [t('audit.key'), row.actor_api_key_id],
+    [t('audit.address'), row.client_ip],
+    [t('audit.agent'), row.user_agent],
+    [t('audit.org'), row.org_id],
+  ].filter(([, value]) => value);
+  return html`<div class="audit-details"><dl class="facts">${facts.map(
+    ([name, value]) => html`<dt>${name}</dt><dd><bdi>${value}</bdi></dd>`,
+  )}${
+    row.trace_id &&
+    html`<dt>${t('error.trace')}</dt><dd><code>${row.trace_id}</code>
+      <${Copy} text=${row.trace_id} what=${t('error.trace')} /></dd>`
+  }</dl>
+    ${
+      (row.before_state || row.after_state) &&
+      html`<h3>${t('audit.change')}</h3><${Differences} before=${row.before_state}
+        after=${row.after_state} />`
+    }</div>`;
+}
+
+function Row({ row, actor }) {
+  const t = useWords();
+  const [is_open, set_open] = useState(false);
+  return html`<li><details onToggle=${(event) => set_open(event.currentTarget.open)}>
+    <summary><span class="when">${time(row.created_at)}</span>
+      <code class="what">${row.action}</code>
+      <span class="who-did"><bdi>${actor}</bdi></span>
+      <span class=${`mark ${result_marks[row.result] ?? ''}`}>${t(`audit.result.${row.result}`)}${
+        row.count > 1 ? ` × ${row.count}` : ''
+      }</span></summary>
+    ${is_open && html`<${Details} row=${row} />`}
+  </details></li>`;
+}
+
+/** @param {{scope?: 'org' | 'platform', [more: string]: any}} props */
+export function Audit({ query = {}, scope = 'org' }) {
+  const t = useWords();
+  const { me } = useStore(session);
+  const members = usePages(
+    scope === 'org' ? with_query(`/v1/orgs/${me.org_id}/members`, { limit: 200 }) : null,
+  );
+  const asked = {
+    ...Object.fromEntries(filters.map((name) => [name, query[name]])),
+    since: begin_of(query.since),
+    until: end_of(query.until),
+  };
+  const pages = usePages(with_query('/v1/audit-logs', asked), { pick: (body) => body.data });
+  const names = new Map(members.items.map((one) => [one.user_id, one.username]));
+  const actor_of = (row) => {
+    const name = names.get(row.actor_user_id) ?? row.actor_user_id ?? t('audit.system');
+    return row.actor_api_key_id ? t('audit.by_key', { name }) : name;
+  };
+  return html`<div class="head"><h1>${t('audit.title')}</h1></div>
+    <${Filters} query=${query} members=${members.items} key=${JSON.stringify(query)} />
+    <ul class="audit">${pages.items.map(
+      (row) => html`<${Row} row=${row} actor=${actor_of(row)} key=${row.id} />`,
+    )}</ul>
+    <${PageEnd} pages=${pages} />`;
+}

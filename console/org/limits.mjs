@@ -1,0 +1,80 @@
+// What the organization may use, what of it is used, and where each value comes from.
+import { with_query } from '../api.mjs';
+import { html } from '../html.mjs';
+import { number, time, useWords } from '../i18n.mjs';
+import { session } from '../session.mjs';
+import { useStore } from '../store.mjs';
+import { Table, usePages } from '../ui/list.mjs';
+import '../words/org_limits.mjs';
+
+const is_bytes = (key) => /bytes$/.test(key);
+function amount(key, value) {
+  const count = Number(value);
+  if (!is_bytes(key) || count < 1024) return number(count);
+  const unit = Math.min(3, Math.floor(Math.log2(count) / 10));
+  const digits = { maximumFractionDigits: 1 };
+  return `${number(count / 1024 ** unit, digits)} ${['B', 'KiB', 'MiB', 'GiB'][unit]}`;
+}
+
+function Value({ one }) {
+  const t = useWords();
+  if (one.value_type === 'integer') return amount(one.key, one.value);
+  if (one.value_type === 'boolean') return t(one.value === 'true' ? 'yes' : 'limits.no');
+  return html`<bdi>${one.value}</bdi>`;
+}
+
+// How much is used, as a bar and as text; full bars say so in a word too.
+function Used({ one }) {
+  const t = useWords();
+  if (one.used === null || one.used === undefined) {
+    return html`<span class="dim">${t('limits.not_counted')}</span>`;
+  }
+  const limit = Number(one.value);
+  const share = limit > 0 ? one.used / limit : 0;
+  return html`<span class="used"><meter min="0" max=${limit || 1} value=${one.used}
+      high=${limit * 0.9} aria-label=${one.key}></meter>
+    ${amount(one.key, one.used)}
+    ${share >= 1 && html` <span class="mark bad">${t('limits.full')}</span>`}
+    ${share >= 0.9 && share < 1 && html` <span class="mark warn">${t('limits.nearly')}</span>`}
+  </span>`;
+}
+
+function Source({ one }) {
+  const t = useWords();
+  return html`<span title=${t(`limits.why.${one.source}`)}
+    class=${`mark ${one.source === 'override' ? 'live' : ''}`}>${t(
+      `limits.source.${one.source}`,
+    )}</span>${
+      one.expires_at && html` <span class="dim">${t('limits.until')} ${time(one.expires_at)}</span>`
+    }`;
+}
+
+// `org_id`: another organization's, for platform administrators.
+export function Limits({ org_id = '' }) {
+  const t = useWords();
+  const { me } = useStore(session);
+  const pages = usePages(with_query('/v1/entitlements', { org_id }));
+  const columns = [
+    {
+      title: t('limits.what'),
+      is_title: true,
+      is_wide: true,
+      cell: (one) => {
+        const name = t(`limits.key.${one.key}`);
+        const is_known = name !== `limits.key.${one.key}`;
+        return html`${is_known && html`${name} `}<code class="dim">${one.key}</code>`;
+      },
+    },
+    { title: t('limits.value'), is_number: true, cell: (one) => html`<${Value} one=${one} />` },
+    { title: t('limits.used'), cell: (one) => html`<${Used} one=${one} />` },
+    { title: t('limits.from'), cell: (one) => html`<${Source} one=${one} />` },
+  ];
+  return html`<div class="head"><h1>${t('limits.title')}</h1>
+      ${!org_id && html`<bdi class="dim">${me.org_name}</bdi>`}</div>
+    <${Table} pages=${pages} columns=${columns} label=${t('limits.title')}
+      key_of=${(one) => one.key} />
+    <dl class="facts">${['override', 'plan', 'setting', 'default'].map(
+      (source) => html`<dt>${t(`limits.source.${source}`)}</dt>
+      <dd>${t(`limits.why.${source}`)}</dd>`,
+    )}</dl>`;
+}

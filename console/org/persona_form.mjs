@@ -1,0 +1,109 @@
+// What a persona is, as a form: a new one, a further version, or changes of one that is there.
+import { all_pages } from '../api.mjs';
+import { html, useEffect, useState } from '../html.mjs';
+import { useWords } from '../i18n.mjs';
+import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import { object_in } from './parts.mjs';
+
+const empty = {
+  persona_key: '',
+  version: '1',
+  display_name: '',
+  description: '',
+  system_prompt: '',
+  tools: [],
+  confirm_tools: [],
+  model: null,
+  max_turns: null,
+  temperature: null,
+  response_format: null,
+  is_active: true,
+};
+const words_of = (text) => text.split(/[\s,]+/).filter(Boolean);
+const number_of = (text) => (text === '' ? null : Number(text));
+
+const fields_of = (persona) => ({
+  ...persona,
+  tools: persona.tools.join('\n'),
+  confirm_tools: persona.confirm_tools.join('\n'),
+  model: persona.model ?? '',
+  max_turns: persona.max_turns === null ? '' : String(persona.max_turns),
+  temperature: persona.temperature === null ? '' : String(persona.temperature),
+  response_format: persona.response_format
+    ? JSON.stringify(persona.response_format, null, 2)
+    : '',
+});
+
+function body_of(values) {
+  return {
+    display_name: values.display_name,
+    description: values.description,
+    system_prompt: values.system_prompt,
+    tools: words_of(values.tools),
+    confirm_tools: words_of(values.confirm_tools),
+    model: values.model || null,
+    max_turns: number_of(values.max_turns),
+    temperature: number_of(values.temperature),
+    response_format: values.response_format.trim()
+      ? object_in(values.response_format, 'response_format')
+      : null,
+    is_active: values.is_active,
+  };
+}
+
+// The models that may be chosen; what the persona has stays to choose.
+function useModels(chosen) {
+  const [models, set_models] = useState([]);
+  useEffect(() => {
+    all_pages('/v1/models').then(set_models, () => set_models([]));
+  }, []);
+  return [...new Set([chosen, ...models.map((one) => one.model)].filter(Boolean))];
+}
+
+// `persona`: what the fields begin with. `is_new`: key and version are asked too.
+// `on_submit(body, key)`; `on_dirty(is_dirty)` tells whether something is not saved.
+export function PersonaForm({ persona = empty, is_new = false, action, on_submit, on_dirty }) {
+  const t = useWords();
+  const first = fields_of({ ...empty, ...persona });
+  const form = useForm(first);
+  const models = useModels(form.values.model);
+  const is_dirty = JSON.stringify(form.values) !== JSON.stringify(first);
+  useEffect(() => on_dirty?.(is_dirty), [is_dirty]);
+  const send = (values, key) => {
+    const { persona_key, version } = values;
+    return on_submit({ ...(is_new ? { persona_key, version } : {}), ...body_of(values) }, key);
+  };
+  const plain = { form, autocomplete: 'off', spellcheck: 'false' };
+  return html`<${Form} form=${form} label=${action} on_submit=${send}>
+    ${
+      is_new &&
+      html`<div class="pairs">
+      <${Field} ...${plain} name="persona_key" label=${t('personas.key')} maxlength="64" autofocus
+        hint=${t('personas.key_hint')} />
+      <${Field} ...${plain} name="version" label=${t('personas.version')} maxlength="64" /></div>`
+    }
+    <${Field} form=${form} name="display_name" label=${t('org_ui.name')} dir="auto"
+      maxlength="200" autocomplete="off" />
+    <${Field} form=${form} name="description" label=${t('personas.description')} dir="auto"
+      autocomplete="off" />
+    <${Field} form=${form} name="system_prompt" label=${t('personas.prompt')} rows="12"
+      dir="auto" />
+    <${Field} ...${plain} name="tools" label=${t('personas.tools')} rows="3"
+      hint=${t('personas.tools_hint')} />
+    <${Field} ...${plain} name="confirm_tools" label=${t('personas.confirm_tools')} rows="2"
+      hint=${t('personas.confirm_hint')} />
+    <div class="pairs">
+      <${Field} form=${form} name="model" label=${t('personas.model')}
+        options=${[['', t('personas.any_model')], ...models.map((name) => [name, name])]} />
+      <${Field} form=${form} name="max_turns" type="number" min="1" label=${t('personas.turns')} />
+      <${Field} form=${form} name="temperature" type="number" min="0" step="any"
+        label=${t('personas.temperature')} />
+    </div>
+    <${Field} ...${plain} name="response_format" label=${t('personas.format')} rows="3"
+      hint=${t('personas.format_hint')} />
+    <${Field} form=${form} name="is_active" type="checkbox" label=${t('org_ui.active')}
+      hint=${t('personas.active_hint')} />
+    <div class="actions"><${Submit} form=${form}>${action}<//>
+      ${is_dirty && html`<span class="dim" role="status">${t('personas.not_saved')}</span>`}</div>
+  <//>`;
+}

@@ -1,0 +1,180 @@
+// Personas: the list; one with its editor, a try-it pane beside it, and versions side by side.
+// `scope` platform: those that every organization may use, below `base` of the other screens.
+import { all_pages, api, with_query } from '../api.mjs';
+import { useCommands } from '../commands.mjs';
+import { html, useEffect, useState } from '../html.mjs';
+import { time, useWords } from '../i18n.mjs';
+import { address, go, set_query } from '../router.mjs';
+import { ErrorBox, toast } from '../ui/error.mjs';
+import { Table, usePages } from '../ui/list.mjs';
+import '../words/org_personas.mjs';
+import { Changed, show_change } from './change.mjs';
+import { Differences } from './diff.mjs';
+import { ask_and_do } from './parts.mjs';
+import { PersonaForm } from './persona_form.mjs';
+import { TryPane } from './try_pane.mjs';
+
+const name_of = (one) => `${one.persona_key}@${one.version}`;
+const unlike = ['id', 'scope', 'version', 'created_at', 'persona_key'];
+
+/** @param {{scope?: 'org' | 'platform', [more: string]: any}} props */
+export function Personas({ scope = 'org', base = '/personas' }) {
+  const t = useWords();
+  const pages = usePages(with_query('/v1/personas', { scope }));
+  const open_new = () => go(`${base}/new`);
+  useCommands([{ id: 'new persona', keys: 'n', label: () => t('personas.new'), run: open_new }]);
+  const columns = [
+    {
+      title: t('personas.persona'),
+      is_title: true,
+      cell: (one) => html`<a href=${address(`${base}/${one.id}`)}><code>${name_of(one)}</code></a>`,
+    },
+    {
+      title: t('org_ui.name'),
+      is_wide: true,
+      cell: (one) => html`<bdi>${one.display_name}</bdi>${
+        one.description && html` <bdi class="dim">${one.description}</bdi>`
+      }`,
+    },
+    { title: t('personas.model'), cell: (one) => html`<bdi>${one.model}</bdi>` },
+    {
+      title: t('personas.tools'),
+      is_wide: true,
+      cell: (one) => html`<bdi>${one.tools.join(', ')}</bdi>`,
+    },
+    {
+      title: t('org_ui.state'),
+      cell: (one) => !one.is_active && html`<span class="mark warn">${t('org_ui.inactive')}</span>`,
+    },
+    { title: t('personas.made'), is_time: true, cell: (one) => time(one.created_at) },
+  ];
+  return html`<div class="head"><h1>${t('personas.title')}</h1><span class="space"></span>
+      <button type="button" class="main" onClick=${open_new}>${t('personas.new')}</button></div>
+    <${Changed} />
+    <${Table} pages=${pages} columns=${columns} label=${t('personas.title')} />`;
+}
+
+// All of the scope: there is no call for one.
+/** @param {'org' | 'platform'} scope */
+function usePersonas(scope) {
+  const [state, set_state] = useState({ items: null, error: null });
+  const load = async () => {
+    try {
+      const items = await all_pages(with_query('/v1/personas', { scope, limit: 200 }));
+      set_state({ items: items.filter((one) => one.scope === scope), error: null });
+    } catch (error) {
+      set_state({ items: null, error });
+    }
+  };
+  useEffect(() => {
+    load();
+  }, [scope]);
+  return { ...state, reload: load };
+}
+
+// `/personas/new`; with `from` in the query a further version of that one.
+/** @param {{scope?: 'org' | 'platform', [more: string]: any}} props */
+export function NewPersona({ query = {}, scope = 'org', base = '/personas' }) {
+  const t = useWords();
+  const found = usePersonas(scope);
+  if (found.error) return html`<${ErrorBox} error=${found.error} on_retry=${found.reload} />`;
+  if (!found.items) return html`<p class="dim working">${t('loading')}</p>`;
+  const from = found.items.find((one) => one.id === query.from);
+  const next = from && { ...from, version: next_version(from, found.items) };
+  const title = t(from ? 'personas.new_version' : 'personas.new');
+  return html`<p><a href=${address(base)}>← ${t('personas.title')}</a></p>
+    <div class="head"><h1>${title}</h1>${from && html`<code>${name_of(from)}</code>`}</div>
+    <section class="panel wide"><${PersonaForm} persona=${next} is_new action=${t('org_ui.add')}
+      on_submit=${async (body, key) => {
+        const options = { query: { scope }, idempotency_key: key };
+        const { body: made } = await api.post('/v1/personas', body, options);
+        go(`${base}/${made.id}`, {}, { replace: true });
+      }} /></section>`;
+}
+
+function next_version(from, all) {
+  const versions = all
+    .filter((one) => one.persona_key === from.persona_key)
+    .map((one) => Number(one.version))
+    .filter(Number.isFinite);
+  return String(Math.max(0, ...versions) + 1);
+}
+
+// Another version of the same key beside this one.
+function Versions({ persona, others, chosen }) {
+  const t = useWords();
+  const other = others.find((one) => one.id === chosen);
+  if (!others.length) return null;
+  const [old_one, new_one] =
+    other && other.created_at < persona.created_at ? [other, persona] : [persona, other];
+  return html`<section class="versions"><h2>${t('personas.compare')}</h2>
+    <div class="filters"><div class="field"><label for="other-version">${t(
+      'personas.compare_with',
+    )}</label><select id="other-version" value=${chosen ?? ''}
+      onChange=${(event) => set_query({ with: event.currentTarget.value })}>
+      <option value="">${t('none')}</option>
+      ${others.map(
+        (one) => html`<option value=${one.id} selected=${one.id === chosen}>${name_of(one)}
+        </option>`,
+      )}</select></div></div>
+    ${
+      other &&
+      html`<${Differences} before=${old_one} after=${new_one} left_out=${unlike}
+      names=${[name_of(old_one), name_of(new_one)]} />`
+    }</section>`;
+}
+
+function Editor({ persona, others, chosen, scope, base, on_saved }) {
+  const t = useWords();
+  const [is_dirty, set_dirty] = useState(false);
+  const [saves, set_saves] = useState(0);
+  const remove = async () => {
+    const is_gone = await ask_and_do({
+      title: t('personas.remove'),
+      text: t('personas.remove_text', { persona: name_of(persona) }),
+      action: t('personas.remove'),
+      work: () => api.del(`/v1/personas/${persona.id}`, undefined, { query: { scope } }),
+    });
+    if (!is_gone) return;
+    go(base, {}, { replace: true });
+    await show_change({ action: 'personas.delete', target_id: persona.id });
+  };
+  const save = async (body) => {
+    const { body: saved } = await api.patch(`/v1/personas/${persona.id}`, body, {
+      query: { scope },
+    });
+    on_saved(saved);
+    set_saves(saves + 1);
+    toast(t('saved'));
+    await show_change({ action: 'personas.update', target_id: persona.id });
+  };
+  return html`<p><a href=${address(base)}>← ${t('personas.title')}</a></p>
+    <div class="head"><h1><bdi>${persona.display_name || persona.persona_key}</bdi></h1>
+      <code>${name_of(persona)}</code><span class="space"></span>
+      <a class="button" href=${address(`${base}/new`, { from: persona.id })}>
+        ${t('personas.new_version')}</a>
+      <button type="button" class="danger" onClick=${remove}>${t('personas.remove')}</button></div>
+    <${Changed} />
+    <div class="beside"><section class="panel wide"><${PersonaForm} persona=${persona}
+        action=${t('save')} on_dirty=${set_dirty} on_submit=${save} key=${saves} /></section>
+      <${TryPane} persona=${name_of(persona)}
+        hint=${t(is_dirty ? 'personas.try_saved' : 'try.hint')} /></div>
+    <${Versions} persona=${persona} others=${others} chosen=${chosen} />`;
+}
+
+/** @param {{scope?: 'org' | 'platform', [more: string]: any}} props */
+export function Persona({ params, query = {}, scope = 'org', base = '/personas' }) {
+  const t = useWords();
+  const found = usePersonas(scope);
+  const [saved, set_saved] = useState(null);
+  if (found.error) return html`<${ErrorBox} error=${found.error} on_retry=${found.reload} />`;
+  if (!found.items) return html`<p class="dim working">${t('loading')}</p>`;
+  const persona = saved ?? found.items.find((one) => one.id === params.persona_id);
+  if (!persona) return html`<h1>${t('personas.gone')}</h1>
+    <p><a href=${address(base)}>${t('personas.title')}</a></p>`;
+  const others = found.items.filter(
+    (one) => one.persona_key === persona.persona_key && one.id !== persona.id,
+  );
+  return html`<${Editor} persona=${persona} others=${others} chosen=${query.with} scope=${scope}
+    base=${base} on_saved=${set_saved} />`;
+}

@@ -1,0 +1,49 @@
+// The screens of those who run an organization, and where they stand in the navigation. They come
+// in a part of their own.
+import { lazy } from '../lazy.mjs';
+import '../words/org_screens.mjs';
+
+const Personas = lazy(() => import('./personas.mjs'), 'Personas');
+const NewPersona = lazy(() => import('./personas.mjs'), 'NewPersona');
+const Persona = lazy(() => import('./personas.mjs'), 'Persona');
+const Providers = lazy(() => import('./providers.mjs'), 'Providers');
+const Tools = lazy(() => import('./tools.mjs'), 'Tools');
+const ToolProviders = lazy(() => import('./tool_providers.mjs'), 'ToolProviders');
+const Webhooks = lazy(() => import('./webhooks.mjs'), 'Webhooks');
+const Webhook = lazy(() => import('./webhooks.mjs'), 'Webhook');
+const IpRules = lazy(() => import('./ip_rules.mjs'), 'IpRules');
+const Limits = lazy(() => import('./limits.mjs'), 'Limits');
+const Audit = lazy(() => import('./audit.mjs'), 'Audit');
+
+export const org_screens = [
+  ['/personas', Personas, { title: 'personas.title' }],
+  ['/personas/new', NewPersona, { title: 'personas.title' }],
+  ['/personas/:persona_id', Persona, { title: 'personas.title' }],
+  ['/providers', Providers, { title: 'providers.title' }],
+  ['/tools', Tools, { title: 'tools.title' }],
+  ['/tool-providers', ToolProviders, { title: 'tool_providers.title' }],
+  ['/webhooks', Webhooks, { title: 'webhooks.title' }],
+  ['/webhooks/:endpoint_id', Webhook, { title: 'webhooks.title' }],
+  ['/ip-rules', IpRules, { title: 'ip_rules.title' }],
+  ['/limits', Limits, { title: 'limits.title' }],
+  ['/audit', Audit, { title: 'audit.title' }],
+];
+
+const entry = (path, title, keys, permission = '') => ({
+  path,
+  title,
+  keys,
+  permission,
+  group: 'navigation.org',
+});
+export const org_navigation = [
+  entry('/organization', 'org.members', 'g o'),
+  entry('/personas', 'personas.title', 'g p', 'data.personas.manage'),
+  entry('/providers', 'providers.title', 'g m', 'data.llm_providers.manage'),
+  entry('/tools', 'tools.title', 'g l', 'data.personas.manage'),
+  entry('/tool-providers', 'tool_providers.title', '', 'data.secrets'),
+  entry('/webhooks', 'webhooks.title', 'g w', 'data.webhooks.manage'),
+  entry('/ip-rules', 'ip_rules.title', '', 'org.ip_rules.manage'),
+  entry('/limits', 'limits.title', ''),
+  entry('/audit', 'audit.title', '', 'org.audit.read'),
+];

@@ -1,0 +1,142 @@
+// The access log as it comes, with filters, and what the rows in sight look like over time.
+import { api, with_query } from '../api.mjs';
+import { is_abort } from '../error.mjs';
+import { html, useEffect, useMemo, useRef, useState } from '../html.mjs';
+import { duration, number, time, useWords } from '../i18n.mjs';
+import { address, set_query } from '../router.mjs';
+import { ErrorBox } from '../ui/error.mjs';
+import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import { Table, usePages } from '../ui/list.mjs';
+import { Plot } from '../screens/usage.mjs';
+
+const again_ms = 3000;
+const rows_max = 1000;
+const filter_names = ['method', 'path', 'ip', 'country', 'risk_min', 'ua_type'];
+const agents = ['', 'browser', 'tool', 'bot', 'unknown'];
+const methods = ['', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+function Filters({ filters }) {
+  const t = useWords();
+  const form = useForm(filters);
+  const choice = (values) => values.map((value) => [value, value || t('users.any')]);
+  return html`<${Form} form=${form} label=${t('runs.filters')}
+    on_submit=${(values) => set_query(values)}><div class="filters">
+      <${Field} form=${form} name="method" label=${t('log.method')} options=${choice(methods)} />
+      <${Field} form=${form} name="path" label=${t('log.path')} placeholder="/v1/" maxlength="2000"
+        autocomplete="off" />
+      <${Field} form=${form} name="ip" label=${t('users.address')} autocomplete="off" />
+      <${Field} form=${form} name="country" label=${t('log.country')} maxlength="2" size="4"
+        autocomplete="off" />
+      <${Field} form=${form} name="risk_min" label=${t('log.risk_min')} inputmode="decimal"
+        size="5" autocomplete="off" />
+      <${Field} form=${form} name="ua_type" label=${t('log.agent')} options=${choice(agents)} />
+      <${Submit} form=${form} kind="">${t('log.filter')}<//></div><//>`;
+}
+
+// Puts rows that came since in front, as long as `is_live`.
+function useNewRows(pages, filters, is_live) {
+  const [error, set_error] = useState(null);
+  const latest = useRef(pages);
+  latest.current = pages;
+  const text = JSON.stringify(filters);
+  useEffect(() => {
+    if (!is_live) return undefined;
+    const stop = new AbortController();
+    let is_asking = false;
+    const look = async () => {
+      const newest = latest.current.items[0]?.id;
+      if (document.hidden || is_asking || !newest) return;
+      is_asking = true;
+      try {
+        const query = { ...filters, since: newest, limit: 100 };
+        const { body } = await api.get(with_query('/v1/admin/access-log', query), {
+          signal: stop.signal,
+        });
+        const rows = body.data.reverse();
+        latest.current.change((items) => [...rows, ...items].slice(0, rows_max));
+        set_error(null);
+      } catch (thrown) {
+        if (!is_abort(thrown)) set_error(thrown);
+      }
+      is_asking = false;
+    };
+    const timer = setInterval(look, again_ms);
+    return () => {
+      clearInterval(timer);
+      stop.abort();
+    };
+  }, [text, is_live]);
+  return error;
+}
+
+const class_of = (status) =>
+  status >= 500 ? 'mark bad' : status >= 400 ? 'mark warn' : 'mark good';
+
+function columns_of(t) {
+  return [
+    {
+      title: t('credits.when'),
+      is_title: true,
+      is_time: true,
+      cell: (row) => time(row.timestamp, { dateStyle: 'short', timeStyle: 'medium' }),
+    },
+    { title: t('log.method'), cell: (row) => row.method },
+    { title: t('log.where'), is_wide: true, cell: (row) => html`<bdi>${row.path}</bdi>` },
+    {
+      title: t('users.status'),
+      cell: (row) => html`<span class=${class_of(row.status_code)}>${row.status_code}</span>`,
+    },
+    { title: t('log.took'), is_number: true, cell: (row) => duration(row.duration_ms) },
+    {
+      title: t('log.who'),
+      is_wide: true,
+      cell: (row) =>
+        row.user_id
+          ? html`<a href=${`#/platform/users/${row.user_id}`}><bdi>${row.username}</bdi></a>`
+          : t(`log.identity.${row.identity_type}`),
+    },
+    {
+      title: t('users.address'),
+      cell: (row) => html`<a href=${address('/platform/access-log', { ip: row.client_ip })}>
+        <bdi>${row.client_ip}</bdi></a> ${row.country}`,
+    },
+    { title: t('log.risk'), is_number: true, cell: (row) => number(row.risk_score) },
+    {
+      title: t('error.trace'),
+      cell: (row) => html`<code class="trace">${row.trace_id}</code>`,
+    },
+  ];
+}
+
+// Requests and errors of each minute, for the plot.
+function minutes_of(rows) {
+  const counts = new Map();
+  for (const row of rows) {
+    const at = row.timestamp.slice(0, 16);
+    const count = counts.get(at) ?? { at: Date.parse(`${at}:00Z`) / 1000, well: 0, failed: 0 };
+    row.status_code >= 400 ? ++count.failed : ++count.well;
+    counts.set(at, count);
+  }
+  return [...counts.values()].sort((one, other) => one.at - other.at);
+}
+
+export function AccessLog({ query }) {
+  const t = useWords();
+  const [is_live, set_live] = useState(true);
+  const filters = Object.fromEntries(filter_names.map((name) => [name, query[name] ?? '']));
+  const path = with_query('/v1/admin/access-log', { ...filters, limit: 100 });
+  const pages = usePages(path, { pick: (body) => body.data });
+  const error = useNewRows(pages, filters, is_live);
+  const minutes = useMemo(() => minutes_of(pages.items), [pages.items]);
+  return html`<div class="head"><h1>${t('log.title')}</h1><span class="space"></span>
+      <label class="check"><input type="checkbox" checked=${is_live}
+        onChange=${(event) => set_live(event.currentTarget.checked)} />
+        ${t('log.live')}</label></div>
+    <${Filters} filters=${filters} key=${JSON.stringify(filters)} />
+    <${ErrorBox} error=${error} />
+    ${
+      minutes.length > 1 &&
+      html`<h2>${t('log.by_minute')}</h2><${Plot} days=${minutes} what="requests" />`
+    }
+    <${Table} pages=${pages} columns=${columns_of(t)} label=${t('log.title')} />`;
+}

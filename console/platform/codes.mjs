@@ -1,0 +1,159 @@
+// Invitation codes, redemption codes, and who brought whom, as a tree.
+import { api, with_query } from '../api.mjs';
+import { html, useState } from '../html.mjs';
+import { date, number, useWords } from '../i18n.mjs';
+import { set_query } from '../router.mjs';
+import { ErrorBox } from '../ui/error.mjs';
+import { Copy } from '../ui/copy.mjs';
+import { Field, Submit, useForm } from '../ui/form.mjs';
+import { Table, useCall, usePages } from '../ui/list.mjs';
+import { act, number_or_none, PanelForm, useRecorded } from './parts.mjs';
+
+const invite_path = '/v1/admin/invite-codes';
+const redeem_path = '/v1/admin/redemption-codes';
+
+function NewCodes({ on_done }) {
+  const t = useWords();
+  const [made, set_made] = useState([]);
+  const form = useForm({ count: '1', type: 'credits', value: '', max_uses: '1', batch_id: '' });
+  return html`<${PanelForm} form=${form} title=${t('codes.make')} text=${t('codes.make_text')}
+    on_submit=${async ({ count, max_uses, batch_id, ...values }, key) => {
+      const { body } = await api.post(
+        `${redeem_path}/batch`,
+        {
+          ...values,
+          count: number_or_none(count),
+          max_uses: number_or_none(max_uses),
+          batch_id: batch_id || null,
+        },
+        { idempotency_key: key },
+      );
+      set_made(body.map((one) => one.code));
+      on_done('redemption_codes.create');
+    }}>
+    <${Field} form=${form} name="count" label=${t('codes.count')} inputmode="numeric" />
+    <${Field} form=${form} name="type" label=${t('platform.kind')}
+      options=${['credits', 'entitlement'].map((type) => [type, t(`codes.type.${type}`)])} />
+    <${Field} form=${form} name="value" label=${t('settings.value')}
+      hint=${t(`codes.hint.${form.values.type}`)} autocomplete="off" />
+    <${Field} form=${form} name="max_uses" label=${t('codes.uses_max')} inputmode="numeric" />
+    <${Field} form=${form} name="batch_id" label=${t('codes.batch')} maxlength="200"
+      autocomplete="off" />
+    <div class="actions"><${Submit} form=${form}>${t('codes.make')}<//></div>
+    ${
+      made.length > 0 &&
+      html`<div role="status"><pre>${made.join('\n')}</pre>
+        <${Copy} text=${made.join('\n')} what=${t('codes.redemption')} /></div>`
+    }<//>`;
+}
+
+// A list of codes that may be switched on and off; `first` are the columns that differ.
+function Codes({ pages, path, title, action, first, on_done }) {
+  const t = useWords();
+  const turn = async (row) => {
+    let answer;
+    const is_done = await act(async () => {
+      answer = await api.patch(`${path}/${row.id}`, { is_active: !row.is_active });
+    });
+    if (!is_done) return;
+    pages.change((items) => items.map((item) => (item.id === row.id ? answer.body : item)));
+    on_done(action);
+  };
+  const columns = [
+    {
+      title: t('credits.code'),
+      is_title: true,
+      is_time: true,
+      cell: (row) => html`<code>${row.code}</code>`,
+    },
+    ...first,
+    {
+      title: t('codes.uses'),
+      is_number: true,
+      cell: (row) => `${number(row.use_count)} / ${number(row.max_uses)}`,
+    },
+    {
+      title: t('users.status'),
+      cell: (row) => html`<span class=${row.is_active ? 'mark good' : 'mark'}>
+        ${t(row.is_active ? 'settings.on' : 'settings.off')}</span>`,
+    },
+    {
+      title: '',
+      cell: (row) => html`<button type="button" class="small" onClick=${() => turn(row)}
+        aria-label=${`${t('flags.turn')}: ${row.code}`}>${t('flags.turn')}</button>`,
+    },
+  ];
+  return html`<h2>${title}</h2><${Table} pages=${pages} columns=${columns} label=${title} />`;
+}
+
+// One level of the tree; `nodes` are all of it, root first.
+function Branch({ nodes, of }) {
+  const below = nodes.filter((node) => node.inviter_id === of && node.depth > 0);
+  if (!below.length) return null;
+  return html`<ul>${below.map(
+    (node) => html`<li key=${node.user_id}><a href=${`#/platform/users/${node.user_id}`}>
+        <bdi>${node.login}</bdi></a> <span class="dim">${date(node.created_at)}</span>
+      <${Branch} nodes=${nodes} of=${node.user_id} /></li>`,
+  )}</ul>`;
+}
+
+function Tree({ user_id }) {
+  const t = useWords();
+  const call = useCall(with_query('/v1/admin/referrals/tree', { user_id }));
+  if (call.error) return html`<${ErrorBox} error=${call.error} on_retry=${call.reload} />`;
+  const root = call.body?.[0];
+  if (!root) return null;
+  return html`<h2>${t('codes.tree', { login: root.login })}</h2>
+    ${
+      call.body.length > 1
+        ? html`<${Branch} nodes=${call.body} of=${root.user_id} />`
+        : html`<p class="empty">${t('codes.nobody')}</p>`
+    }`;
+}
+
+function Referrals() {
+  const t = useWords();
+  const pages = usePages('/v1/admin/referrals');
+  const user = (id, login) => html`<button type="button" class="link"
+    onClick=${() => set_query({ user_id: id })}><bdi>${login}</bdi></button>`;
+  const columns = [
+    {
+      title: t('codes.inviter'),
+      is_title: true,
+      cell: (row) => user(row.inviter_user_id, row.inviter_login),
+    },
+    { title: t('codes.invitee'), cell: (row) => user(row.invitee_user_id, row.invitee_login) },
+    { title: t('codes.credited'), cell: (row) => t(row.credited ? 'yes' : 'users.no') },
+    { title: t('users.since'), cell: (row) => date(row.created_at) },
+  ];
+  return html`<h2>${t('codes.referrals')}</h2>
+    <${Table} pages=${pages} columns=${columns} label=${t('codes.referrals')} />`;
+}
+
+export function CodesScreen({ query }) {
+  const t = useWords();
+  const invites = usePages(invite_path);
+  const redemptions = usePages(redeem_path);
+  const recorded = useRecorded();
+  const owner = {
+    title: t('users.login'),
+    cell: (row) => html`<a href=${`#/platform/users/${row.user_id}`}>
+      <bdi>${row.user_login}</bdi></a>`,
+  };
+  const gives = [
+    { title: t('platform.kind'), cell: (row) => t(`codes.type.${row.type}`) },
+    { title: t('settings.value'), is_wide: true, cell: (row) => html`<bdi>${row.value}</bdi>` },
+    { title: t('codes.batch'), is_wide: true, cell: (row) => html`<bdi>${row.batch_id}</bdi>` },
+  ];
+  return html`<h1>${t('codes.title')}</h1>${recorded.view}
+    ${query.user_id && html`<${Tree} user_id=${query.user_id} key=${query.user_id} />`}
+    <${Referrals} />
+    <${Codes} pages=${invites} path=${invite_path} title=${t('codes.invitation')}
+      action="invite_codes.update" first=${[owner]} on_done=${recorded.done} />
+    <${Codes} pages=${redemptions} path=${redeem_path} title=${t('codes.redemption')}
+      action="redemption_codes.update" first=${gives} on_done=${recorded.done} />
+    <${NewCodes} on_done=${(action) => {
+      redemptions.reload();
+      recorded.done(action);
+    }} />`;
+}

@@ -1,0 +1,141 @@
+// Credits of an organization with its ledger; changes of one, and of all with what they will do.
+import { api, with_query } from '../api.mjs';
+import { html } from '../html.mjs';
+import { number, time, useWords } from '../i18n.mjs';
+import { set_query } from '../router.mjs';
+import { session } from '../session.mjs';
+import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import { Table, useCall, usePages } from '../ui/list.mjs';
+import { act, number_or_none, PanelForm, useRecorded } from './parts.mjs';
+
+// Which organization the screen is about; kept in the address.
+export function OrgChoice({ org_id }) {
+  const t = useWords();
+  const form = useForm({ org_id });
+  return html`<${Form} form=${form} label=${t('platform.org_id')}
+    on_submit=${(values) => set_query({ org_id: values.org_id.trim() })}>
+    <div class="filters"><${Field} form=${form} name="org_id" label=${t('platform.org_id')}
+        spellcheck=${false} autocomplete="off" />
+      <${Submit} form=${form} kind="">${t('platform.show')}<//></div><//>`;
+}
+
+function Adjust({ org_id, balance, on_done }) {
+  const t = useWords();
+  const form = useForm({ amount: '', note: '' });
+  const amount = Number(form.values.amount);
+  return html`<${PanelForm} form=${form} title=${t('money.adjust')}
+    on_submit=${async (values, key) => {
+    await api.post(
+      '/v1/admin/credits/adjust',
+      { org_id, amount: number_or_none(values.amount), note: values.note || null },
+      { idempotency_key: key },
+    );
+    form.reset();
+    on_done('credits.adjust');
+  }}>
+    <${Field} form=${form} name="amount" label=${t('money.amount')} hint=${t('money.amount_hint')}
+      inputmode="numeric" autocomplete="off" />
+    <${Field} form=${form} name="note" label=${t('platform.note')} maxlength="1000" dir="auto"
+      autocomplete="off" />
+    ${
+      Number.isInteger(amount) &&
+      amount !== 0 &&
+      html`<p role="status">${t('money.preview', { from: balance, to: balance + amount })}</p>`
+    }
+    <div class="actions"><${Submit} form=${form}>${t('money.adjust')}<//></div><//>`;
+}
+
+// What a change of all will do, as far as numbers of the platform tell before it is done.
+function Bulk({ on_done }) {
+  const t = useWords();
+  const sums = useCall('/v1/admin/dashboard');
+  const form = useForm({ amount: '', note: '' });
+  const amount = number_or_none(form.values.amount);
+  const note = form.values.note || null;
+  const users = sums.body?.total_users ?? 0;
+  const preview = () => {
+    if (!Number.isInteger(amount) || amount === 0) return '';
+    const values = { amount: Math.abs(amount), users, sum: Math.abs(amount) * users };
+    return t(amount > 0 ? 'money.bulk_adds' : 'money.bulk_takes', values);
+  };
+  const run = async (path, body, action, question) => {
+    let affected = 0;
+    const key = crypto.randomUUID();
+    const post = async () => {
+      affected = (await api.post(path, body, { idempotency_key: key })).body.affected;
+    };
+    if (await act(post, question)) on_done(action, affected);
+  };
+  const reset = () =>
+    run('/v1/admin/credits/reset-all', { note }, 'credits.reset_all', {
+      title: t('money.reset'),
+      action: t('money.reset'),
+      text: t('money.reset_text', { users }),
+      typed: t('money.reset_typed'),
+    });
+  const text = preview();
+  return html`<section class="panel"><h2>${t('money.bulk')}</h2>
+    <${Form} form=${form} label=${t('money.bulk')} on_submit=${() =>
+      run('/v1/admin/credits/bulk-adjust', { amount, note }, 'credits.bulk_adjust', {
+        title: t('money.bulk'),
+        action: t('money.bulk_do'),
+        text: text || t('money.bulk_takes_what'),
+      })}>
+      <${Field} form=${form} name="amount" label=${t('money.amount')} hint=${t('money.amount_hint')}
+        inputmode="numeric" autocomplete="off" />
+      <${Field} form=${form} name="note" label=${t('platform.note')} maxlength="1000" dir="auto"
+        autocomplete="off" />
+      ${text && html`<p role="status">${text}</p>`}
+      <div class="actions"><${Submit} form=${form} kind="" disabled=${!text}>
+          ${t('money.bulk_do')}<//>
+        <button type="button" class="danger" onClick=${reset}>${t('money.reset')}</button></div>
+    <//></section>`;
+}
+
+export function PlatformCredits({ query }) {
+  const t = useWords();
+  const org_id = query.org_id || session.get().me.org_id;
+  const path = with_query('/v1/admin/credits', { org_id });
+  const pages = usePages(path, { pick: (body) => body.transactions });
+  const recorded = useRecorded();
+  const done = (action) => {
+    pages.reload();
+    recorded.done(action);
+  };
+  const columns = [
+    {
+      title: t('credits.when'),
+      is_title: true,
+      is_time: true,
+      cell: (row) => time(row.created_at),
+    },
+    { title: t('credits.what'), cell: (row) => t(`credits.${row.type}`) },
+    {
+      title: t('credits.about'),
+      is_wide: true,
+      cell: (row) => html`<bdi>${row.note ?? row.reference_id}</bdi>`,
+    },
+    {
+      title: t('credits.amount'),
+      is_number: true,
+      cell: (row) => number(row.amount, { signDisplay: 'exceptZero' }),
+    },
+    { title: t('credits.after'), is_number: true, cell: (row) => number(row.balance_after) },
+  ];
+  return html`<h1>${t('money.title')}</h1><${OrgChoice} org_id=${org_id} key=${org_id} />
+    ${recorded.view}
+    ${
+      pages.first &&
+      html`<ul class="figures">
+        <li><strong>${number(pages.first.available)}</strong>${t('credits.available')}</li>
+        <li><strong>${number(pages.first.balance)}</strong>${t('credits.balance')}</li></ul>`
+    }
+    <div class="panels">
+      ${
+        pages.first &&
+        html`<${Adjust} org_id=${org_id} balance=${pages.first.balance} on_done=${done} />`
+      }
+      <${Bulk} on_done=${done} /></div>
+    <h2>${t('credits.ledger')}</h2>
+    <${Table} pages=${pages} columns=${columns} label=${t('credits.ledger')} />`;
+}

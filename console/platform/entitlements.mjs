@@ -1,0 +1,125 @@
+// What an organization may use: each value with its source, what is used, and what comes next.
+// Its overrides and its subscription.
+import { api, with_query } from '../api.mjs';
+import { html } from '../html.mjs';
+import { date, number, useWords } from '../i18n.mjs';
+import { session } from '../session.mjs';
+import { Field, Submit, useForm } from '../ui/form.mjs';
+import { Table, useCall, usePages } from '../ui/list.mjs';
+import { OrgChoice } from './credits.mjs';
+import { act, PanelForm, useRecorded, whole_list } from './parts.mjs';
+
+const look = { override: 'live', plan: 'good', setting: 'warn', default: '' };
+const value_types = ['integer', 'boolean', 'string'];
+
+function Override({ org_id, on_done }) {
+  const t = useWords();
+  const form = useForm({ key: '', value: '', value_type: 'integer', reason: '', expires_at: '' });
+  return html`<${PanelForm} form=${form} title=${t('money.override')}
+    text=${t('money.override_text')}
+    on_submit=${async ({ reason, expires_at, ...values }, key) => {
+      const until = expires_at ? new Date(`${expires_at}T00:00:00Z`).toISOString() : null;
+      await api.post(
+        '/v1/entitlement-overrides',
+        { ...values, org_id, reason: reason || null, expires_at: until },
+        { idempotency_key: key },
+      );
+      form.reset();
+      on_done('entitlements.override_set');
+    }}>
+    <${Field} form=${form} name="key" label=${t('money.key')} maxlength="128" spellcheck=${false}
+      autocomplete="off" />
+    <${Field} form=${form} name="value" label=${t('settings.value')} maxlength="1000"
+      autocomplete="off" />
+    <${Field} form=${form} name="value_type" label=${t('money.type')}
+      options=${value_types.map((type) => [type, t(`money.type.${type}`)])} />
+    <${Field} form=${form} name="reason" label=${t('money.reason')} maxlength="1000" dir="auto"
+      autocomplete="off" />
+    <${Field} form=${form} name="expires_at" type="date" label=${t('money.until')} />
+    <div class="actions"><${Submit} form=${form}>${t('money.override')}<//></div><//>`;
+}
+
+function Overrides({ pages, on_done }) {
+  const t = useWords();
+  const remove = async (row) => {
+    const question = {
+      title: t('money.override_end'),
+      action: t('money.override_end'),
+      text: t('money.override_end_text', { key: row.key }),
+    };
+    const done = await act(() => api.del(`/v1/entitlement-overrides/${row.id}`), question);
+    if (done) on_done('entitlements.override_deleted');
+  };
+  const columns = [
+    {
+      title: t('money.key'),
+      is_title: true,
+      is_wide: true,
+      cell: (row) => html`<code>${row.key}</code>`,
+    },
+    { title: t('settings.value'), is_wide: true, cell: (row) => html`<bdi>${row.value}</bdi>` },
+    { title: t('money.reason'), is_wide: true, cell: (row) => html`<bdi>${row.reason}</bdi>` },
+    { title: t('money.until'), cell: (row) => date(row.expires_at) },
+    {
+      title: '',
+      cell: (row) => html`<button type="button" class="small danger"
+        aria-label=${`${t('money.override_end')}: ${row.key}`} onClick=${() => remove(row)}>
+        ${t('money.override_end')}</button>`,
+    },
+  ];
+  return html`<h2>${t('money.overrides')}</h2>
+    <${Table} pages=${pages} columns=${columns} label=${t('money.overrides')} />`;
+}
+
+// What the value falls back to, told where it has an end.
+function Next({ row, without }) {
+  const t = useWords();
+  if (row.source === 'override') {
+    const next = t(row.expires_at ? 'money.next_after' : 'money.next_if_ended');
+    return html`${row.expires_at && `${date(row.expires_at)}: `}${next}${' '}${without}`;
+  }
+  return row.expires_at ? t('money.next_plan_ends', { date: date(row.expires_at) }) : '';
+}
+
+export function Entitlements({ query }) {
+  const t = useWords();
+  const org_id = query.org_id || session.get().me.org_id;
+  const call = useCall(with_query('/v1/entitlements', { org_id }));
+  const overrides = usePages(with_query('/v1/entitlement-overrides', { org_id }));
+  const recorded = useRecorded();
+  const done = (action) => {
+    call.reload();
+    overrides.reload();
+    recorded.done(action);
+  };
+  const columns = [
+    {
+      title: t('money.key'),
+      is_title: true,
+      is_wide: true,
+      cell: (row) => html`<code>${row.key}</code>`,
+    },
+    { title: t('settings.value'), is_wide: true, cell: (row) => html`<bdi>${row.value}</bdi>` },
+    {
+      title: t('money.used'),
+      is_number: true,
+      cell: (row) => (row.used === null ? '' : number(row.used)),
+    },
+    {
+      title: t('settings.source'),
+      cell: (row) => html`<span class=${`mark ${look[row.source]}`}>
+        ${t(`money.source.${row.source}`)}</span>`,
+    },
+    {
+      title: t('money.next'),
+      is_wide: true,
+      cell: (row) => html`<${Next} row=${row} without=${t('money.plan_or_setting')} />`,
+    },
+  ];
+  return html`<h1>${t('money.entitlements')}</h1><${OrgChoice} org_id=${org_id} key=${org_id} />
+    ${recorded.view}
+    <${Table} pages=${whole_list(call)} columns=${columns} label=${t('money.entitlements')}
+      key_of=${(row) => row.key} />
+    <${Overrides} pages=${overrides} on_done=${done} />
+    <${Override} org_id=${org_id} on_done=${done} key=${`new ${org_id}`} />`;
+}

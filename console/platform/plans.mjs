@@ -1,0 +1,161 @@
+// Plans, and which organization is subscribed to which.
+import { api } from '../api.mjs';
+import { html } from '../html.mjs';
+import { date, useWords } from '../i18n.mjs';
+import { address } from '../router.mjs';
+import { Field, Submit, useForm } from '../ui/form.mjs';
+import { Table, usePages } from '../ui/list.mjs';
+import { act, PanelForm, useRecorded } from './parts.mjs';
+
+const look = { active: 'good', cancelled: 'warn', expired: '' };
+
+// 'credits.monthly_grant = 5000' a line; the type is read off the value.
+function entitlements_of(text) {
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean)
+    .map((line) => {
+      const [key, value = ''] = line.split(/\s*=\s*(.*)/s);
+      const is_boolean = value === 'true' || value === 'false';
+      const value_type = is_boolean ? 'boolean' : /^-?\d+$/.test(value) ? 'integer' : 'string';
+      return { key, value, value_type };
+    });
+}
+
+function NewPlan({ on_done }) {
+  const t = useWords();
+  const form = useForm({ name: '', display_name: '', entitlements: '' });
+  return html`<${PanelForm} form=${form} title=${t('money.new_plan')}
+    on_submit=${async (values, key) => {
+      const body = { ...values, entitlements: entitlements_of(values.entitlements) };
+      await api.post('/v1/plans', body, { idempotency_key: key });
+      form.reset();
+      on_done('plans.create');
+    }}>
+    <${Field} form=${form} name="name" label=${t('money.plan_name')} maxlength="200"
+      autocomplete="off" spellcheck=${false} />
+    <${Field} form=${form} name="display_name" label=${t('money.plan_shown')} maxlength="200"
+      autocomplete="off" dir="auto" />
+    <${Field} form=${form} name="entitlements" rows=${4} label=${t('money.plan_gives')}
+      hint="credits.monthly_grant = 5000" spellcheck=${false} />
+    <div class="actions"><${Submit} form=${form}>${t('money.new_plan')}<//></div><//>`;
+}
+
+function Subscribe({ plans, on_done }) {
+  const t = useWords();
+  const today = new Date();
+  const in_a_year = new Date(Date.UTC(today.getUTCFullYear() + 1, today.getUTCMonth(), 1));
+  const form = useForm({
+    org_id: '',
+    plan_id: plans[0].id,
+    current_period_start: today.toISOString().slice(0, 10),
+    current_period_end: in_a_year.toISOString().slice(0, 10),
+  });
+  const time_of = (day) => (day ? `${day}T00:00:00Z` : '');
+  return html`<${PanelForm} form=${form} title=${t('money.subscribe')}
+    text=${t('money.subscribe_text')} on_submit=${async (values, key) => {
+      await api.post(
+        '/v1/subscriptions',
+        {
+          ...values,
+          current_period_start: time_of(values.current_period_start),
+          current_period_end: time_of(values.current_period_end),
+        },
+        { idempotency_key: key },
+      );
+      on_done('subscriptions.create');
+    }}>
+    <${Field} form=${form} name="org_id" label=${t('platform.org_id')} spellcheck=${false}
+      autocomplete="off" />
+    <${Field} form=${form} name="plan_id" label=${t('money.plan')}
+      options=${plans.map((plan) => [plan.id, plan.display_name])} />
+    <${Field} form=${form} name="current_period_start" type="date" label=${t('money.from')} />
+    <${Field} form=${form} name="current_period_end" type="date" label=${t('money.until')} />
+    <div class="actions"><${Submit} form=${form}>${t('money.subscribe')}<//></div><//>`;
+}
+
+function Subscriptions({ pages, plans, on_done }) {
+  const t = useWords();
+  const name_of = (id) => plans.find((plan) => plan.id === id)?.display_name ?? id;
+  const cancel = async (row) => {
+    const question = {
+      title: t('money.unsubscribe'),
+      action: t('money.unsubscribe'),
+      text: t('money.unsubscribe_text', { plan: name_of(row.plan_id) }),
+    };
+    const done = await act(() => api.del(`/v1/subscriptions/${row.id}`), question);
+    if (done) on_done('subscriptions.cancel');
+  };
+  const columns = [
+    {
+      title: t('org'),
+      is_title: true,
+      is_wide: true,
+      cell: ({ org_id }) => html`<a href=${address('/platform/entitlements', { org_id })}>
+        <code>${org_id}</code></a>`,
+    },
+    {
+      title: t('money.plan'),
+      is_wide: true,
+      cell: (row) => html`<bdi>${name_of(row.plan_id)}</bdi>`,
+    },
+    {
+      title: t('users.status'),
+      cell: (row) => html`<span class=${`mark ${look[row.status]}`}>
+        ${t(`money.status.${row.status}`)}</span>`,
+    },
+    { title: t('money.from'), cell: (row) => date(row.current_period_start) },
+    { title: t('money.until'), cell: (row) => date(row.current_period_end) },
+    {
+      title: '',
+      cell: (row) =>
+        row.status === 'active' &&
+        html`<button type="button" class="small danger" onClick=${() => cancel(row)}
+          aria-label=${`${t('money.unsubscribe')}: ${row.org_id}`}>${t('money.unsubscribe')}
+        </button>`,
+    },
+  ];
+  return html`<h2>${t('money.subscriptions')}</h2>
+    <${Table} pages=${pages} columns=${columns} label=${t('money.subscriptions')} />`;
+}
+
+export function Plans() {
+  const t = useWords();
+  const plans = usePages('/v1/plans');
+  const subscriptions = usePages('/v1/subscriptions');
+  const recorded = useRecorded();
+  const done = (action) => {
+    plans.reload();
+    subscriptions.reload();
+    recorded.done(action);
+  };
+  const columns = [
+    {
+      title: t('money.plan'),
+      is_title: true,
+      is_wide: true,
+      cell: (plan) => html`<bdi>${plan.display_name}</bdi>`,
+    },
+    {
+      title: t('money.plan_name'),
+      is_wide: true,
+      cell: (plan) => html`<code>${plan.name}</code>`,
+    },
+    {
+      title: t('money.plan_gives'),
+      is_wide: true,
+      cell: (plan) =>
+        plan.entitlements.map((each) => html`<div><code>${each.key} = ${each.value}</code></div>`),
+    },
+    { title: t('users.since'), cell: (plan) => date(plan.created_at) },
+  ];
+  return html`<h1>${t('money.plans')}</h1>${recorded.view}
+    <${Table} pages=${plans} columns=${columns} label=${t('money.plans')} />
+    <${Subscriptions} pages=${subscriptions} plans=${plans.items} on_done=${done} />
+    <div class="panels"><${NewPlan} on_done=${done} />
+      ${
+        plans.items.length > 0 &&
+        html`<${Subscribe} plans=${plans.items} on_done=${done} key=${plans.items[0].id} />`
+      }</div>`;
+}

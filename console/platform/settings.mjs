@@ -1,0 +1,133 @@
+// Live settings: what each is, where its value comes from, what it may be and what a change does.
+import { api } from '../api.mjs';
+import { html, useState } from '../html.mjs';
+import { number, useWords } from '../i18n.mjs';
+import { set_query } from '../router.mjs';
+import { with_fresh_login } from '../ui/confirm.mjs';
+import { Dialog } from '../ui/dialog.mjs';
+import { ErrorBox } from '../ui/error.mjs';
+import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import { Table, useCall } from '../ui/list.mjs';
+import { act, useRecorded, whole_list } from './parts.mjs';
+
+const path_of = (key) => `/v1/admin/settings/${key}`;
+const look = { db: 'live', env: 'warn', default: '' };
+
+function shown(row, t) {
+  if (row.secret) return html`<span class="dim">${t('settings.secret')}</span>`;
+  if (row.type === 'boolean') return t(row.value ? 'settings.on' : 'settings.off');
+  if (row.type === 'strings') return row.value.join(', ') || t('settings.empty');
+  if (typeof row.value === 'number') return `${number(row.value)} ${row.unit ?? ''}`;
+  return row.value === '' ? t('settings.empty') : row.value;
+}
+
+function bounds(row, t) {
+  if (row.minimum === null) return '';
+  const { minimum, maximum, unit } = row;
+  return t('settings.bounds', { minimum, maximum, unit: unit ?? '' });
+}
+
+// What is typed as the JSON that the service wants; what is no number goes as it is, to be refused.
+function value_of(row, typed) {
+  if (row.type === 'integer' || row.type === 'number') {
+    return typed.trim() === '' || Number.isNaN(Number(typed)) ? typed : Number(typed);
+  }
+  if (row.type === 'strings') return typed.split(/[\s,]+/).filter(Boolean);
+  return typed;
+}
+
+function typed_of(row) {
+  if (row.type === 'boolean') return row.value;
+  if (row.type === 'strings') return row.value.join('\n');
+  return row.value === null ? '' : String(row.value);
+}
+
+function Change({ row, on_close, on_done }) {
+  const t = useWords();
+  const form = useForm({ value: typed_of(row) });
+  const kinds = {
+    boolean: { type: 'checkbox' },
+    strings: { rows: 4, spellcheck: false },
+    choice: { options: row.choices.map((each) => [each, each || t('settings.empty')]) },
+    integer: { inputmode: 'numeric' },
+    number: { inputmode: 'decimal' },
+    text: { type: row.secret ? 'password' : 'text', spellcheck: false },
+  };
+  return html`<${Dialog} title=${row.key} on_close=${on_close}>
+    <p>${row.description}</p><p class="dim">${t('settings.effect')}</p>
+    <${Form} form=${form} label=${row.key} on_submit=${async ({ value }) => {
+      await with_fresh_login(() => api.put(path_of(row.key), { value: value_of(row, value) }));
+      on_done('settings.set');
+    }}>
+      <${Field} form=${form} name="value" label=${t('settings.value')} ...${kinds[row.type]}
+        hint=${bounds(row, t)} autocomplete="off" autofocus />
+      <div class="actions"><${Submit} form=${form}>${t('platform.change')}<//></div>
+    <//><//>`;
+}
+
+function About({ row }) {
+  return html`<code>${row.key}</code><br /><span class="dim">${row.description}</span>`;
+}
+
+export function Settings({ query }) {
+  const t = useWords();
+  const call = useCall('/v1/admin/settings');
+  const recorded = useRecorded();
+  const [changed, set_changed] = useState(null);
+  const { q = '' } = query;
+  const done = (action) => {
+    set_changed(null);
+    call.reload();
+    recorded.done(action);
+  };
+  const take_back = async (row) => {
+    const question = {
+      title: t('settings.unset'),
+      action: t('settings.unset'),
+      text: t('settings.unset_text', { key: row.key }),
+    };
+    if (await act(() => api.del(path_of(row.key)), question)) done('settings.unset');
+  };
+  const has = (row) => `${row.key} ${row.description}`.toLowerCase().includes(q.toLowerCase());
+  const columns = [
+    {
+      title: t('settings.setting'),
+      is_title: true,
+      is_wide: true,
+      cell: (row) => html`<${About} row=${row} />`,
+    },
+    {
+      title: t('settings.value'),
+      is_wide: true,
+      cell: (row) => html`<bdi>${shown(row, t)}</bdi>`,
+    },
+    {
+      title: t('settings.source'),
+      cell: (row) => html`<span class=${`mark ${look[row.source]}`}>
+        ${t(`settings.source.${row.source}`)}</span>`,
+    },
+    { title: t('settings.may_be'), cell: (row) => bounds(row, t) || t(`settings.${row.type}`) },
+    {
+      title: '',
+      cell: (row) => html`<button type="button" class="small"
+          aria-label=${`${t('platform.change')}: ${row.key}`} onClick=${() => set_changed(row)}>
+          ${t('platform.change')}</button>${' '}${
+            row.source === 'db' &&
+            html`<button type="button" class="small danger"
+              aria-label=${`${t('settings.unset')}: ${row.key}`} onClick=${() => take_back(row)}>
+              ${t('settings.unset')}</button>`
+          }`,
+    },
+  ];
+  return html`<div class="head"><h1>${t('settings.title')}</h1><span class="space"></span>
+      <label>${t('settings.find')}${' '}<input type="search" value=${q}
+        onInput=${(event) => set_query({ q: event.currentTarget.value })} /></label></div>
+    ${recorded.view}<${ErrorBox} error=${call.error} on_retry=${call.reload} />
+    <${Table} pages=${whole_list({ ...call, error: null }, (call.body ?? []).filter(has))}
+      columns=${columns} label=${t('settings.title')} key_of=${(row) => row.key} />
+    ${
+      changed &&
+      html`<${Change} row=${changed} on_done=${done} key=${changed.key}
+        on_close=${() => set_changed(null)} />`
+    }`;
+}

@@ -1,0 +1,29 @@
+// Names of the screens of those who run an organization.
+import { add_words } from '../i18n.mjs';
+
+add_words(
+  {
+    'navigation.org': 'Organization',
+    'org.members': 'Members',
+    'personas.title': 'Personas',
+    'providers.title': 'Models',
+    'tools.title': 'Webhook tools',
+    'tool_providers.title': 'Tool providers',
+    'webhooks.title': 'Webhooks',
+    'ip_rules.title': 'IP rules',
+    'limits.title': 'Limits',
+    'audit.title': 'Audit log',
+  },
+  {
+    'navigation.org': '组织',
+    'org.members': '成员',
+    'personas.title': '角色',
+    'providers.title': '模型',
+    'tools.title': 'Webhook 工具',
+    'tool_providers.title': '工具提供方',
+    'webhooks.title': 'Webhook',
+    'ip_rules.title': 'IP 规则',
+    'limits.title': '限额',
+    'audit.title': '审计日志',
+  },
+);
