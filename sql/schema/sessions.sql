@@ -10,6 +10,7 @@ CREATE TABLE sessions (
     user_id uuid NOT NULL REFERENCES users,
     begun_by text NOT NULL CHECK (begun_by IN ('register', 'password', 'otp')),
     client_ip inet,
+    neighbourhood inet,  -- of client_ip, for is_at_home()
     user_agent text NOT NULL DEFAULT '',
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     last_seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -19,6 +20,7 @@ CREATE TABLE sessions (
     proved_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE INDEX sessions_user ON sessions (user_id, id);
+CREATE INDEX sessions_home ON sessions (user_id, neighbourhood, created_at);
 GRANT SELECT ON sessions TO hostler_runner;
 
 CREATE TABLE access_tokens (
@@ -107,15 +109,12 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
         ELSE network_of(address) END
 $$;
 
--- Whether the user came in from the request's neighbourhood within 30 days: seen from the newest thousand of their
--- sessions, which bounds what a guess costs.
+-- Whether the user came in from the request's neighbourhood within 30 days. Asked at every guess of their password.
 CREATE OR REPLACE FUNCTION is_at_home(of_user uuid) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT EXISTS (
-        SELECT 1 FROM (SELECT s.client_ip, s.created_at FROM sessions s WHERE s.user_id = of_user
-                       ORDER BY s.id DESC LIMIT 1000) AS newest
-        WHERE newest.created_at > clock_timestamp() - interval '30 days'
-              AND neighbourhood_of(newest.client_ip) = neighbourhood_of(request_ip()))
+    SELECT EXISTS (SELECT 1 FROM sessions s
+                   WHERE s.user_id = of_user AND s.neighbourhood = neighbourhood_of(request_ip())
+                         AND s.created_at > clock_timestamp() - interval '30 days')
 $$;
 
 -- The user of a login, username or email, in any case; null for none.
@@ -145,8 +144,9 @@ DECLARE
     begun uuid;
 BEGIN
     PERFORM risk_check(of_user);
-    INSERT INTO sessions (user_id, begun_by, client_ip, user_agent)
-    VALUES (of_user, how, request_ip(), left(coalesce(current_request() ->> 'user_agent', ''), 500))
+    INSERT INTO sessions (user_id, begun_by, client_ip, neighbourhood, user_agent)
+    VALUES (of_user, how, request_ip(), neighbourhood_of(request_ip()),
+            left(coalesce(current_request() ->> 'user_agent', ''), 500))
     RETURNING id INTO begun;
     PERFORM session_tokens(begun, access_hash, refresh_hash, auth_access_token_seconds, auth_refresh_token_seconds);
     UPDATE users SET last_login_at = clock_timestamp(), last_seen_at = clock_timestamp() WHERE id = of_user;

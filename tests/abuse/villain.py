@@ -2,6 +2,7 @@
 again, in so many clients at once."""
 
 import json
+import os
 import secrets
 import time
 
@@ -15,7 +16,7 @@ class Villain:
 
     def __init__(self, rig, name):
         self.rig, self.name = rig, name
-        self.model_url = rig.env["MODEL_URL"]
+        self.model_url, self.pages_url = os.environ["ABUSE_MODEL_URL"], rig.env["MODEL_URL"]
         self.token, self.victims = None, []
         line = self.connect()
         status, answer = self.call(line, "POST", "/v1/auth/register", {
@@ -33,16 +34,21 @@ class Villain:
 
     def furnish(self, line, org):
         """A model of its own, a persona that fetches, and a thread; answers the thread's id."""
-        _, provider = self.call(line, "POST", "/v1/llm-providers", {
+        provider = self.make(line, org, "/v1/llm-providers?scope=org", {
             "name": "own", "provider_kind": "openai", "api_key": "sk-0123456789",
-            "base_url": self.model_url + "/v1"}, org)
-        self.call(line, "POST", f"/v1/llm-providers/{provider.get('id')}/models", {
-            "model": "own", "is_default": True, "context_tokens": 2000000}, org)
-        self.call(line, "POST", "/v1/personas", {
+            "base_url": self.model_url + "/v1"})
+        self.make(line, org, f"/v1/llm-providers/{provider['id']}/models?scope=org", {
+            "model": "own", "is_default": True, "context_tokens": 2000000})
+        self.make(line, org, "/v1/personas?scope=org", {
             "persona_key": "flood", "version": "1", "tools": ["web_fetch"],
-            "system_prompt": "x" * 60000}, org)
-        _, thread = self.call(line, "POST", "/v1/threads", {}, org)
-        return thread.get("id")
+            "system_prompt": "x" * 60000})
+        return self.make(line, org, "/v1/threads", {})["id"]
+
+    def make(self, line, org, path, body):
+        status, answer = self.call(line, "POST", path, body, org)
+        if status != 201:
+            raise SystemExit(f"{path} answered the villain {status}: {answer}")
+        return answer
 
     def connect(self):
         return self.rig.api().line
@@ -93,7 +99,7 @@ def lying_models(villain, number):
 
 def tool_floods(villain, number):
     line = villain.connect()
-    call = "web_fetch " + json.dumps({"url": villain.model_url + "/pages/slow?ms=19000"})
+    call = "web_fetch " + json.dumps({"url": villain.pages_url + "/pages/slow?ms=19000"})
     message = "[tools " + " | ".join([call] * 32) + "] [say done]"
     for org, _ in in_all_workspaces(villain, number):
         _, thread = villain.call(line, "POST", "/v1/threads", {}, org)

@@ -176,7 +176,9 @@ TEST_F(Login, ForgivesTheFailuresOfALoginAfterASuccess) {
 TEST_F(Login, ClosesALoginAfterAHundredFailuresFromAllAddresses) {
   TestUser user = register_user(stack());
   stack().sql().run_text(
-      fmt::format("UPDATE sessions SET client_ip = '192.0.2.8' WHERE user_id = '{}'", user.id));
+      fmt::format("UPDATE sessions SET client_ip = '192.0.2.8', neighbourhood = '192.0.2.0/24' "
+                  "WHERE user_id = '{}'",
+                  user.id));
   add_failures(user, 99, "192.0.2.7");
   EXPECT_EQ(try_login(stack(), user.login, "wrong").status, 401);
   EXPECT_TRUE(is_problem(try_login(stack(), user.login, user.password), 429, "auth.rate_limited"));

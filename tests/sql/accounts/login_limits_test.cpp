@@ -39,10 +39,11 @@ class LoginLimits : public ::testing::Test {
   }
   void log_in_from(const std::string& address, const std::string& ago = "0 s") {
     postgres::DbSession session = database_.as_superuser();
-    session.run_text(
-        fmt::format("INSERT INTO sessions (user_id, begun_by, client_ip, created_at) "
-                    "VALUES ('{}', 'password', '{}', now() - interval '{}')",
-                    fixture_.owner_id, address, ago));
+    session.run_text(fmt::format(
+        "INSERT INTO sessions (user_id, begun_by, client_ip, neighbourhood, created_at) "
+        "VALUES ('{0}', 'password', '{1}', neighbourhood_of('{1}'), "
+        "now() - interval '{2}')",
+        fixture_.owner_id, address, ago));
   }
   void fail_from(const std::string& key, const std::string& network, int count) {
     postgres::DbSession session = database_.as_superuser();
@@ -65,6 +66,17 @@ TEST_F(LoginLimits, KnowWhereSomebodyLoggedInWithinThirtyDays) {
     EXPECT_TRUE(is_at_home(home)) << home;
   for (const char* elsewhere : {"192.0.3.7", "2001:db8:1:3::1", "198.51.100.1", "::ffff:192.0.3.9"})
     EXPECT_FALSE(is_at_home(elsewhere)) << elsewhere;
+}
+
+// However many sessions there are: a guess must cost the same.
+TEST_F(LoginLimits, KnowAHomeBehindThousandsOfNewerSessions) {
+  log_in_from("192.0.2.7", "20 days");
+  postgres::DbSession session = database_.as_superuser();
+  session.run_text(
+      fmt::format("INSERT INTO sessions (user_id, begun_by, client_ip, neighbourhood) SELECT '{}', "
+                  "'password', '198.51.100.1', '198.51.100.0/24' FROM generate_series(1, 3000)",
+                  fixture_.owner_id));
+  EXPECT_TRUE(is_at_home("192.0.2.200"));
 }
 
 TEST_F(LoginLimits, OfStrangersHoldUpNobodyAtHome) {
