@@ -179,7 +179,7 @@ $(BUILD)/read_once.h: Makefile
 $(BUILD)/unit_test: $(call objects,$(filter-out %/main.cpp,$(api_sources) $(runner_sources) $(ctl_sources) $(model_sources)))
 $(foreach kind,$(test_kinds),$(eval $(BUILD)/$(kind)_test: $(call objects,$(wildcard tests/$(kind)/*_test.cpp tests/$(kind)/*/*_test.cpp)) $(call objects,$(support_sources)) $(lib_archive)))
 # Those of the schema read it as hostlerctl does, those of columns make JSON of them as the pool does.
-$(BUILD)/sql_test: $(call objects,ctl/schema.cpp ctl/doctor_postgres.cpp runner/agent/round_robin.cpp fcgi/http/items.cpp)
+$(BUILD)/sql_test: $(call objects,ctl/schema.cpp runner/agent/round_robin.cpp fcgi/http/items.cpp)
 # They also try the inputs that the fuzzers keep.
 $(BUILD)/unit_test: $(call objects,$(fuzz_targets))
 # Test databases are made by the real hostlerctl.
@@ -223,10 +223,10 @@ parallel = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 on_stack = $(if $(NODES),NODES='$(NODES)') PORT='$(PORT)' VAR='$(VAR)' BUILD_DIR='$(CURDIR)/$(BUILD)'
 
 .PHONY: demo up down
-demo: ## the whole thing on this machine: installs what is missing, builds, starts, shows an agent run
+demo: ## the whole thing on this machine: installs what is missing, builds, starts, shows an agent run; MCP=1: one with MCP
 	@$(stack)/install-packages build run
 	+@$(MAKE) --no-print-directory $(parallel) programs
-	@$(on_stack) $(stack)/demo
+	@$(on_stack) MCP='$(MCP)' $(stack)/demo
 
 up: ## the same stack, left running; PORT=8443 VAR=./var choose which; NODES=3: three daemons, two pools
 	@$(stack)/install-packages build run
@@ -269,8 +269,8 @@ abuse: ## one account as bad as the API lets it be, and what its neighbours noti
 	@tests/abuse/run
 
 bench: ## what requests, runs, events and streams cost here; against peers in the same run
-	@$(stack)/install-packages build run bench
-	+@$(MAKE) --no-print-directory $(parallel) programs
+	@$(stack)/install-packages build run bench console
+	+@$(MAKE) --no-print-directory $(parallel) programs console
 	@tests/bench/run
 
 # SECONDS is the shell's own name for something else.
@@ -359,10 +359,17 @@ upgrade-test: ## two versions beside each other on one schema, under load, for U
 	@nice tests/upgrade/run
 
 .PHONY: hosts-test
-hosts-test: ## two API and three runner hosts, a primary that is lost and its standby; needs root
+hosts-test: ## two API and three runner hosts, a primary that is lost, by hand and under Patroni; needs root
 	@$(stack)/install-packages build run hosts
 	+@$(MAKE) --no-print-directory $(parallel) programs
 	@nice tests/hosts/run
+	@tests/hosts/cluster
+
+.PHONY: scale-test
+scale-test: ## what an idle system of ten asks of Postgres, and what ten times as much costs it; needs root
+	@$(stack)/install-packages build run hosts
+	+@$(MAKE) --no-print-directory $(parallel) programs
+	@tests/scale/run
 
 # ---------------------------------------------------------------- documents
 

@@ -13,6 +13,7 @@ install: programs ## programs, SQL, nginx and documents below DESTDIR and PREFIX
 	install -D -m 644 -t $(installed)/share/hostler docs/openapi.yaml
 	install -D -m 644 -t $(installed)/share/doc/hostler $(DOCUMENTS) $(wildcard docs/*.md)
 	install -D -m 644 -t $(installed)/share/doc/hostler/monitoring docs/monitoring/*
+	install -D -m 644 -t $(installed)/share/doc/hostler/cluster docs/cluster/*
 	$(BUILD)/hostler-api --print-config > $(installed)/share/doc/hostler/hostler.toml
 	[ ! -f build/console/index.html ] || install -D -m 644 -t $(installed)/share/hostler/console build/console/*
 	nginx/render $(DESTDIR)/etc/nginx/hostler
@@ -34,19 +35,22 @@ install: programs ## programs, SQL, nginx and documents below DESTDIR and PREFIX
 	$(BUILD)/hostlerctl completion zsh > $(installed)/share/zsh/vendor-completions/_hostlerctl
 	$(BUILD)/hostlerctl completion fish > $(installed)/share/fish/vendor_completions.d/hostlerctl.fish
 
-# The console goes along as it was built, so that what is made of the archive needs no network.
+# Of a checkout what git knows, of an unpacked archive all that came with it. The console goes along as it was built, so
+# that what is made of the archive needs no network.
+list_sources = { if [ -e .git ]; then git ls-files; else find . -type f ! -path './build/*' ! -path './var/*' -printf '%P\n'; fi; \
+  [ ! -f build/console/index.html ] || find build/console -type f; } | LC_ALL=C sort
+
 .PHONY: dist
 dist: ## the sources as an archive, in build, with the console when it is built
-	@{ git ls-files; [ ! -f build/console/index.html ] || find build/console -type f; } | LC_ALL=C sort | \
-	  tar -czf build/hostler-$(VERSION).tar.gz --owner=0 --group=0 --transform 's,^,hostler-$(VERSION)/,' -T -
+	@$(list_sources) | tar -czf build/hostler-$(VERSION).tar.gz --owner=0 --group=0 \
+	  --transform 's,^,hostler-$(VERSION)/,' -T -
 	@ls -l build/hostler-$(VERSION).tar.gz
 
 .PHONY: deb
 deb: ## the Debian package, in build/deb
 	@$(stack)/install-packages build deb
 	rm -rf build/deb && mkdir -p build/deb/hostler
-	git ls-files -z | xargs -0 cp --parents -t build/deb/hostler
-	[ ! -f build/console/index.html ] || cp -r --parents build/console build/deb/hostler
+	$(list_sources) | xargs -d '\n' cp --parents -t build/deb/hostler
 	cd build/deb/hostler && dpkg-buildpackage -us -uc -b
 	lintian --fail-on error,warning build/deb/*.changes
 	@ls -l build/deb/*.deb

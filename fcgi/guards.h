@@ -10,6 +10,7 @@
 #include "queries/feature_flags.h"
 #include "queries/ip_rules.h"
 #include "queries/llm_catalog.h"
+#include "queries/mcp_servers.h"
 #include "queries/orgs.h"
 #include "queries/personas.h"
 #include "queries/plans.h"
@@ -52,6 +53,14 @@ inline postgres::BoundStatement guard_persona(const PathValues& path) {
 
 inline postgres::BoundStatement guard_tool(const PathValues& path) {
   return query::ToolGuard{.tool_id = path.find("tool_id")};
+}
+
+inline postgres::BoundStatement guard_mcp_server(const PathValues& path) {
+  return query::McpServerGuard{.server_id = path.find("server_id")};
+}
+
+inline postgres::BoundStatement guard_mcp_server_read(const PathValues& path) {
+  return query::McpServerReaderGuard{.server_id = path.find("server_id")};
 }
 
 inline postgres::BoundStatement guard_webhook(const PathValues& path) {

@@ -30,6 +30,7 @@ inline constexpr std::array path_names{
     PathName{"plan_id", ErrorCode::plans_not_found},
     PathName{"subscription_id", ErrorCode::subscriptions_not_found},
     PathName{"tool_id", ErrorCode::tools_not_found},
+    PathName{"server_id", ErrorCode::mcp_servers_not_found},
     PathName{"endpoint_id", ErrorCode::webhooks_not_found},
     PathName{"delivery_id", ErrorCode::webhooks_not_found},
     PathName{"redemption_code_id", ErrorCode::redemption_codes_not_found},

@@ -106,10 +106,18 @@ class Worker {
   loop::Timer drain_timer_;
 };
 
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
 postgres::DatabaseOptions database_options(const config::Settings& settings, int slot_number) {
   postgres::DatabaseOptions options;
   options.conninfo = settings.text("database.url");
-  options.application_name = fmt::format("hostler-api/{}", slot_number);
+  // node_list() in sql/schema/dashboard.sql takes it apart. Postgres keeps 63 bytes.
+  options.application_name =
+      fmt::format("hostler-api/{} {} {:.40}", slot_number, HOSTLER_VERSION, host_name());
   options.dedicated_connections_max = static_cast<int>(settings.integer("api.own_connections"));
   options.party_connections_max = std::max(1, options.dedicated_connections_max / 2);
   return options;

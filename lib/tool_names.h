@@ -27,4 +27,16 @@ constexpr bool is_well_formed_tool_name(std::string_view name) {
          });
 }
 
+// All tools of an MCP server, as personas name them: its key and "__*".
+constexpr bool names_all_of_server(std::string_view name) {
+  constexpr std::string_view ending = "__*";
+  constexpr size_t key_bytes_max = 32;
+  if (!name.ends_with(ending)) return false;
+  std::string_view key = name.substr(0, name.size() - ending.size());
+  return !key.empty() && key.size() <= key_bytes_max &&
+         std::all_of(key.begin(), key.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+         });
+}
+
 }  // namespace hostler

@@ -84,6 +84,7 @@ std::string Daemon::metrics_text() {
     counts.delivered = outbox_->delivered();
     counts.deliveries_failed = outbox_->failed();
   }
+  if (maintainer_) counts.is_maintainer = maintainer_->epoch().has_value();
   counts.slots = options_.slots;
   if (access_log_) {
     counts.access_log_lines = access_log_->lines();
@@ -126,11 +127,23 @@ void Daemon::make_parts() {
   agent_services_ = std::make_unique<AgentServices>(
       AgentServices{loop_, db_, http_, *events_, secrets_, settings, *tools_});
   outbox_ = std::make_unique<Outbox>(OutboxServices{loop_, db_, http_, secrets_, settings}, id_);
+  connections_ =
+      std::make_unique<ConnectionMaintenance>(OAuthServices{loop_, db_, http_, secrets_, settings});
+  listings_ = std::make_unique<ListingJob>(OAuthServices{loop_, db_, http_, secrets_, settings});
   RunQueueOptions queue_options{options_.slots, [this] { outbox_->look(); }};
   queue_ = std::make_unique<RunQueue>(*agent_services_, tasks_, id_, queue_options,
                                       [this] { return streams(); });
-  auto count_failure = [this](size_t job) { metrics_.count_maintenance_failure(job); };
-  maintenance_ = std::make_unique<Maintenance>(loop_, db_, settings, count_failure);
+  make_maintenance();
+}
+
+void Daemon::make_maintenance() {
+  const config::LiveSettings& settings = settings_.live();
+  maintainer_ = std::make_unique<Maintainer>(loop_, db_, settings, id_);
+  MaintenanceCounts counts;
+  counts.on_round = [this](size_t job, int64_t ms) { metrics_.count_maintenance(job, ms); };
+  counts.on_failure = [this](size_t job) { metrics_.count_maintenance_failure(job); };
+  maintenance_ =
+      std::make_unique<Maintenance>(loop_, db_, settings, *maintainer_, std::move(counts));
 }
 
 void Daemon::begin_tasks() {
@@ -145,11 +158,14 @@ void Daemon::begin_tasks() {
     bus_.set_listening(is_listening && queue_->is_known_to_others());
   };
   tasks_.add_forever("listening", notifications_.check_forever(on_checked));
+  tasks_.add_forever("maintainer", maintainer_->look_forever());
   maintenance_->begin(tasks_);
   tasks_.add_forever("metrics", metrics_.ask_forever(loop_, db_));
   begin_access_log();
   tasks_.add_forever("mails", outbox_->mails_forever());
   tasks_.add_forever("webhooks", outbox_->webhooks_forever());
+  tasks_.add_forever("mcp_connections", connections_->work_forever());
+  tasks_.add_forever("mcp_listings", listings_->list_forever());
 }
 
 void Daemon::begin_access_log() {
@@ -200,6 +216,10 @@ void Daemon::listen() {
   });
   notifications_.on("hostler_outbox", [this](std::string_view) {
     if (outbox_) outbox_->look();
+  });
+  notifications_.on("hostler_mcp", [this](std::string_view) {
+    if (connections_) connections_->look();
+    if (listings_) listings_->look();
   });
   notifications_.on("hostler_events", [this](std::string_view payload) {
     bus_.changed_elsewhere(EventLog::announced_runs(payload));

@@ -19,9 +19,12 @@
 #include "runner/delivery/outbox.h"
 #include "runner/egress/egress_proxy.h"
 #include "runner/events/event_log.h"
+#include "runner/maintenance/maintainer.h"
 #include "runner/maintenance/maintenance.h"
+#include "runner/mcp/listing_job.h"
 #include "runner/metrics/runner_metrics.h"
 #include "runner/notifications.h"
+#include "runner/oauth/connection_maintenance.h"
 #include "runner/registration.h"
 #include "runner/tools/tool_box.h"
 
@@ -58,6 +61,7 @@ class Daemon {
  private:
   Task<void> begin();
   void make_parts();
+  void make_maintenance();
   void begin_tasks();
   void apply(const config::Settings& now);
   int streams() const;
@@ -90,6 +94,9 @@ class Daemon {
   std::unique_ptr<RunQueue> queue_;
   std::unique_ptr<AccessLogTailer> access_log_;
   std::unique_ptr<Outbox> outbox_;
+  std::unique_ptr<Maintainer> maintainer_;
+  std::unique_ptr<ConnectionMaintenance> connections_;
+  std::unique_ptr<ListingJob> listings_;
   std::unique_ptr<Maintenance> maintenance_;
   std::unique_ptr<EgressProxy> egress_proxy_;
   loop::TaskSet tasks_;  // last: its coroutines use all of the above

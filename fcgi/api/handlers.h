@@ -176,8 +176,25 @@ Task<Response> update_tool(Call& call);
 OneStatement delete_tool(const Input& input);
 Task<Response> rotate_tool_secret(Call& call);
 
+// mcp_servers.cpp
+OneStatement list_mcp_servers(const Input& input);
+Task<Response> create_mcp_server(Call& call);
+OneStatement show_mcp_server(const Input& input);
+Task<Response> update_mcp_server(Call& call);
+OneStatement delete_mcp_server(const Input& input);
+OneStatement refresh_mcp_server(const Input& input);
+OneStatement list_mcp_tools(const Input& input);
+OneStatement approve_mcp_tool(const Input& input);
+
+// mcp_connections.cpp
+Task<Response> connect_mcp_server(Call& call);
+OneStatement disconnect_mcp_server(const Input& input);
+OneStatement return_mcp_authorization(const Input& input);
+Task<Response> show_mcp_client(OpenCall& call);
+
 // tool_providers.cpp
 OneStatement list_tool_providers(const Input& input);
+OneStatement list_resolved_tool_providers(const Input& input);
 OneStatement activate_tool_provider(const Input& input);
 OneStatement deactivate_tool_provider(const Input& input);
 Task<Response> set_tool_credential(Call& call);
@@ -224,6 +241,7 @@ OneStatement delete_entitlement_override(const Input& input);
 // ip_rules.cpp
 OneStatement create_ip_rule(const Input& input);
 OneStatement list_ip_rules(const Input& input);
+OneStatement check_ip_rules(const Input& input);
 OneStatement delete_ip_rule(const Input& input);
 
 // gateway.cpp

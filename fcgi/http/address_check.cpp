@@ -17,10 +17,20 @@ namespace {
 // is checked when it is dialled, as all are.
 constexpr int64_t lookup_limit_ms = 500;
 
+net::CidrList allowed_ones(const config::Settings& settings) {
+  return net::CidrList::parse(settings.strings("outbound.allow_cidrs")).value_or(net::CidrList());
+}
+
+Task<std::vector<net::IpAddress>> addresses_of(loop::Loop& loop, std::string host) {
+  std::optional<net::IpAddress> literal = net::IpAddress::parse(host);
+  if (literal) co_return std::vector<net::IpAddress>(1, *literal);
+  std::vector<net::IpAddress> found = co_await net::look_up_name(loop, host, lookup_limit_ms);
+  co_return found;
+}
+
 bool are_all_denied(const std::vector<net::IpAddress>& addresses, int port,
                     const config::Settings& settings) {
-  net::CidrList allowed =
-      net::CidrList::parse(settings.strings("outbound.allow_cidrs")).value_or(net::CidrList());
+  net::CidrList allowed = allowed_ones(settings);
   return std::all_of(addresses.begin(), addresses.end(), [&](const net::IpAddress& address) {
     if (allowed.contains(address)) return false;
     return net::refused_address(address, allowed).has_value() || net::is_closed_port(address, port);
@@ -48,15 +58,18 @@ bool has_sound_form(std::string_view written, const http::HttpUrl& url) {
 
 Task<bool> is_denied_to_tenants(loop::Loop& loop, const config::Settings& settings,
                                 http::HttpUrl url) {
-  std::vector<net::IpAddress> addresses;
-  std::optional<net::IpAddress> literal = net::IpAddress::parse(url.host);
-  if (literal) {
-    addresses.push_back(*literal);
-  } else {
-    addresses = co_await net::look_up_name(loop, url.host, lookup_limit_ms);
-  }
+  std::vector<net::IpAddress> addresses = co_await addresses_of(loop, url.host);
   if (addresses.empty()) co_return net::is_service_port(url.port);
   co_return are_all_denied(addresses, url.port, settings);
+}
+
+Task<bool> is_allowed_by_name(loop::Loop& loop, const config::Settings& settings,
+                              http::HttpUrl url) {
+  std::vector<net::IpAddress> addresses = co_await addresses_of(loop, url.host);
+  net::CidrList allowed = allowed_ones(settings);
+  bool is_every = std::all_of(addresses.begin(), addresses.end(),
+                              [&](const net::IpAddress& one) { return allowed.contains(one); });
+  co_return !addresses.empty() && is_every;
 }
 
 }  // namespace hostler

@@ -22,4 +22,10 @@ bool has_sound_form(std::string_view written, const http::HttpUrl& url);
 Task<bool> is_denied_to_tenants(loop::Loop& loop, const config::Settings& settings,
                                 http::HttpUrl url);
 
+// True when the host is an address, or a name all of whose addresses are such, that
+// outbound.allow_cidrs names: operators vouch for the way there. Of a name that does not resolve
+// nobody does.
+Task<bool> is_allowed_by_name(loop::Loop& loop, const config::Settings& settings,
+                              http::HttpUrl url);
+
 }  // namespace hostler

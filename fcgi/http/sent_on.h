@@ -4,11 +4,15 @@
 
 #include <string_view>
 
+#include "fcgi/http/handler.h"
 #include "fcgi/http/response.h"
 
 namespace hostler {
 
 // wire_format: of lib/formats/formats.cpp.
 Response sent_on(std::string_view run_id, std::string_view wire_format);
+
+// Answered by the run that the statement's `item` names, as {run_id}.
+OneStatement answered_by_run(postgres::BoundStatement statement, std::string_view wire_format);
 
 }  // namespace hostler

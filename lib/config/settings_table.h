@@ -334,6 +334,8 @@ inline constexpr auto setting_rows = [] {
       "Versions of personas that one organization may keep; 0: any number."),
     integer_row("limit.tools", live, "200", rate_or_off, "tools",
       "Webhook tools that one organization may keep; 0: any number."),
+    integer_row("limit.mcp_servers", live, "50", rate_or_off, "servers",
+      "MCP servers that one organization may keep; 0: any number."),
     integer_row("limit.api_keys", live, "200", rate_or_off, "keys",
       "API keys of one organization that are neither revoked nor expired; 0: any number."),
     integer_row("limit.webhook_endpoints", live, "20", rate_or_off, "endpoints",
@@ -375,6 +377,10 @@ inline constexpr auto setting_rows = [] {
     integer_row("webhook.timeout_ms", live, "15000", timeout, "milliseconds",
       "How long the receiver of a webhook may take to answer."),
 
+    url_row("mcp.client_id_url", live, "",
+            "Where authorization servers of MCP servers read who Hostler is, when that is not "
+            "mail.site_url with /v1/mcp-client.json: an https address that serves that document "
+            "with itself as client_id."),
     strings_row("http.cors_origins", live, SettingForm::origin,
       "Origins of web pages that may call the API, such as https://app.example.com."),
   });

@@ -157,7 +157,7 @@ Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
   request.messages = parts.messages();
   request.sampling.tool_choice = choice_of_next_turn(parts);
   request.tools = services.tools.definitions(parts.tools);
-  for (const DeclaredTools* declared : {&parts.webhooks, &parts.functions}) {
+  for (const DeclaredTools* declared : {&parts.offered, &parts.functions}) {
     for (ToolDefinition& tool : declared->definitions()) request.tools.push_back(std::move(tool));
   }
   progress.turn = ModelTurn();

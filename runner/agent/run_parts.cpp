@@ -250,8 +250,8 @@ Task<std::optional<RunParts>> claimed_parts(AgentServices& services, RunPtr run)
   co_return parts;
 }
 
-// The webhook tools that the persona names are asked for apart: few runs have any.
-Task<void> offer_webhooks(AgentServices& services, RunPtr run, RunParts& parts) {
+// The webhook and remote tools that the persona names are asked for apart: few runs have any.
+Task<void> offer_tools(AgentServices& services, RunPtr run, RunParts& parts) {
   std::vector<std::string> names;
   for (const std::string& name : parts.tools) {
     if (!is_tool_name(name)) names.push_back(name);
@@ -267,8 +267,8 @@ Task<void> offer_webhooks(AgentServices& services, RunPtr run, RunParts& parts) 
   postgres::Results offered = co_await work;
   postgres::Row row = offered.at(0).front();
   if (row.is_null("offered")) co_return;  // fenced: nothing of the run is written
-  parts.webhooks = DeclaredTools(row.text("offered"));
-  if (!parts.webhooks.definitions().empty()) parts.history_bytes -= parts.webhooks.bytes();
+  parts.offered = DeclaredTools(row.text("offered"));
+  if (!parts.offered.definitions().empty()) parts.history_bytes -= parts.offered.bytes();
   run->writer->count_stored(row.integer("added"));
 }
 
@@ -343,7 +343,7 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   run->writer->limit_output(settings->integer("limit.run_event_bytes"));
   std::optional<RunParts> claimed = co_await claimed_parts(services, run);
   if (claimed) {
-    co_await offer_webhooks(services, run, *claimed);
+    co_await offer_tools(services, run, *claimed);
     co_return *std::move(claimed);
   }
   postgres::Batch load;
@@ -367,7 +367,7 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   RunParts parts = parts_of(services, run, loaded.at(0).front());
   co_await add_history(services, run, parts, loaded.at(1), loaded);
   if (has_steps) add_steps(parts, loaded.at(2), loaded.at(3), loaded.at(4));
-  co_await offer_webhooks(services, run, parts);
+  co_await offer_tools(services, run, parts);
   co_return parts;
 }
 

@@ -58,7 +58,7 @@ struct RunParts {
   std::vector<std::string> tools;
   std::vector<std::string> confirm_tools;
   DeclaredTools functions;  // that the run declares
-  DeclaredTools webhooks;   // that it was offered since its first turn
+  DeclaredTools offered;    // webhook and remote tools, since its first turn
   RunLimits limits;
   std::optional<AnswerFormat> format;  // none: the answer is any text
 
@@ -74,7 +74,7 @@ struct RunParts {
   // Of the tools that are no code of ours, those with this one; null: none has it.
   const DeclaredTools* declaring(const std::string& tool) const {
     if (functions.has(tool)) return &functions;
-    return webhooks.has(tool) ? &webhooks : nullptr;
+    return offered.has(tool) ? &offered : nullptr;
   }
   // Whether a call of the last turn waits for its result.
   bool has_open_calls() const;

@@ -42,6 +42,19 @@ Outcome outcome_of(const RunPtr& run, std::string status) {
   return outcome;
 }
 
+// Tells when the model was stopped in its answer. One that is checked is whole, and so are calls
+// that are left.
+void tell_cut(const RunPtr& run) {
+  const RunProgress& progress = run->progress;
+  if (!progress.output.empty() || !progress.left_calls.empty()) return;
+  FinishReason reason = progress.turn.finish_reason;
+  if (reason == FinishReason::length) {
+    run->writer->append("output.cut", R"({"finish_reason":"length"})");
+  } else if (reason == FinishReason::content_filter) {
+    run->writer->append("output.cut", R"({"finish_reason":"content_filter"})");
+  }
+}
+
 void end_completed(const RunPtr& run) {
   Outcome outcome = outcome_of(run, "completed");
   if (!run->progress.left_calls.empty()) {
@@ -54,6 +67,7 @@ void end_completed(const RunPtr& run) {
     json.begin_object().member_raw("output", outcome.output).end_object();
     run->writer->append("run.output", json.take());
   }
+  tell_cut(run);
   run->writer->end("run.completed", "{}", std::move(outcome));
 }
 

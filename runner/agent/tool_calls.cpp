@@ -11,6 +11,7 @@
 #include "lib/loop/wait.h"
 #include "queries/daemon.h"
 #include "queries/webhook_calls.h"
+#include "runner/agent/run_waits.h"
 #include "runner/models/run_failure.h"
 #include "runner/tools/tool_box.h"
 #include "runner/tools/webhook_call.h"
@@ -66,59 +67,6 @@ ToolRecord record_of(int turn, const ToolCall& call, ToolOutcome outcome, int64_
   return record;
 }
 
-// Nothing: a webhook's result comes later, by token.
-Task<std::optional<ToolOutcome>> outcome_of_call(AgentServices& services, RunPtr run,
-                                                 const RunParts& parts, int turn, ToolCall call) {
-  const Claim& claim = run->claim;
-  ToolContext context{claim.id, claim.org_id, claim.trace_id, claim.epoch};
-  std::optional<ToolOutcome> outcome;
-  if (parts.webhooks.has(call.name)) {
-    WebhookCall webhook{parts.webhooks.tool_id(call.name), turn, std::move(call)};
-    outcome = co_await services.tools.call_webhook(std::move(context), std::move(webhook));
-  } else {
-    ToolPermits::Permit permit = co_await services.tools.permits().take(claim.org_id);
-    outcome = co_await services.tools.call(std::move(context), std::move(call));
-  }
-  co_return outcome;
-}
-
-// Adds the call to those that are waited for, or commits its outcome. Its duration is all that the
-// run waited for it.
-Task<void> run_one(AgentServices& services, RunPtr run, RunParts& parts, int turn, ToolCall call,
-                   std::vector<ToolCall>& awaited) {
-  int64_t start_ms = services.loop.now_ms();
-  Task<std::optional<ToolOutcome>> work = outcome_of_call(services, run, parts, turn, call);
-  std::optional<ToolOutcome> outcome = co_await work;
-  int64_t duration_ms = services.loop.now_ms() - start_ms;
-  if (!outcome) {
-    awaited.push_back(std::move(call));
-    co_return;
-  }
-  commit_outcome(run, parts, record_of(turn, call, std::move(*outcome), duration_ms));
-}
-
-Task<void> run_side_by_side(AgentServices& services, RunPtr run, RunParts& parts, int turn,
-                            std::vector<ToolCall> calls, std::vector<ToolCall>& awaited) {
-  std::exception_ptr broke;
-  loop::TaskSet tasks(services.loop, [&broke](const std::string&, std::exception_ptr failure) {
-    // A tool answers its faults; what is thrown is our own mistake and ends the run.
-    broke = failure;
-  });
-  for (const ToolCall& call : calls) {
-    tasks.add(call.id, run_one(services, run, parts, turn, call, awaited));
-  }
-  co_await tasks.ended();
-  if (broke) std::rethrow_exception(broke);
-  co_await run->writer->committed();
-}
-
-bool needs_human(AgentServices& services, const RunParts& parts, const ToolCall& call) {
-  bool is_built_in = parts.declaring(call.name) == nullptr;
-  if (is_built_in && services.tools.is_question(call.name)) return true;
-  return std::find(parts.confirm_tools.begin(), parts.confirm_tools.end(), call.name) !=
-         parts.confirm_tools.end();
-}
-
 // Of a call that waits for a person, in a run whose form has no word for a question.
 ToolOutcome nobody_to_ask() {
   ToolOutcome outcome;
@@ -128,66 +76,87 @@ ToolOutcome nobody_to_ask() {
   return outcome;
 }
 
-// The run's last event for now: who follows it learns what is asked.
-Task<void> begin_wait(AgentServices& services, RunPtr run, std::string shown, std::string request) {
-  WaitRecord record;
-  record.request_json = std::move(request);
-  record.wait_seconds = services.settings.current()->integer("run.input_seconds");
-  run->writer->wait(std::move(shown), std::move(record));
+// What the calls of a turn that were made left open.
+struct StillOpen {
+  std::vector<ToolCall> awaited;  // their results come from others
+  std::vector<std::pair<ToolCall, McpQuestion>> asking;
+  std::vector<std::pair<ToolCall, McpAuthorization>> unauthorized;
+};
+
+Task<std::optional<ToolOutcome>> make_remote_call(AgentServices& services, RunPtr run,
+                                                  const RemoteTool& tool, ToolContext context,
+                                                  int turn, ToolCall call, StillOpen& open) {
+  McpCall wanted{tool, turn, call};
+  Task<McpOutcome> work = services.tools.call_remote_tool(std::move(context), std::move(wanted));
+  McpOutcome came = co_await work;
+  auto* outcome = std::get_if<ToolOutcome>(&came);
+  if (outcome != nullptr) co_return std::move(*outcome);
+  if (run->claim.asks_nobody()) co_return nobody_to_ask();
+  auto* question = std::get_if<McpQuestion>(&came);
+  if (question != nullptr) {
+    open.asking.emplace_back(std::move(call), std::move(*question));
+  } else {
+    open.unauthorized.emplace_back(std::move(call), std::get<McpAuthorization>(std::move(came)));
+  }
+  co_return std::nullopt;
+}
+
+// Nothing: it waits for somebody, as open tells.
+Task<std::optional<ToolOutcome>> outcome_of_call(AgentServices& services, RunPtr run,
+                                                 const RunParts& parts, int turn, ToolCall call,
+                                                 StillOpen& open) {
+  const Claim& claim = run->claim;
+  ToolContext context{claim.id, claim.org_id, claim.trace_id, claim.epoch};
+  const RemoteTool* remote = parts.offered.remote(call.name);
+  std::optional<ToolOutcome> outcome;
+  if (remote != nullptr) {
+    Task<std::optional<ToolOutcome>> work =
+        make_remote_call(services, run, *remote, std::move(context), turn, std::move(call), open);
+    outcome = co_await work;
+  } else if (parts.offered.has(call.name)) {
+    WebhookCall webhook{parts.offered.tool_id(call.name), turn, call};
+    outcome = co_await services.tools.call_webhook(std::move(context), std::move(webhook));
+    if (!outcome) open.awaited.push_back(std::move(call));
+  } else {
+    ToolPermits::Permit permit = co_await services.tools.permits().take(claim.org_id);
+    outcome = co_await services.tools.call(std::move(context), std::move(call));
+  }
+  co_return outcome;
+}
+
+// Commits the call's outcome when it has one. Its duration is all that the run waited for it.
+Task<void> run_one(AgentServices& services, RunPtr run, RunParts& parts, int turn, ToolCall call,
+                   StillOpen& open) {
+  int64_t start_ms = services.loop.now_ms();
+  Task<std::optional<ToolOutcome>> work = outcome_of_call(services, run, parts, turn, call, open);
+  std::optional<ToolOutcome> outcome = co_await work;
+  int64_t duration_ms = services.loop.now_ms() - start_ms;
+  if (!outcome) co_return;
+  commit_outcome(run, parts, record_of(turn, call, std::move(*outcome), duration_ms));
+}
+
+Task<void> run_side_by_side(AgentServices& services, RunPtr run, RunParts& parts, int turn,
+                            std::vector<ToolCall> calls, StillOpen& open) {
+  std::exception_ptr broke;
+  loop::TaskSet tasks(services.loop, [&broke](const std::string&, std::exception_ptr failure) {
+    // A tool answers its faults; what is thrown is our own mistake and ends the run.
+    broke = failure;
+  });
+  for (const ToolCall& call : calls) {
+    tasks.add(call.id, run_one(services, run, parts, turn, call, open));
+  }
+  co_await tasks.ended();
+  if (broke) std::rethrow_exception(broke);
   co_await run->writer->committed();
 }
 
-Task<std::string> new_request_id(AgentServices& services) {
-  postgres::Batch batch;
-  batch.add(query::NewId{});
-  postgres::Results created = co_await read_with_retry(services, std::move(batch));
-  co_return std::string(created.at(0).text());
-}
-
-// Whoever may answer is a human.
-Task<void> ask(AgentServices& services, RunPtr run, int turn, ToolCall call) {
-  bool is_question = services.tools.is_question(call.name);
-  std::string request_id = co_await new_request_id(services);
-  std::string message = "Allow this call of " + call.name + "?";
-  if (is_question) {
-    std::optional<Json> arguments = parse_json_or_nothing(call.arguments);
-    message = arguments ? std::string(arguments->text_or("message")) : "";
-  }
-  JsonWriter data;
-  data.begin_object().member("request_id", request_id);
-  data.member("kind", is_question ? "question" : "tool_confirmation").member("message", message);
-  data.member("tool_call_id", call.id).member("tool_name", call.name);
-  data.member_raw("arguments", shown_arguments(call));
-  std::string shown = data.so_far() + "}";
-  data.member("turn", turn).end_object();
-  co_await begin_wait(services, run, std::move(shown), data.take());
-}
-
-// Once for all calls of the turn that others answer: the run's client, or the servers of webhook
-// tools that said so. What is kept of the request leaves the arguments out: whoever answers has
-// them from the event, or from the call.
-Task<void> ask_for_results(AgentServices& services, RunPtr run, const RunParts& parts, int turn,
-                           std::vector<ToolCall> calls) {
-  std::string request_id = co_await new_request_id(services);
-  std::string message =
-      calls.size() == 1 ? "Waits for the result of " + calls.front().name + "."
-                        : "Waits for the results of " + std::to_string(calls.size()) + " calls.";
-  JsonWriter shown;
-  JsonWriter kept;
-  for (JsonWriter* json : {&shown, &kept}) {
-    json->begin_object().member("request_id", request_id).member("kind", "tool_results");
-    json->member("message", message);
-    if (json == &kept) json->member("turn", turn);
-    json->key("calls").begin_array();
-    for (const ToolCall& call : calls) {
-      json->begin_object().member("tool_call_id", call.id).member("tool_name", call.name);
-      if (json == &shown) json->member_raw("arguments", shown_arguments(call));
-      bool is_webhook = parts.webhooks.has(call.name);
-      json->member("answered_by", is_webhook ? "webhook" : "client").end_object();
-    }
-    json->end_array().end_object();
-  }
-  co_await begin_wait(services, run, shown.take(), kept.take());
+bool needs_human(AgentServices& services, const RunParts& parts, const ToolCall& call) {
+  bool is_built_in = parts.declaring(call.name) == nullptr;
+  if (is_built_in && services.tools.is_question(call.name)) return true;
+  const RemoteTool* remote = parts.offered.remote(call.name);
+  if (remote != nullptr && remote->asks_first) return true;
+  return std::find(parts.confirm_tools.begin(), parts.confirm_tools.end(), call.name) !=
+         parts.confirm_tools.end();
 }
 
 // The calls that are left are the run's answer; as one that is text they must fit into what it may
@@ -261,17 +230,35 @@ Task<void> check_declared(AgentServices& services, const RunParts& parts,
     calls.push_back(open.call);
   }
   if (calls.empty()) co_return;
-  std::function<Outcomes()> check = [functions = parts.functions, webhooks = parts.webhooks,
+  std::function<Outcomes()> check = [functions = parts.functions, offered = parts.offered,
                                      calls = std::move(calls)] {
     Outcomes outcomes;
     for (const ToolCall& call : calls) {
-      const DeclaredTools& declaring = functions.has(call.name) ? functions : webhooks;
+      const DeclaredTools& declaring = functions.has(call.name) ? functions : offered;
       outcomes.push_back(declaring.refuse(call));
     }
     return outcomes;
   };
   Outcomes outcomes = co_await loop::on_thread(services.loop, std::move(check));
   for (size_t i = 0; i < outcomes.size(); ++i) unchecked[i]->outcome = std::move(outcomes[i]);
+}
+
+// One wait after the other; when the run goes on, its calls tell what they still lack. Whether
+// there was any.
+Task<bool> wait_for_others(AgentServices& services, RunPtr run, const RunParts& parts, int turn,
+                           StillOpen open) {
+  if (!open.asking.empty()) {
+    auto& [call, question] = open.asking.front();
+    co_await ask_for_server(services, run, turn, std::move(call), std::move(question));
+  } else if (!open.unauthorized.empty()) {
+    auto& [call, authorization] = open.unauthorized.front();
+    co_await ask_to_connect(services, run, turn, std::move(call), std::move(authorization));
+  } else if (!open.awaited.empty()) {
+    co_await ask_for_results(services, run, parts, turn, std::move(open.awaited));
+  } else {
+    co_return false;
+  }
+  co_return true;
 }
 
 }  // namespace
@@ -343,7 +330,7 @@ Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts&
   co_await check_declared(services, parts, open);
   std::vector<ToolCall> at_once;
   std::vector<ToolCall> unanswered;
-  std::vector<ToolCall> awaited;
+  StillOpen still_open;
   std::vector<ToolCall> left;
   for (OpenCall& next : open) {
     if (next.outcome) {
@@ -355,13 +342,13 @@ Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts&
         unanswered.push_back(std::move(next.call));
       }
     } else if (parts.functions.has(next.call.name)) {
-      (run->claim.asks_nobody() ? left : awaited).push_back(std::move(next.call));
+      (run->claim.asks_nobody() ? left : still_open.awaited).push_back(std::move(next.call));
     } else {
       at_once.push_back(std::move(next.call));
     }
   }
   if (!at_once.empty()) {
-    co_await run_side_by_side(services, run, parts, turn.turn, std::move(at_once), awaited);
+    co_await run_side_by_side(services, run, parts, turn.turn, std::move(at_once), still_open);
   }
   // A run that is full ends instead of asking.
   if (run->writer->is_full()) co_return CallsOutcome::done;
@@ -369,10 +356,8 @@ Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts&
     co_await ask(services, run, turn.turn, unanswered.front());
     co_return CallsOutcome::waiting;
   }
-  if (!awaited.empty()) {
-    co_await ask_for_results(services, run, parts, turn.turn, std::move(awaited));
-    co_return CallsOutcome::waiting;
-  }
+  bool waits = co_await wait_for_others(services, run, parts, turn.turn, std::move(still_open));
+  if (waits) co_return CallsOutcome::waiting;
   if (left.empty()) co_return CallsOutcome::done;
   leave(run, std::move(left));
   co_return CallsOutcome::left;

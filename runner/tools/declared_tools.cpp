@@ -14,6 +14,21 @@ namespace {
 // As much as is stored of a result's error.
 constexpr size_t message_bytes_max = 2000;
 
+bool is_true(const Json* value) {
+  return value != nullptr && value->as_boolean() != nullptr && *value->as_boolean();
+}
+
+std::optional<RemoteTool> remote_of(const Json& item) {
+  RemoteTool remote;
+  remote.server_id = item.text_or("server_id");
+  if (remote.server_id.empty()) return std::nullopt;
+  remote.tool = item.text_or("tool");
+  remote.hash = item.text_or("hash");
+  remote.asks_first = item.text_or("trust") != "run" && !is_true(item.find("is_read_only"));
+  remote.is_idempotent = is_true(item.find("is_idempotent"));
+  return remote;
+}
+
 std::vector<DeclaredTool> read_tools(std::string_view json) {
   std::vector<DeclaredTool> tools;
   std::optional<Json> parsed = parse_json_or_nothing(json);
@@ -21,11 +36,14 @@ std::vector<DeclaredTool> read_tools(std::string_view json) {
   for (const Json& item : *parsed->as_array()) {
     DeclaredTool declared;
     declared.tool_id = item.text_or("tool_id");
+    declared.remote = remote_of(item);
     ToolDefinition& tool = declared.definition;
     tool.name = item.text_or("name");
     tool.description = item.text_or("description");
     const Json* parameters = item.find("parameters");
     tool.parameters = parameters == nullptr ? R"({"type":"object"})" : parameters->dump();
+    // A remote tool's schema is passed on byte for byte.
+    if (declared.remote) tool.parameters = item.text_or("parameters_text", tool.parameters);
     const Json* strict = item.find("strict");
     if (strict != nullptr && strict->as_boolean() != nullptr) tool.strict = *strict->as_boolean();
     tools.push_back(std::move(declared));
@@ -62,6 +80,11 @@ const DeclaredTool* DeclaredTools::find(std::string_view name) const {
     return tool.definition.name == name;
   });
   return found == tools_->end() ? nullptr : &*found;
+}
+
+const RemoteTool* DeclaredTools::remote(std::string_view name) const {
+  const DeclaredTool* tool = find(name);
+  return tool != nullptr && tool->remote ? &*tool->remote : nullptr;
 }
 
 std::optional<ToolOutcome> DeclaredTools::refuse(const ToolCall& call) const {

@@ -1,6 +1,7 @@
 // The tools of a run that are no code of ours: function tools, which it declares and its client
-// answers, and webhook tools, which it was offered since its first turn. Both were checked when
-// they were declared (fcgi/http/tool_parameters.h); used by the agent loop.
+// answers, and webhook tools and remote tools, which it was offered since its first turn. The first
+// two were checked when they were declared (fcgi/http/tool_parameters.h), remote ones are as their
+// server wrote them; used by the agent loop.
 #pragma once
 
 #include <memory>
@@ -13,9 +14,19 @@
 
 namespace hostler::runner {
 
+// Of a remote tool: where it is, and what was approved of it.
+struct RemoteTool {
+  std::string server_id;
+  std::string tool;  // as its server names it
+  std::string hash;  // of the definition that was approved
+  bool asks_first = false;
+  bool is_idempotent = false;
+};
+
 struct DeclaredTool {
   ToolDefinition definition;
   std::string tool_id;  // of a webhook tool
+  std::optional<RemoteTool> remote = std::nullopt;
 };
 
 // Immutable, cheap to copy, used by any thread.
@@ -32,6 +43,8 @@ class DeclaredTools {
   bool has(std::string_view name) const { return find(name) != nullptr; }
   // Of a webhook tool that is there.
   std::string tool_id(std::string_view name) const { return find(name)->tool_id; }
+  // Null: no remote tool has the name. Lives as long as these.
+  const RemoteTool* remote(std::string_view name) const;
   // The fault of a call's arguments (tool.args_invalid), or nothing. Compiles the schema and may
   // take most of a second: not on a loop.
   std::optional<ToolOutcome> refuse(const ToolCall& call) const;

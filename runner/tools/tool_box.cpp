@@ -138,4 +138,10 @@ Task<std::optional<ToolOutcome>> ToolBox::call_webhook(ToolContext context, Webh
   co_return outcome;
 }
 
+Task<McpOutcome> ToolBox::call_remote_tool(ToolContext context, McpCall call) {
+  Task<McpOutcome> work = call_mcp_tool(services_, std::move(context), std::move(call));
+  McpOutcome outcome = co_await work;
+  co_return outcome;
+}
+
 }  // namespace hostler::runner

@@ -8,6 +8,7 @@
 
 #include "lib/loop/task.h"
 #include "runner/models/model.h"
+#include "runner/tools/mcp_call.h"
 #include "runner/tools/tool.h"
 #include "runner/tools/webhook_call.h"
 
@@ -29,7 +30,9 @@ class ToolBox {
   Task<ToolOutcome> call(ToolContext context, ToolCall call);
   // The same of a webhook tool; nothing: its result comes by token.
   Task<std::optional<ToolOutcome>> call_webhook(ToolContext context, WebhookCall call);
-  // To be taken before call(), and kept until it has ended; call_webhook() takes its own.
+  // The same of a remote tool.
+  Task<McpOutcome> call_remote_tool(ToolContext context, McpCall call);
+  // To be taken before call(), and kept until it has ended; the other calls take their own.
   ToolPermits& permits() { return permits_; }
 
  private:

@@ -41,18 +41,6 @@ Task<postgres::Result> ask(ToolServices& services, postgres::BoundStatement stat
   }
 }
 
-// Of a call that stays in its place: {tool_call_id, output} or {tool_call_id, error: {code,
-// message}}, as what comes by token is stored.
-std::string outcome_json(const WebhookCall& call, const ToolOutcome& outcome) {
-  JsonWriter json;
-  json.begin_object().member("tool_call_id", call.call.id);
-  if (outcome.error_code.empty())
-    return json.member_raw("output", outcome.result).end_object().take();
-  json.key("error").begin_object();
-  json.member("code", outcome.error_code).member("message", outcome.error_message).end_object();
-  return json.end_object().take();
-}
-
 // Newest first; one that cannot be opened signs nothing.
 std::vector<std::string> signing_secrets(const config::SecretBox& box, std::string_view json) {
   std::vector<std::string> secrets;
@@ -147,7 +135,7 @@ Task<std::optional<ToolOutcome>> end_call(ToolServices& services, ToolContext co
                                           WebhookCall call, std::optional<ToolOutcome> outcome,
                                           bool is_repeatable) {
   std::optional<std::string> own;
-  if (outcome && !is_repeatable) own = outcome_json(call, *outcome);
+  if (outcome && !is_repeatable) own = early_json(call.call.id, *outcome);
   postgres::BoundStatement ending = query::WebhookCallEnd{.run_id = context.run_id,
                                                           .epoch = context.epoch,
                                                           .tool_call_id = call.call.id,
@@ -160,6 +148,16 @@ Task<std::optional<ToolOutcome>> end_call(ToolServices& services, ToolContext co
 }
 
 }  // namespace
+
+std::string early_json(std::string_view tool_call_id, const ToolOutcome& outcome) {
+  JsonWriter json;
+  json.begin_object().member("tool_call_id", tool_call_id);
+  if (outcome.error_code.empty())
+    return json.member_raw("output", outcome.result).end_object().take();
+  json.key("error").begin_object();
+  json.member("code", outcome.error_code).member("message", outcome.error_message).end_object();
+  return json.end_object().take();
+}
 
 ToolOutcome early_outcome(std::string_view json) {
   ToolOutcome outcome;

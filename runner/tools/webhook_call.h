@@ -24,7 +24,9 @@ struct WebhookCall {
 Task<std::optional<ToolOutcome>> call_webhook_tool(ToolServices& services, ToolContext context,
                                                    WebhookCall call);
 
-// A result as it is kept until it is taken: {output} or {error: {code, message}}.
+// A result as it is kept until it is taken: {tool_call_id, output} or {tool_call_id, error: {code,
+// message}}.
 ToolOutcome early_outcome(std::string_view json);
+std::string early_json(std::string_view tool_call_id, const ToolOutcome& outcome);
 
 }  // namespace hostler::runner

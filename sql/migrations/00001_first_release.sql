@@ -1,6 +1,6 @@
 -- Why: what was installed before the first release becomes the first release: decisions, own models, the audit log by
 -- month, hashes that no list of names reverses, one open invitation of an address, versions counted anew, counts of
--- runs, keys of messages by thread, what tokens grant, apps' marks.
+-- runs, keys of messages by thread, what tokens grant, apps' marks, MCP servers with their tools and connections.
 -- Locks: all of run_inputs, usage_of_platform, usage_of_org, usage_records, threads, platform_days, daemons, runs,
 -- credit_accounts, messages, audit_logs, org_invitations, outbox, users, access_tokens, sessions, orgs, org_members,
 -- api_keys and webhook_endpoints, exclusively: stop the programs before it.
@@ -238,7 +238,6 @@ CREATE TRIGGER token_grants_changed AFTER UPDATE OF ip_rule_count, type ON orgs 
     EXECUTE FUNCTION token_grants_changed();
 
 -- ---------------------------------------------------------------- rights
-
 -- Columns whole: all but hashes of passwords and what searches read.
 REVOKE SELECT ON users FROM hostler_runner;
 GRANT SELECT (id, login, username, email, email_verified_at, status, platform_admin, personal_org_id, avatar_url,
@@ -246,7 +245,6 @@ GRANT SELECT (id, login, username, email, email_verified_at, status, platform_ad
     TO hostler_runner;
 
 -- ---------------------------------------------------------------- what an organization keeps
-
 ALTER TABLE runs ADD COLUMN event_bytes bigint NOT NULL DEFAULT 0, ADD COLUMN result_bytes bigint NOT NULL DEFAULT 0,
     ADD COLUMN response_format json, ADD COLUMN output json;
 ALTER TABLE personas ADD COLUMN response_format text, ADD COLUMN earlier jsonb NOT NULL DEFAULT '[]';
@@ -267,21 +265,19 @@ WHERE a.org_id = s.org_id;
 CREATE INDEX api_keys_alive ON api_keys (org_id, coalesce(expires_at, 'infinity')) WHERE revoked_at IS NULL;
 
 -- ---------------------------------------------------------------- fresh logins
-
-ALTER TABLE sessions ADD COLUMN proved_at timestamptz;
-UPDATE sessions SET proved_at = created_at;
+ALTER TABLE sessions ADD COLUMN neighbourhood inet, ADD COLUMN proved_at timestamptz;
+UPDATE sessions
+SET proved_at = created_at, neighbourhood = network(set_masklen(client_ip, 20 * family(client_ip) - 56));
+CREATE INDEX sessions_home ON sessions (user_id, neighbourhood, created_at);
 ALTER TABLE sessions ALTER COLUMN proved_at SET NOT NULL, ALTER COLUMN proved_at SET DEFAULT clock_timestamp();
 
 -- ---------------------------------------------------------------- tools on the platform's account
-
 ALTER TABLE run_tool_results ADD COLUMN credits bigint NOT NULL DEFAULT 0 CHECK (credits >= 0);
 CREATE INDEX run_tool_results_paid ON run_tool_results (org_id) WHERE credits > 0;
 CREATE TABLE tool_call_days ( org_id uuid PRIMARY KEY REFERENCES orgs, day date NOT NULL, calls bigint NOT NULL CHECK
     (calls > 0) ) WITH (fillfactor = 75);
-DROP FUNCTION IF EXISTS run_tool_commit, run_expire_inputs;
 
 -- ---------------------------------------------------------------- tools of apps
-
 ALTER TABLE runs ADD COLUMN tools json, ADD COLUMN offered_tools json, ADD COLUMN history_bytes bigint, ADD COLUMN
     is_bare boolean NOT NULL DEFAULT false, ADD COLUMN sampling json, ADD COLUMN client_facts json, ADD COLUMN
     deleted_at timestamptz, ADD COLUMN client_answer json;
@@ -307,7 +303,6 @@ CREATE INDEX run_left_calls_of_user ON run_left_calls (org_id, created_by_user_i
 GRANT INSERT ON run_left_calls TO hostler_runner;
 
 -- ---------------------------------------------------------------- marks of apps
-
 ALTER TABLE threads ADD COLUMN end_user text, ADD COLUMN metadata json NOT NULL DEFAULT '{}';
 CREATE INDEX threads_of_end_user ON threads (org_id, created_by_user_id, end_user, id)
     WHERE end_user IS NOT NULL AND deleted_at IS NULL;
@@ -339,9 +334,7 @@ ALTER TABLE llm_models ADD CHECK (deleted_at IS NULL OR NOT is_default);
 DROP INDEX llm_models_default;
 CREATE UNIQUE INDEX llm_models_default ON llm_models (coalesce(org_id, '00000000-0000-0000-0000-000000000000'))
     WHERE is_default;
-
 -- ---------------------------------------------------------------- names
-
 ALTER TABLE daemons RENAME COLUMN place TO instance;
 -- Their names, or those of their parameters, are others now; all functions are made again behind this.
 DROP FUNCTION IF EXISTS access_log_append, account_taken_back, admin_user, admin_user_delete, admin_user_show,
@@ -356,11 +349,19 @@ DROP FUNCTION IF EXISTS access_log_append, account_taken_back, admin_user, admin
     api_key_create, attempt_guard, attempt_or_fail, audit_gather, audit_login_failed, authenticate, authenticate_fully,
     llm_model_create, message_create, message_page, org_create, org_hold, persona_create, registration_begin,
     registration_check, route_resolve, run_list_text, runs_commit, thread_json, thread_item, thread_newest_messages,
-    thread_text, thread_text_of_caller, run_list_item, turns_charge, webhook_create;
+    thread_text, thread_text_of_caller, run_list_item, turns_charge, webhook_create, run_tool_commit, run_expire_inputs;
 DROP VIEW run_list_items;
 
--- ---------------------------------------------------------------- webhook tools
+-- ---------------------------------------------------------------- one maintainer
+CREATE TABLE maintainer ( epoch bigint PRIMARY KEY, daemon_id uuid, since timestamptz NOT NULL DEFAULT
+    clock_timestamp(), is_only boolean NOT NULL DEFAULT true UNIQUE CHECK (is_only) );
+INSERT INTO maintainer (epoch) VALUES (0);
+CREATE TABLE maintenance_jobs ( job text PRIMARY KEY, period_ms bigint NOT NULL, done_at timestamptz, took_ms bigint,
+    fault_at timestamptz, fault text, faults bigint NOT NULL DEFAULT 0 );
+GRANT SELECT, UPDATE ON maintainer, maintenance_jobs TO hostler_runner;
+GRANT INSERT, DELETE ON maintenance_jobs TO hostler_runner;
 
+-- ---------------------------------------------------------------- webhook tools
 CREATE TABLE tools ( id uuid PRIMARY KEY DEFAULT uuidv7(), org_id uuid REFERENCES orgs, name text NOT NULL, description
     text NOT NULL, parameters text NOT NULL, url text NOT NULL, timeout_seconds integer NOT NULL DEFAULT 30 CHECK
     (timeout_seconds BETWEEN 1 AND 600), is_repeatable boolean NOT NULL DEFAULT false, is_active boolean NOT NULL
@@ -397,3 +398,181 @@ BEGIN
     END LOOP;
 END
 $$;
+
+-- ---------------------------------------------------------------- MCP servers
+ALTER TABLE runs ADD COLUMN is_by_key boolean NOT NULL DEFAULT (current_request() ->> 'api_key_id' IS NOT NULL);
+ALTER TABLE run_asked_calls DROP CONSTRAINT run_asked_calls_answered_by_check;
+ALTER TABLE run_asked_calls ADD CONSTRAINT run_asked_calls_answered_by_check
+    CHECK (answered_by IN ('client', 'webhook', 'mcp'));
+ALTER TABLE run_asked_calls ADD COLUMN remote_state json, ADD COLUMN authorizations integer NOT NULL DEFAULT 0;
+
+CREATE TABLE mcp_servers (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    org_id uuid REFERENCES orgs,
+    key text NOT NULL CHECK (key ~ '^[a-z0-9-]{1,32}$'),
+    url text NOT NULL,
+    authorization_kind text NOT NULL CHECK (authorization_kind IN ('none', 'bearer', 'headers', 'oauth')),
+    authorization_settings jsonb NOT NULL DEFAULT '{}',
+    secret_id uuid REFERENCES secrets,
+    allowed_tools text[] NOT NULL DEFAULT '{}',
+    trust text NOT NULL DEFAULT 'ask' CHECK (trust IN ('ask', 'run')),
+    is_active boolean NOT NULL DEFAULT true,
+    is_pinned boolean NOT NULL DEFAULT false,
+    listing_state text NOT NULL DEFAULT 'pending' CHECK (listing_state IN ('pending', 'ok', 'failed')),
+    listing_at timestamptz,
+    listing_code text,
+    listing_message text,
+    listing_left_out json,
+    listing_failures integer NOT NULL DEFAULT 0,
+    listing_due_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    listing_id uuid,
+    protocol_version text,
+    discovery json,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    deleted_at timestamptz CHECK (deleted_at IS NULL OR secret_id IS NULL),
+    UNIQUE (org_id, id),
+    FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id),
+    CHECK ((listing_state = 'failed') = (listing_code IS NOT NULL)),
+    CHECK (authorization_kind NOT IN ('bearer', 'headers') OR secret_id IS NOT NULL OR deleted_at IS NOT NULL)
+);
+CREATE UNIQUE INDEX mcp_servers_key ON mcp_servers (coalesce(org_id, '00000000-0000-0000-0000-000000000000'), key)
+    WHERE deleted_at IS NULL;
+CREATE INDEX mcp_servers_org ON mcp_servers (org_id, id);
+CREATE INDEX mcp_servers_secret ON mcp_servers (secret_id) WHERE secret_id IS NOT NULL;
+CREATE INDEX mcp_servers_due ON mcp_servers (listing_due_at) WHERE deleted_at IS NULL AND is_active;
+GRANT SELECT, INSERT, UPDATE ON mcp_servers TO hostler_api;
+CREATE TABLE mcp_tools (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    server_id uuid NOT NULL REFERENCES mcp_servers,
+    org_id uuid,
+    name text NOT NULL,
+    tool_name text NOT NULL CHECK (tool_name ~ '^[a-zA-Z0-9_-]{1,64}$'),
+    definition text NOT NULL,
+    hash text NOT NULL,
+    state text NOT NULL CHECK (state IN ('approved', 'new', 'changed', 'gone')),
+    listed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    used_at timestamptz,
+    UNIQUE (org_id, id),
+    FOREIGN KEY (org_id, server_id) REFERENCES mcp_servers (org_id, id)
+);
+CREATE UNIQUE INDEX mcp_tools_name ON mcp_tools (server_id, name);
+CREATE UNIQUE INDEX mcp_tools_tool_name ON mcp_tools (server_id, tool_name);
+CREATE INDEX mcp_tools_server ON mcp_tools (server_id, id);
+GRANT SELECT, UPDATE, DELETE ON mcp_tools TO hostler_api;
+CREATE TABLE mcp_approvals (
+    tool_id uuid NOT NULL REFERENCES mcp_tools ON DELETE CASCADE,
+    org_id uuid,
+    hash text NOT NULL,
+    definition text NOT NULL,
+    approved_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    approved_by_user_id uuid REFERENCES users,
+    PRIMARY KEY (tool_id, hash),
+    FOREIGN KEY (org_id, tool_id) REFERENCES mcp_tools (org_id, id) ON DELETE CASCADE
+);
+CREATE INDEX mcp_approvals_user ON mcp_approvals (approved_by_user_id) WHERE approved_by_user_id IS NOT NULL;
+GRANT SELECT, INSERT, DELETE ON mcp_approvals TO hostler_api;
+CREATE TABLE mcp_discoveries (
+    server_id uuid PRIMARY KEY REFERENCES mcp_servers,
+    org_id uuid REFERENCES orgs,
+    url text NOT NULL,
+    resource text NOT NULL,
+    issuer text NOT NULL,
+    authorization_endpoint text NOT NULL,
+    token_endpoint text NOT NULL,
+    revocation_endpoint text,
+    tells_issuer boolean NOT NULL,
+    scopes text[] NOT NULL,
+    redirect_uri text NOT NULL,
+    client_id text NOT NULL,
+    client_method text NOT NULL CHECK (client_method IN ('none', 'client_secret_basic', 'client_secret_post')),
+    client_kind text NOT NULL CHECK (client_kind IN ('given', 'document', 'registered')),
+    secret_id uuid REFERENCES secrets,
+    found_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    FOREIGN KEY (org_id, server_id) REFERENCES mcp_servers (org_id, id),
+    FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id)
+);
+CREATE INDEX mcp_discoveries_secret ON mcp_discoveries (secret_id) WHERE secret_id IS NOT NULL;
+CREATE TABLE mcp_connections (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    org_id uuid NOT NULL REFERENCES orgs,
+    server_id uuid NOT NULL REFERENCES mcp_servers,
+    user_id uuid REFERENCES users,
+    state text NOT NULL CHECK (state IN ('connected', 'expired', 'ending')),
+    issuer text NOT NULL,
+    token_endpoint text NOT NULL,
+    revocation_endpoint text,
+    resource text NOT NULL,
+    client_id text NOT NULL,
+    client_method text NOT NULL,
+    scopes text[] NOT NULL,
+    wanted_scopes text[],
+    secret_id uuid,
+    token_number bigint NOT NULL DEFAULT 1,
+    has_refresh_token boolean NOT NULL,
+    expires_at timestamptz,
+    refresh_at timestamptz,
+    claimed_until timestamptz,
+    claim_id uuid,
+    tries integer NOT NULL DEFAULT 0,
+    connected_by uuid NOT NULL REFERENCES users,
+    connected_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    UNIQUE (org_id, id),
+    FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id)
+);
+CREATE UNIQUE INDEX mcp_connections_owner ON mcp_connections (server_id, org_id, user_id) NULLS NOT DISTINCT
+    WHERE state <> 'ending';
+CREATE INDEX mcp_connections_user ON mcp_connections (user_id) WHERE user_id IS NOT NULL;
+CREATE INDEX mcp_connections_secret ON mcp_connections (secret_id) WHERE secret_id IS NOT NULL;
+CREATE INDEX mcp_connections_refresh ON mcp_connections (refresh_at) WHERE refresh_at IS NOT NULL;
+CREATE TABLE mcp_authorizations (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    org_id uuid NOT NULL REFERENCES orgs,
+    server_id uuid NOT NULL REFERENCES mcp_servers,
+    user_id uuid NOT NULL REFERENCES users,
+    session_id uuid NOT NULL,
+    is_of_org boolean NOT NULL,
+    state_hash bytea NOT NULL UNIQUE CHECK (length(state_hash) = 32),
+    status text NOT NULL DEFAULT 'begun' CHECK (status IN ('begun', 'returned', 'exchanging', 'done', 'failed')),
+    issuer text NOT NULL,
+    tells_issuer boolean NOT NULL,
+    token_endpoint text NOT NULL,
+    revocation_endpoint text,
+    resource text NOT NULL,
+    redirect_uri text NOT NULL,
+    client_id text NOT NULL,
+    client_method text NOT NULL,
+    scopes text[] NOT NULL,
+    secret_id uuid,
+    code text,
+    error text,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    claimed_until timestamptz,
+    FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id)
+);
+CREATE INDEX mcp_authorizations_user ON mcp_authorizations (user_id, server_id, id);
+CREATE INDEX mcp_authorizations_session ON mcp_authorizations (session_id, server_id, id);
+CREATE INDEX mcp_authorizations_secret ON mcp_authorizations (secret_id) WHERE secret_id IS NOT NULL;
+CREATE INDEX mcp_authorizations_due ON mcp_authorizations (created_at) WHERE status IN ('returned', 'exchanging');
+CREATE INDEX mcp_authorizations_time ON mcp_authorizations (created_at);
+
+DO $$
+DECLARE
+    new_table text;
+    or_platforms text;
+BEGIN
+    FOREACH new_table IN ARRAY ARRAY['mcp_servers', 'mcp_tools', 'mcp_approvals', 'mcp_discoveries', 'mcp_connections',
+        'mcp_authorizations'] LOOP
+        or_platforms := CASE WHEN new_table NOT IN ('mcp_connections', 'mcp_authorizations')
+                             THEN ' OR org_id IS NULL' ELSE '' END;
+        EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', new_table);
+        EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', new_table);
+        EXECUTE format('CREATE POLICY tenant ON %s USING (org_id = current_org()%s)
+                        WITH CHECK (org_id = current_org()%s)', new_table, or_platforms, CASE WHEN or_platforms <> ''
+                            THEN ' OR (org_id IS NULL AND is_platform_admin())' ELSE '' END);
+    END LOOP;
+END
+$$;
+
+-- Its body comes with the functions.
+CREATE FUNCTION mcp_member_left() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+CREATE TRIGGER mcp_member_left AFTER DELETE ON org_members FOR EACH ROW EXECUTE FUNCTION mcp_member_left();

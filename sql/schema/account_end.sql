@@ -107,6 +107,8 @@ BEGIN
     WHERE id = gone.id;
     DELETE FROM user_names WHERE user_id = gone.id;
     UPDATE orgs SET name = nobody WHERE id = gone.personal_org_id;
+    -- Nobody is asked in the name of who is gone.
+    UPDATE mcp_servers SET is_active = false WHERE org_id = gone.personal_org_id AND deleted_at IS NULL;
     DELETE FROM access_tokens WHERE session_id IN (SELECT id FROM sessions WHERE user_id = gone.id);
     DELETE FROM refresh_tokens WHERE session_id IN (SELECT id FROM sessions WHERE user_id = gone.id);
     UPDATE sessions SET revoked_at = coalesce(revoked_at, clock_timestamp()), client_ip = NULL, user_agent = ''

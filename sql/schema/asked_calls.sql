@@ -1,5 +1,6 @@
--- What a run asked others for: calls of function tools, which its client answers while the run waits, and calls of
--- webhook tools, which their servers answer at once or, by result_token, later. And what was answered.
+-- What a run asked others for: calls of function tools, which its client answers while the run waits, calls of webhook
+-- tools, which their servers answer at once or, by result_token, later, and calls of remote tools (mcp_calls.sql). And
+-- what was answered.
 
 -- One that has its result stands in run_tool_results too.
 CREATE TABLE run_asked_calls (
@@ -8,9 +9,9 @@ CREATE TABLE run_asked_calls (
     tool_call_id text NOT NULL,
     turn integer NOT NULL CHECK (turn > 0),
     tool_name text NOT NULL,
-    answered_by text NOT NULL CHECK (answered_by IN ('client', 'webhook')),
+    answered_by text NOT NULL CHECK (answered_by IN ('client', 'webhook', 'mcp')),
     asked_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- Of a webhook's:
+    -- Of a webhook's and of a remote tool's:
     tries integer NOT NULL DEFAULT 0,  -- begun; each is counted before its first byte leaves
     try_id uuid,  -- the newest's: whoever begins it again, because no answer of ours came, has it
     accepted boolean NOT NULL DEFAULT false,  -- 202: the result comes by token
@@ -18,6 +19,9 @@ CREATE TABLE run_asked_calls (
     -- The result before it stands there, {tool_call_id, output} or {tool_call_id, error}: what came by token while the
     -- run did not wait, else the own answer of a call that nobody may repeat.
     early json,
+    -- Of a remote tool's:
+    remote_state json,  -- what the daemon goes on with; null: it was sent, and nothing came yet
+    authorizations integer NOT NULL DEFAULT 0,  -- so often somebody was asked to connect
     PRIMARY KEY (run_id, tool_call_id),
     FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id)
 );
@@ -59,14 +63,8 @@ BEGIN
     IF json_array_length(missing) > 0 THEN
         UPDATE runs SET last_seq = final_seq WHERE id = run;
     ELSE
-        INSERT INTO run_events (run_id, seq, type, data)
-        VALUES (run, final_seq + 1, 'run.input_provided',
-                json_build_object('request_id', r.input_request ->> 'request_id'));
-        UPDATE runs SET status = 'running', last_seq = final_seq + 1, input_request = NULL, input_deadline = NULL,
-            active_since = clock_timestamp(), after_input = true
-        WHERE id = run;
-        UPDATE credit_accounts SET active_runs = active_runs + 1, waiting_runs = waiting_runs - 1
-        WHERE org_id = r.org_id;
+        r.last_seq := final_seq;
+        PERFORM run_go_on(r);
     END IF;
     RETURN missing;
 END
@@ -146,7 +144,7 @@ BEGIN
     ELSIF r.ended_at IS NOT NULL THEN
         PERFORM fail('auth.invalid_token', 'wait_is_over');
     END IF;
-    IF r.status = 'waiting_for_input' AND waits_apart(r.input_request) THEN
+    IF r.status = 'waiting_for_input' AND waits_for_results(r.input_request) THEN
         missing := run_results_store(r, json_build_array(result));
     ELSE
         UPDATE run_asked_calls SET early = result WHERE run_id = run AND tool_call_id = call_id;
@@ -242,10 +240,28 @@ BEGIN
 END
 $$;
 
--- The webhook tools that a run is offered, as they are when its first turn begins, for good: [{tool_id, name,
--- description, parameters}]. names: what its persona names besides the built-in tools; taken: names that the run's own
--- tools have. What does not fit into 256 KiB together is left out. added: so many bytes of it are stored now. Null: the
--- run is another daemon's.
+-- The webhook tools of these names, an organization's before the platform's; nth: the place of the name.
+CREATE OR REPLACE FUNCTION webhook_tools_offered(scopes uuid[], names text[])
+RETURNS TABLE (nth bigint, tool_name text, item json)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT n.nth, n.name, json_build_object('tool_id', t.id, 'name', t.name, 'description', t.description,
+                                            'parameters', t.parameters::json)
+    FROM unnest(names) WITH ORDINALITY AS n (name, nth)
+    CROSS JOIN LATERAL (
+        SELECT w.* FROM unnest(scopes) WITH ORDINALITY AS s (id, nth)
+        CROSS JOIN LATERAL (
+            SELECT q.* FROM tools q
+            WHERE coalesce(q.org_id, '00000000-0000-0000-0000-000000000000') = s.id
+                  AND q.name = n.name AND q.deleted_at IS NULL OFFSET 0) AS w
+        ORDER BY s.nth LIMIT 1) AS t
+    WHERE t.is_active
+$$;
+
+-- The webhook tools and remote tools that a run is offered, as they are when its first turn begins, for good:
+-- [{tool_id, name, description, parameters}] and what mcp_tools_offered() answers, in the order of the names. names:
+-- what its persona names besides the built-in tools; taken: names that the run's own tools have. Of two of a name the
+-- webhook tool. What does not fit into 256 KiB together is left out. added: so many bytes of it are stored now. Null:
+-- the run is another daemon's.
 CREATE OR REPLACE FUNCTION run_offer_tools(run uuid, run_epoch bigint, names text[], taken text[],
     OUT offered json, OUT added bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -264,19 +280,16 @@ BEGIN
     SELECT array_remove(ARRAY[p.org_id, '00000000-0000-0000-0000-000000000000'], NULL) INTO STRICT scopes
     FROM personas p WHERE p.id = r.persona_row_id;
     offered := (
-        SELECT json_agg(sized.item ORDER BY sized.nth)
-        FROM (SELECT found.nth, found.item, sum(octet_length(found.item::text)) OVER (ORDER BY found.nth) AS bytes
-              FROM (SELECT n.nth, json_build_object('tool_id', t.id, 'name', t.name, 'description', t.description,
-                                                    'parameters', t.parameters::json) AS item
-                    FROM unnest(names) WITH ORDINALITY AS n (name, nth)
-                    CROSS JOIN LATERAL (
-                        SELECT w.* FROM unnest(scopes) WITH ORDINALITY AS s (id, nth)
-                        CROSS JOIN LATERAL (
-                            SELECT q.* FROM tools q
-                            WHERE coalesce(q.org_id, '00000000-0000-0000-0000-000000000000') = s.id
-                                  AND q.name = n.name AND q.deleted_at IS NULL OFFSET 0) AS w
-                        ORDER BY s.nth LIMIT 1) AS t
-                    WHERE t.is_active AND n.name <> ALL (taken)) AS found) AS sized
+        SELECT json_agg(sized.item ORDER BY sized.nth, sized.name)
+        FROM (SELECT found.nth, found.name, found.item,
+                  sum(octet_length(found.item::text)) OVER (ORDER BY found.nth, found.name) AS bytes
+              FROM (SELECT DISTINCT ON (every.name) every.nth, every.name, every.item
+                    FROM (SELECT false AS is_remote, w.nth, w.tool_name AS name, w.item
+                          FROM webhook_tools_offered(scopes, names) AS w
+                          UNION ALL
+                          SELECT true, m.nth, m.tool_name, m.item FROM mcp_tools_offered(scopes, names) AS m) AS every
+                    WHERE every.name <> ALL (taken)
+                    ORDER BY every.name, every.is_remote) AS found) AS sized
         WHERE sized.bytes <= 262144);
     offered := coalesce(offered, '[]');
     added := CASE WHEN json_array_length(offered) > 0 THEN octet_length(offered::text) ELSE 0 END;
@@ -285,7 +298,7 @@ BEGIN
 END
 $$;
 
--- The tools that a run declares have other names than the webhook tools of its persona.
+-- The tools that a run declares have other names than the webhook tools and remote tools of its persona.
 CREATE OR REPLACE FUNCTION tool_names_check(function_tools json, persona_tools text[], persona_org uuid) RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -301,13 +314,20 @@ BEGIN
         ORDER BY q.org_id NULLS LAST LIMIT 1) AS t
     WHERE f.item ->> 'name' = ANY (persona_tools) AND t.is_active
     LIMIT 1;
+    IF taken IS NULL THEN
+        SELECT f.item ->> 'name' INTO taken FROM json_array_elements(function_tools) AS f (item)
+        WHERE f.item ->> 'name' LIKE '%\_\_%' AND f.item ->> 'name' IN (
+            SELECT m.tool_name FROM mcp_tools_offered(
+                array_remove(ARRAY[persona_org, '00000000-0000-0000-0000-000000000000'], NULL), persona_tools) AS m)
+        LIMIT 1;
+    END IF;
     IF taken IS NOT NULL THEN
         PERFORM fail('tools.name_taken', 'tool_of_persona', jsonb_build_object('name', taken));
     END IF;
 END
 $$;
 
-REVOKE EXECUTE ON FUNCTION tool_names_check FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION tool_names_check, webhook_tools_offered FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION run_results_store, run_take_early_results FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION run_early_calls FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION run_tool_answer, run_tool_answer_by_token FROM hostler_runner;

@@ -154,8 +154,9 @@ END
 $$;
 
 -- An owned run begins to wait: it has no owner any more. request: {request_id, kind, message, turn, tool_call_id,
--- tool_name, arguments}, or of kind tool_results, instead of the last three, {calls: [{tool_call_id, tool_name,
--- answered_by}]}. When a cancel was asked for meanwhile, the run is cancelled instead. Locks the run, then the account.
+-- tool_name, arguments}; instead of the last three of kind tool_results {calls: [{tool_call_id, tool_name,
+-- answered_by}]}; instead of the last one of elicitation {key, schema}, of authorization {server_id, server_key, url}.
+-- When a cancel was asked for meanwhile, the run is cancelled instead. Locks the run, then the account.
 CREATE OR REPLACE FUNCTION run_wait(owner uuid, run uuid, run_epoch bigint, final_seq bigint, request jsonb,
     wait_seconds bigint)
 RETURNS boolean
@@ -184,10 +185,28 @@ BEGIN
     PERFORM webhook_queue(r, 'run.waiting_for_input', clock_timestamp());
     IF r.cancel_requested_at IS NOT NULL THEN
         PERFORM run_cancel_locked(run, 'requested');
-    ELSIF waits_apart(request) THEN
+    ELSIF waits_for_results(request) THEN
         PERFORM run_take_early_results(r);
     END IF;
     RETURN true;
+END
+$$;
+
+-- A run that waits, which is locked, has what it waited for: however many runs are active then. Locks the account of
+-- one that waits apart.
+CREATE OR REPLACE FUNCTION run_go_on(r runs) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    INSERT INTO run_events (run_id, seq, type, data)
+    VALUES (r.id, r.last_seq + 1, 'run.input_provided',
+            json_build_object('request_id', r.input_request ->> 'request_id'));
+    UPDATE runs SET status = 'running', last_seq = r.last_seq + 1, input_request = NULL, input_deadline = NULL,
+        active_since = clock_timestamp(), after_input = true
+    WHERE id = r.id;
+    IF waits_apart(r.input_request) THEN
+        UPDATE credit_accounts SET active_runs = active_runs + 1, waiting_runs = waiting_runs - 1
+        WHERE org_id = r.org_id;
+    END IF;
 END
 $$;
 
@@ -235,8 +254,14 @@ BEGIN
     IF r.status <> 'waiting_for_input' THEN
         PERFORM fail('runs.not_waiting', 'run_has_status', jsonb_build_object('status', r.status));
     END IF;
-    IF waits_apart(r.input_request) THEN
+    IF waits_for_results(r.input_request) THEN
         PERFORM fail('runs.other_answer', 'waits_for_results');
+    ELSIF r.input_request ->> 'kind' = 'authorization' THEN
+        PERFORM fail('runs.other_answer', 'waits_for_connection',
+                     jsonb_build_object('server', r.input_request ->> 'server_key'));
+    ELSIF r.input_request ->> 'kind' = 'elicitation' THEN
+        PERFORM run_elicited(r, content);
+        RETURN;
     END IF;
     decides := r.input_request ->> 'kind' = 'tool_confirmation';
     IF decides AND decision IS NULL THEN
@@ -254,12 +279,7 @@ BEGIN
            r.input_request ->> 'tool_call_id', r.input_request ->> 'kind', run_input.content,
            CASE WHEN decides THEN run_input.decision END, CASE WHEN decides THEN run_input.arguments END,
            CASE WHEN decides THEN run_input.reason END;
-    INSERT INTO run_events (run_id, seq, type, data)
-    VALUES (run, r.last_seq + 1, 'run.input_provided',
-            json_build_object('request_id', r.input_request ->> 'request_id'));
-    UPDATE runs SET status = 'running', last_seq = r.last_seq + 1, input_request = NULL, input_deadline = NULL,
-        active_since = clock_timestamp(), after_input = true
-    WHERE id = run;
+    PERFORM run_go_on(r);
 END
 $$;
 
@@ -318,5 +338,6 @@ ALTER TABLE run_inputs ADD CONSTRAINT run_inputs_decision CHECK (
                   ELSE decision IS NULL AND reason IS NULL END
         AND (arguments IS NULL OR coalesce(decision = 'approve' AND json_typeof(arguments) = 'object', false)))
         NOT VALID;
+REVOKE EXECUTE ON FUNCTION run_go_on FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION run_tool_admit, run_tool_commit, run_wait, run_expire_inputs, run_result_bytes
     FROM hostler_api;

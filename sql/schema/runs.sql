@@ -23,9 +23,15 @@ BEGIN
 END
 $$;
 
--- Whether a request that a run waits with is answered by programs rather than by a human: such a run counts in
+-- Whether a run with this request waits for programs, or for a person whom a server asks: such a run counts in
 -- limit.waiting_runs instead of limit.concurrent_runs. One expression, which Postgres puts into what calls it.
 CREATE OR REPLACE FUNCTION waits_apart(input_request jsonb) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT coalesce(input_request ->> 'kind' IN ('tool_results', 'elicitation', 'authorization'), false)
+$$;
+
+-- Whether it waits for results of calls.
+CREATE OR REPLACE FUNCTION waits_for_results(input_request jsonb) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT coalesce(input_request ->> 'kind' = 'tool_results', false)
 $$;
@@ -79,7 +85,9 @@ CREATE TABLE runs (
     end_user text,  -- the thread's
     metadata json NOT NULL DEFAULT '{}',
     tools json,  -- function tools that the run declares; null: none
-    offered_tools json,  -- webhook tools that it is offered since its first turn; null: it named none
+    offered_tools json,  -- webhook and remote tools that it is offered since its first turn; null: it named none
+    -- Whether an API key made it: then nobody's own connections are used.
+    is_by_key boolean NOT NULL DEFAULT (current_request() ->> 'api_key_id' IS NOT NULL),
     response_format json,  -- the answer's, its own or its persona's; null: any text
     output json,  -- the answer of a run that completed, as its format wants it
     history_bytes bigint,  -- of the history that it was given (chat_runs.sql); null: its thread's messages

@@ -204,7 +204,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     CROSS JOIN LATERAL (SELECT * FROM secrets q WHERE q.id = held.secret_id OFFSET 0) AS s
 $$;
 
--- The first of the names that no tool of the scope or the platform has: others: [{name, nth}].
+-- The first of the names that no tool of the scope or the platform has, webhook or remote: others: [{name, nth}].
 CREATE OR REPLACE FUNCTION tools_check(scope_id uuid, others jsonb) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -215,7 +215,8 @@ BEGIN
                       WHERE coalesce(t.org_id, '00000000-0000-0000-0000-000000000000')
                                 IN ('00000000-0000-0000-0000-000000000000',
                                     coalesce(scope_id, '00000000-0000-0000-0000-000000000000'))
-                            AND t.name = o.name AND t.deleted_at IS NULL);
+                            AND t.name = o.name AND t.deleted_at IS NULL)
+          AND NOT mcp_name_is_known(scope_id, o.name);
     IF unknown_nth IS NOT NULL THEN
         PERFORM fail('validation.error', 'tool_unknown', jsonb_build_object('nth', unknown_nth));
     END IF;

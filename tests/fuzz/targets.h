@@ -20,6 +20,7 @@ void http_head(std::string_view input);
 void json(std::string_view input);
 void log_line(std::string_view input);
 void mail(std::string_view input);
+void mcp_answer(std::string_view input);
 void model_anthropic(std::string_view input);
 void model_openai(std::string_view input);
 void network(std::string_view input);
@@ -38,7 +39,7 @@ struct TargetRow {
   TargetFunction function;
 };
 
-constexpr std::array<TargetRow, 23> targets = {{
+constexpr std::array<TargetRow, 24> targets = {{
     {"address", address},
     {"body", body},
     {"confirmation", confirmation},
@@ -50,6 +51,7 @@ constexpr std::array<TargetRow, 23> targets = {{
     {"json", json},
     {"log_line", log_line},
     {"mail", mail},
+    {"mcp_answer", mcp_answer},
     {"model_anthropic", model_anthropic},
     {"model_openai", model_openai},
     {"network", network},

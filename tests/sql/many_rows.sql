@@ -177,6 +177,28 @@ SELECT uuidv7(), id, 'old tool', 1, 'x', 'x' FROM orgs;
 INSERT INTO tool_old_secrets (secret_id, org_id, tool_id, until)
 SELECT s.id, s.org_id, t.id, clock_timestamp() + interval '1 hour'
 FROM secrets s JOIN tools t ON t.org_id = s.org_id WHERE s.kind = 'old tool';
+INSERT INTO mcp_servers (org_id, key, url, authorization_kind, listing_state, listing_due_at)
+SELECT id, 'files', 'https://example.org/mcp', 'none', 'ok', clock_timestamp() + interval '1 hour' FROM orgs;
+INSERT INTO mcp_servers (key, url, authorization_kind, authorization_settings, listing_id)
+VALUES ('files', 'https://example.org/mcp', 'oauth', '{"per": "user"}', uuidv7());
+INSERT INTO mcp_tools (server_id, org_id, name, tool_name, definition, hash, state)
+SELECT s.id, s.org_id, n.name, 'files__' || n.name, '{"name": "read", "inputSchema": {"type": "object"}}', 'h', n.state
+FROM mcp_servers s CROSS JOIN (VALUES ('read', 'approved'), ('write', 'new'), ('drop', 'gone')) AS n (name, state);
+INSERT INTO mcp_approvals (tool_id, org_id, hash, definition)
+SELECT t.id, t.org_id, t.hash, t.definition FROM mcp_tools t WHERE t.state = 'approved';
+INSERT INTO mcp_discoveries (server_id, org_id, url, resource, issuer, authorization_endpoint, token_endpoint,
+    tells_issuer, scopes, redirect_uri, client_id, client_method, client_kind)
+SELECT id, org_id, url, url, 'i', 'a', 't', true, '{}', 'r', 'c', 'none', 'given' FROM mcp_servers;
+INSERT INTO mcp_connections (org_id, server_id, user_id, state, issuer, token_endpoint, resource, client_id,
+    client_method, scopes, has_refresh_token, connected_by, refresh_at)
+SELECT s.org_id, s.id, u.id, 'connected', 'i', 't', 'r', 'c', 'none', '{}', true, u.id,
+    clock_timestamp() + interval '1 hour'
+FROM mcp_servers s JOIN users u ON u.personal_org_id = s.org_id;
+INSERT INTO mcp_authorizations (org_id, server_id, user_id, session_id, is_of_org, state_hash, status, issuer,
+    tells_issuer, token_endpoint, resource, redirect_uri, client_id, client_method, scopes)
+SELECT s.org_id, s.id, u.id, uuidv7(), false, sha256(uuid_send(uuidv7())), 'done', 'i', true, 't', 'r', 'r', 'c',
+    'none', '{}'
+FROM mcp_servers s JOIN users u ON u.personal_org_id = s.org_id, generate_series(1, 2);
 INSERT INTO tool_call_days (org_id, day, calls) SELECT id, utc_day(clock_timestamp()), 1 FROM orgs;
 INSERT INTO webhook_old_secrets (secret_id, org_id, endpoint_id, until)
 SELECT uuidv7(), org_id, id, clock_timestamp() + interval '1 hour' FROM webhook_endpoints;
@@ -208,6 +230,7 @@ WHERE id = (SELECT max(r.id::text)::uuid FROM runs r
 UPDATE threads t SET active_run_id = r.id FROM runs r
 WHERE r.thread_id = t.id AND r.status = 'waiting_for_input';
 INSERT INTO daemons (host, instance, version) VALUES ('host', 'place', '1');
+UPDATE maintainer SET epoch = 1, daemon_id = (SELECT id FROM daemons);
 UPDATE runs SET status = 'running', ended_at = NULL, owner_id = (SELECT id FROM daemons), epoch = 1
 WHERE id = (SELECT min(r.id::text)::uuid FROM runs r
             JOIN users u ON u.id = r.created_by_user_id WHERE u.login = 'user3');

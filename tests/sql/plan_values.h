@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "lib/postgres/session.h"
+#include "tests/sql/tool_plan_values.h"
 #include "tests/support/rows/statement_list.h"
 
 namespace hostler {
@@ -171,9 +172,8 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"limit_personas", "1000000"},
       {"limit_api_keys", "1000000"},
       {"limit_webhook_endpoints", "1000000"},
-      {"limit_tools", "1000000"},
       {"run_offer_tools.run_id", owned_run},
-      {"names", "ARRAY['weather']"},
+      {"names", "ARRAY['weather', 'files__*', 'files__read']"},
       {"taken", "ARRAY['traffic']"},
       {"webhook_call_begin.run_id", owned_run},
       {"webhook_call_end.run_id", owned_run},
@@ -224,6 +224,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"client_facts", R"('{"runId": "r"}')"},
       {"abandons", "false"},
       {"client_chat_begin.persona_id", "NULL"},
+      {"client_chat_begin.client_facts", "NULL"},
       {"client_chat_begin.tools", R"('[{"type": "function", "name": "a"}]')"},
       {"client_chat_begin.credit_run_hold", "10"},
       {"client_chat_results.results",
@@ -234,9 +235,6 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"approvals", "'[]'"},
       {"ui_chat_answer.results",
        R"('[{"tool_call_id": "c1", "output": 1}, {"tool_call_id": "c2", "output": 1}]')"},
-      {"ui_chat_say.persona_id", "NULL"},
-      {"ui_chat_say.tools", R"('[{"type": "function", "name": "a"}]')"},
-      {"ui_chat_say.credit_run_hold", "10"},
       {"ui_chat_retry.credit_run_hold", "10"},
       {"run_retry.credit_run_hold", "10"},
       {"limit_checks_per_minute", "100"},
@@ -329,11 +327,6 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"entitlement_override_set.wanted",
        "json_build_object('org_id', " + org +
            "::text, 'key', 'a.b', 'value', '1', 'value_type', 'integer')"},
-      {"tool_id", ask("quote_literal(id) FROM tools WHERE org_id IS NULL")},
-      {"tool_create.wanted",
-       R"('{"name": "w", "description": "d", "parameters": "{}", "url": "https://e.org",
-           "timeout_seconds": 30, "is_repeatable": false, "is_active": true}')"},
-      {"tool_update.changes", R"('{"is_active": true}')"},
       {"endpoint_id",
        ask("quote_literal(id) FROM webhook_endpoints WHERE org_id = " + org + " LIMIT 1")},
       {"delivery_id", ask("quote_literal(id) FROM outbox WHERE org_id = " + org + " LIMIT 1")},
@@ -355,6 +348,9 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"org_name", "'user1'"},
       {"ip_rule_create.type", "'blocklist'"},
       {"cidr", "'192.0.2.0/24'"},
+      {"ip_rule_check.address", "'10.0.3.4'"},
+      {"tool_provider_resolved.legacy",
+       R"('{"web_fetch": {"provider_name": "web_fetch.basic", "configured": true}}')"},
       {"rule_id", ask("quote_literal(id) FROM ip_rules WHERE org_id = " + org + " LIMIT 1")},
       {"addresses", "ARRAY['10.0.3.4']"},
       {"gateway_config_set.wanted", R"('{"gateway.ip_mode": "proxy"}')"},
@@ -373,6 +369,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"setting_unset.key", "'limit.tool_calls'"},
       {"setting_set.value", "NULL"},
   };
+  add_tool_plan_values(values.by_name, ask);
   return values;
 }
 

@@ -29,7 +29,8 @@ const std::set<std::string> tables_that_stay_small = {
     "daemons",           "feature_flags",    "plans",
     "plan_entitlements", "personas",         "platform_days",
     "platform_deltas",   "access_log_tail",  "email_config",
-    "audit_writers",     "run_events_freed", "credit_bulk_changes"};
+    "audit_writers",     "run_events_freed", "credit_bulk_changes",
+    "maintainer",        "maintenance_jobs"};
 
 // Meant to read much, and why that may be.
 const std::map<std::string, std::string> reads_much = {
@@ -48,8 +49,10 @@ const std::map<std::string, std::string> refused = {
 // An owner of the organization, once without org.runs.read_all; and a platform administrator.
 constexpr const char* contexts[] = {
     R"({"client_ip": "10.0.3.4", "scope": "org",
+        "session_id": "01900000-0000-7000-8000-000000000001",
         "permissions": ["data.llm_providers.manage", "data.secrets", "org.runs.read_all",
-                        "data.runs.read", "data.threads.read", "data.threads.write"]})",
+                        "data.runs.read", "data.runs.write", "data.threads.read",
+                        "data.threads.write"]})",
     R"({"client_ip": "10.0.3.4", "permissions": []})",
     R"({"client_ip": "10.0.3.4", "permissions": [], "platform_admin": true})",
 };

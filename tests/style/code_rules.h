@@ -49,7 +49,7 @@ struct Arrow {
 
 // clang-format off
 // Every room may include itself. No two reach each other: the rooms of a program are read from the bottom up.
-inline const std::array<Arrow, 33> arrows = {{
+inline const std::array<Arrow, 36> arrows = {{
     {"lib", {}},
     {"lib/events", {}},
     {"lib/formats", {"lib", "lib/events", "lib/http"}},
@@ -61,6 +61,7 @@ inline const std::array<Arrow, 33> arrows = {{
     {"lib/http", {"lib", "lib/loop", "lib/net"}},
     {"lib/config", {"lib", "lib/loop", "lib/net", "lib/postgres"}},
     {"lib/program", {"lib", "lib/config", "lib/loop"}},
+    {"lib/health", {"lib", "lib/config", "lib/postgres"}},
     {"lib/client", {"lib", "lib/account", "lib/config", "lib/net"}},
     {"lib/mail", {"lib", "lib/config", "lib/http", "lib/loop", "lib/postgres"}},
     {"fcgi/password", {"lib/*"}},
@@ -75,13 +76,16 @@ inline const std::array<Arrow, 33> arrows = {{
     {"runner/egress", {"lib/*"}},
     {"runner/maintenance", {"lib/*"}},
     {"runner/models", {"lib/*"}},
+    {"runner/oauth", {"lib/*"}},
+    {"runner/mcp", {"lib/*", "runner/models", "runner/oauth"}},
     {"runner/steps", {"lib/*", "runner/models"}},
-    {"runner/tools", {"lib/*", "runner/models"}},
+    {"runner/tools", {"lib/*", "runner/mcp", "runner/models", "runner/oauth"}},
     {"runner/metrics", {"lib/*", "runner/egress", "runner/maintenance", "runner/steps"}},
     {"runner/events", {"lib/*", "runner/metrics", "runner/models", "runner/steps"}},
     {"runner/agent", {"lib/*", "runner/events", "runner/models", "runner/steps", "runner/tools"}},
     {"runner", {"lib/*", "runner/access_log", "runner/agent", "runner/delivery", "runner/egress", "runner/events",
-                "runner/maintenance", "runner/metrics", "runner/models", "runner/steps", "runner/tools"}},
+                "runner/maintenance", "runner/mcp", "runner/metrics", "runner/models", "runner/oauth",
+                "runner/steps", "runner/tools"}},
     {"runner/main.cpp", {"lib/*", "runner", "runner/access_log", "sse-relay"}},
     {"sse-relay", {"lib/*"}},
 }};

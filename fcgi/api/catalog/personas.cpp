@@ -22,15 +22,16 @@ constexpr Bounds turns_bounds{1, 10'000};
 constexpr NumberBounds temperature_bounds{0, 2};
 
 // Each name once, in the order given; a fault for each that is none. Those of tools are of tools
-// that there are, which the statement checks; what is to be confirmed may be one that only runs
-// declare.
+// that there are, or mean all of an MCP server, which the statement checks; what is to be confirmed
+// may be one that only runs declare.
 std::optional<std::vector<std::string>> read_tools(Fields& fields, std::string_view name) {
   std::optional<std::vector<std::string>> given = fields.optional_texts(name, 100, {.max = 64});
   if (!given) return std::nullopt;
   std::vector<std::string> tools;
   for (size_t i = 0; i < given->size(); ++i) {
     const std::string& tool = (*given)[i];
-    if (!is_well_formed_tool_name(tool)) {
+    bool is_all_of_server = name == "tools" && names_all_of_server(tool);
+    if (!is_well_formed_tool_name(tool) && !is_all_of_server) {
       fields.fault(fmt::format("{}.{}", name, i), "bad_format", std::string(tool_name_words));
     } else if (std::find(tools.begin(), tools.end(), tool) == tools.end()) {
       tools.push_back(tool);

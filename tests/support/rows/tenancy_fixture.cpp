@@ -182,6 +182,14 @@ void TenancyFixture::make_things(const std::set<std::string>& known_routes) {
   values["tool_id"] = made(of_owner, "/v1/tools?scope=org",
                            R"({"name":"t","description":"d","parameters":{"type":"object"},)"
                            R"("url":"https://93.184.215.14/x"})");
+  values["server_id"] = made(of_owner, "/v1/mcp-servers?scope=org",
+                             R"({"key":"files","url":"https://93.184.215.14/mcp"})");
+  stack.sql().run_text(fmt::format(
+      "INSERT INTO mcp_tools (server_id, org_id, name, tool_name, definition, hash, state) "
+      "VALUES ('{}', '{}', 'read', 'files__read', '{{}}', "
+      "encode(sha256('x'), 'hex'), 'new')",
+      values["server_id"], org_id));
+  values["tool"] = "files__read";
   values["invitation_id"] =
       made(of_owner, "/v1/orgs/" + org_id + "/invitations",
            fmt::format(R"({{"email":"{}@example.net","role":"member"}})", new_name()));

@@ -83,6 +83,13 @@ const std::vector<WritingCall>& writing_calls() {
       {"PATCH /v1/tools/{tool_id}", R"({"description":"e"})", org},
       {"DELETE /v1/tools/{tool_id}", "", org},
       {"POST /v1/tools/{tool_id}/rotate-secret", "", org},
+      {"POST /v1/mcp-servers", R"({"key":"{name}","url":"https://93.184.215.14/mcp"})", org},
+      {"PATCH /v1/mcp-servers/{server_id}", R"({"trust":"run"})", org},
+      {"DELETE /v1/mcp-servers/{server_id}", "", org},
+      {"POST /v1/mcp-servers/{server_id}:refresh", "", org},
+      {"POST /v1/mcp-servers/{server_id}/tools/{tool}:approve", "", org},
+      {"POST /v1/mcp-servers/{server_id}:connect", "", ""},
+      {"DELETE /v1/mcp-servers/{server_id}/connection", "", ""},
       {"POST /v1/webhook-endpoints",
        R"({"url":"https://93.184.215.14/x","events":["run.failed"]})", ""},
       {"PATCH /v1/webhook-endpoints/{endpoint_id}", R"({"events":["run.completed"]})", ""},
@@ -213,6 +220,12 @@ void UserEndFixture::make_things() {
   values_["tool_id"] =
       made("/v1/tools?scope=org", R"({"name":"t","description":"d","parameters":{"type":"object"},)"
                                   R"("url":"https://93.184.215.14/x"})");
+  values_["server_id"] =
+      made("/v1/mcp-servers?scope=org", R"({"key":"files","url":"https://93.184.215.14/mcp"})");
+  sql_value(stack_, filled("INSERT INTO mcp_tools (server_id, org_id, name, tool_name, definition, "
+                           "hash, state) VALUES ('{server_id}', '{org_id}', 'read', 'files__read', "
+                           "'null', encode(sha256('x'), 'hex'), 'new') RETURNING id"));
+  values_["tool"] = "files__read";
   values_["endpoint_id"] =
       made("/v1/webhook-endpoints", R"({"url":"https://93.184.215.14/x","events":["run.failed"]})");
   client_.post(filled("/v1/webhook-endpoints/{endpoint_id}:test"));

@@ -46,7 +46,7 @@ Tooled make_tooled(const std::string& path, std::string_view further = "",
   return made;
 }
 
-constexpr const char* one_call = R"([tool find_order {"n":7}] [say thanks])";
+constexpr const char* one_call = R"([tool find_order {"n":12345678901234567890}] [say thanks])";
 
 // The code of the run's only tool.result; empty: it succeeded.
 std::string code_of(const RunStory& story) {
@@ -97,7 +97,7 @@ TEST(WebhookTools, AreCalledWithASignedMessage) {
   EXPECT_EQ(data.text_or("run_id"), run_id);
   EXPECT_EQ(data.text_or("org_id"), tooled.user.org_id);
   EXPECT_EQ(data.text_or("tool_name"), "find_order");
-  EXPECT_EQ(data.find("arguments")->dump(), R"({"n":7})");
+  EXPECT_EQ(data.find("arguments")->dump(), R"({"n":12345678901234567890})");
   EXPECT_TRUE(data.find("end_user")->is_null());
   EXPECT_EQ(data.find("metadata")->dump(), "{}");
   EXPECT_EQ(data.text_or("tool_call_id"), story.only("tool.call").text_or("tool_call_id"));

@@ -29,7 +29,7 @@ TEST(WebhookAnswer, IsTheResultWhenItIsJson) {
     WebhookAnswer answer = read_webhook_answer(answered(status, " {\"a\": 1.50}\n"));
     EXPECT_EQ(answer.kind, Kind::done);
     EXPECT_EQ(answer.outcome.error_code, "");
-    EXPECT_EQ(answer.outcome.result, R"({"a":1.5})");
+    EXPECT_EQ(answer.outcome.result, R"({"a":1.50})");
   }
   EXPECT_EQ(read_webhook_answer(answered(200, "null")).outcome.result, "null");
 }

@@ -1,0 +1,115 @@
+// See runner/agent/run_waits.h.
+#include "runner/agent/run_waits.h"
+
+#include <string>
+#include <utility>
+
+#include "lib/config/live_settings.h"
+#include "lib/json.h"
+#include "queries/daemon.h"
+#include "runner/agent/tool_calls.h"
+#include "runner/tools/tool_box.h"
+
+namespace hostler::runner {
+namespace {
+
+// The run's last event for now: who follows it learns what is asked.
+Task<void> begin_wait(AgentServices& services, RunPtr run, std::string shown, std::string request) {
+  WaitRecord record;
+  record.request_json = std::move(request);
+  record.wait_seconds = services.settings.current()->integer("run.input_seconds");
+  run->writer->wait(std::move(shown), std::move(record));
+  co_await run->writer->committed();
+}
+
+Task<std::string> new_request_id(AgentServices& services) {
+  postgres::Batch batch;
+  batch.add(query::NewId{});
+  postgres::Results created = co_await read_with_retry(services, std::move(batch));
+  co_return std::string(created.at(0).text());
+}
+
+}  // namespace
+
+Task<void> ask(AgentServices& services, RunPtr run, int turn, ToolCall call) {
+  bool is_question = services.tools.is_question(call.name);
+  std::string request_id = co_await new_request_id(services);
+  std::string message = "Allow this call of " + call.name + "?";
+  if (is_question) {
+    std::optional<Json> arguments = parse_json_or_nothing(call.arguments);
+    message = arguments ? std::string(arguments->text_or("message")) : "";
+  }
+  JsonWriter data;
+  data.begin_object().member("request_id", request_id);
+  data.member("kind", is_question ? "question" : "tool_confirmation").member("message", message);
+  data.member("tool_call_id", call.id).member("tool_name", call.name);
+  data.member_raw("arguments", shown_arguments(call));
+  std::string shown = data.so_far() + "}";
+  data.member("turn", turn).end_object();
+  co_await begin_wait(services, run, std::move(shown), data.take());
+}
+
+// What is kept of the request leaves the arguments out: whoever answers has
+// them from the event, or from the call.
+Task<void> ask_for_results(AgentServices& services, RunPtr run, const RunParts& parts, int turn,
+                           std::vector<ToolCall> calls) {
+  std::string request_id = co_await new_request_id(services);
+  std::string message =
+      calls.size() == 1 ? "Waits for the result of " + calls.front().name + "."
+                        : "Waits for the results of " + std::to_string(calls.size()) + " calls.";
+  JsonWriter shown;
+  JsonWriter kept;
+  for (JsonWriter* json : {&shown, &kept}) {
+    json->begin_object().member("request_id", request_id).member("kind", "tool_results");
+    json->member("message", message);
+    if (json == &kept) json->member("turn", turn);
+    json->key("calls").begin_array();
+    for (const ToolCall& call : calls) {
+      json->begin_object().member("tool_call_id", call.id).member("tool_name", call.name);
+      if (json == &shown) json->member_raw("arguments", shown_arguments(call));
+      bool is_webhook = parts.offered.has(call.name);
+      json->member("answered_by", is_webhook ? "webhook" : "client").end_object();
+    }
+    json->end_array().end_object();
+  }
+  co_await begin_wait(services, run, shown.take(), kept.take());
+}
+
+Task<void> ask_for_server(AgentServices& services, RunPtr run, int turn, ToolCall call,
+                          McpQuestion question) {
+  std::string request_id = co_await new_request_id(services);
+  JsonWriter shown;
+  JsonWriter kept;
+  for (JsonWriter* json : {&shown, &kept}) {
+    json->begin_object().member("request_id", request_id).member("kind", "elicitation");
+    json->member("message", question.message).member_raw("schema", question.schema);
+    json->member("tool_call_id", call.id).member("tool_name", call.name);
+    if (json == &kept) json->member("turn", turn).member("key", question.key);
+    json->end_object();
+  }
+  co_await begin_wait(services, run, shown.take(), kept.take());
+}
+
+Task<void> ask_to_connect(AgentServices& services, RunPtr run, int turn, ToolCall call,
+                          McpAuthorization authorization) {
+  std::string request_id = co_await new_request_id(services);
+  std::string message = "Connect with " + authorization.server_key + ", so that " + call.name +
+                        " can be called for you.";
+  // Empty where nobody said what the site's address is: then it is a path of this site.
+  std::string url = services.settings.current()->text("mail.site_url");
+  if (url.ends_with('/')) url.pop_back();
+  url += "/console/#/mcp-servers/" + authorization.server_id;
+  JsonWriter shown;
+  JsonWriter kept;
+  for (JsonWriter* json : {&shown, &kept}) {
+    json->begin_object().member("request_id", request_id).member("kind", "authorization");
+    json->member("message", message).member("server_id", authorization.server_id);
+    json->member("server_key", authorization.server_key).member("url", url);
+    json->member("tool_call_id", call.id).member("tool_name", call.name);
+    if (json == &kept) json->member("turn", turn);
+    json->end_object();
+  }
+  co_await begin_wait(services, run, shown.take(), kept.take());
+}
+
+}  // namespace hostler::runner

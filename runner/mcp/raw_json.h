@@ -1,0 +1,18 @@
+// Pieces of a JSON text as they were written, byte for byte: what is pinned or passed on must not
+// be written anew. Takes only text that parse_json() took before; pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hostler::runner {
+
+// The value of an object's member, as a view into the text; nothing: no object, or no such member.
+// name: compared with the member's name as it is decoded.
+std::optional<std::string_view> raw_member(std::string_view json, std::string_view name);
+// The elements of an array, in their order; none: it is no array.
+std::vector<std::string_view> raw_elements(std::string_view json);
+
+}  // namespace hostler::runner

@@ -1,0 +1,58 @@
+// One call of a tool of an MCP server, from the first request of a negotiation that is needed to
+// the server's answer. Decides nothing about repeating: runner/tools/mcp_call.cpp does, by how it
+// ended.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "lib/loop/task.h"
+#include "runner/mcp/rpc_exchange.h"
+#include "runner/oauth/oauth_services.h"
+#include "runner/oauth/server_credentials.h"
+
+namespace hostler::runner {
+
+struct RemoteServer {
+  std::string id;
+  std::string url;
+  bool is_org_scope = false;
+  std::string protocol_version;  // as the last listing found it; empty: nobody knows
+};
+
+struct RemoteCall {
+  RemoteServer server;
+  CredentialAsk credential;
+  std::string tool;             // as its server names it
+  std::string definition;       // as it was approved, JSON text
+  std::string arguments;        // JSON text of an object
+  std::string input_responses;  // JSON text of an object; empty: nothing was asked before
+  std::optional<std::string> request_state;
+  std::string trace_id;  // 32 hex digits, or empty
+  int64_t limit_ms = 0;  // of the whole call
+  RpcQuestion ask;  // what an older server asks meanwhile; none: it is told that nobody answers
+};
+
+struct RemoteOutcome {
+  enum class Ending {
+    result,               // text
+    input_required,       // questions, request_state
+    needs_authorization,  // nothing was done: the server knows nobody
+    never_sent,           // the server cannot have heard of it
+    unknown,              // it was sent, and no answer came
+    failed,               // code, message
+  };
+  Ending ending = Ending::failed;
+  std::string text;       // JSON text; of an error of the tool plain words
+  bool is_error = false;  // the tool's own
+  std::string code;       // tool.…
+  std::string message;
+  std::string questions;  // JSON text: inputRequests
+  std::optional<std::string> request_state;
+};
+
+// Cancelled by destroying it: the connection is closed, which tells the server.
+Task<RemoteOutcome> call_remote(OAuthServices services, RemoteCall call);
+
+}  // namespace hostler::runner

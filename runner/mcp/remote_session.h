@@ -1,0 +1,53 @@
+// How one MCP server is spoken with for one listing or call: finds out which revision it speaks
+// (server/discover, else initialize), shows the credential, and when that is refused asks for a
+// newer one once. Lives as long as the listing or call.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "lib/loop/task.h"
+#include "runner/mcp/rpc_exchange.h"
+#include "runner/oauth/server_credentials.h"
+
+namespace hostler::runner {
+
+struct SessionAsk {
+  CredentialAsk credential;
+  bool is_org_scope = false;
+  std::string protocol_version;  // as it was found before; empty: nobody knows
+  std::string trace_id;
+  int64_t limit_ms = 60'000;  // of each request
+  RpcQuestion question;       // of an older server; none: it is told that nobody answers
+};
+
+// What came of a request. Without refusal `answer` is of kind result, error, or failed.
+struct SessionAnswer {
+  RpcAnswer answer;
+  std::optional<CredentialOutcome> refused;  // 401 or 403, for good
+};
+
+class RemoteSession {
+ public:
+  RemoteSession(OAuthServices services, SessionAsk ask);
+
+  // The first one begins with what is needed to speak with the server.
+  Task<SessionAnswer> request(RpcMessage message);
+  const std::string& version() const { return speech_.version; }
+
+ private:
+  Task<std::optional<SessionAnswer>> begin();
+  Task<std::optional<SessionAnswer>> discover();
+  Task<std::optional<SessionAnswer>> initialize();
+  Task<SessionAnswer> send(RpcMessage message);
+  RpcTarget target() const;
+
+  OAuthServices services_;
+  SessionAsk ask_;
+  Speech speech_;
+  std::optional<ShownCredential> shown_;
+  bool is_renewed_ = false;
+  bool has_begun_ = false;
+};
+
+}  // namespace hostler::runner

@@ -1,0 +1,273 @@
+// See runner/mcp/rpc_exchange.h.
+#include "runner/mcp/rpc_exchange.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lib/client/trace.h"
+#include "lib/loop/wait.h"
+#include "lib/time_text.h"
+#include "runner/mcp/event_reader.h"
+#include "runner/mcp/raw_json.h"
+
+namespace hostler::runner {
+namespace {
+
+constexpr size_t words_bytes_max = 2000;
+constexpr size_t error_body_bytes_max = 64 << 10;
+constexpr int64_t retry_default_ms = 1000;
+constexpr int resumes_max = 600;
+
+RpcAnswer failure_of(const http::HttpFailure& failure) {
+  using Kind = http::HttpFailureKind;
+  RpcAnswer answer;
+  answer.is_denied = failure.kind == Kind::denied_address;
+  answer.is_timeout = failure.kind == Kind::timeout_first_byte ||
+                      failure.kind == Kind::timeout_idle || failure.kind == Kind::timeout_total;
+  answer.was_heard = !(failure.kind == Kind::bad_request || failure.kind == Kind::denied_address ||
+                       failure.kind == Kind::connect || failure.kind == Kind::tls ||
+                       failure.kind == Kind::timeout_connect);
+  answer.message =
+      fmt::format("There was no answer of the server ({}).", http::http_failure_name(failure.kind));
+  if (answer.is_denied) answer.message = "The server's address may not be called.";
+  return answer;
+}
+
+RpcAnswer broken(std::string words) {
+  RpcAnswer answer;
+  answer.message = std::move(words);
+  return answer;
+}
+
+bool is_stream(const http::HttpHead& head) {
+  return head.header("content-type").starts_with("text/event-stream");
+}
+
+// One request with its answer; lives as long as its coroutine.
+class Exchange {
+ public:
+  Exchange(OAuthServices services, RpcTarget target, Speech speech, RpcMessage message,
+           RpcQuestion question)
+      : services_(services),
+        target_(std::move(target)),
+        speech_(std::move(speech)),
+        message_(std::move(message)),
+        question_(std::move(question)),
+        due_ms_(services.loop.now_ms() + target_.limit_ms) {}
+
+  Task<RpcAnswer> run();
+
+ private:
+  http::HttpRequest request_with(std::vector<http::HttpField> fields) const;
+  http::HttpRequest posted(std::string body, std::vector<http::HttpField> fields) const;
+  Task<std::string> body_of(http::HttpExchange& http, size_t bytes_max);
+  Task<RpcAnswer> read_body(http::HttpExchange& http, const http::HttpHead& head);
+  Task<std::optional<RpcAnswer>> read_stream(http::HttpExchange& http, EventReader& events);
+  Task<RpcAnswer> read_streams(std::unique_ptr<http::HttpExchange> http);
+  Task<void> answer_question(std::string text);
+  Task<void> say(std::string body);
+
+  OAuthServices services_;
+  RpcTarget target_;
+  Speech speech_;
+  RpcMessage message_;
+  RpcQuestion question_;
+  int64_t due_ms_;
+  size_t bytes_ = 0;
+};
+
+http::HttpRequest Exchange::request_with(std::vector<http::HttpField> fields) const {
+  http::HttpRequest request;
+  request.url = target_.url;
+  request.guarded = target_.is_org_scope;
+  request.https_only = target_.is_org_scope && target_.url.starts_with("https:");
+  request.is_sent_once = true;
+  int64_t left_ms = std::max<int64_t>(1, due_ms_ - services_.loop.now_ms());
+  request.connect_timeout_ms = std::min(request.connect_timeout_ms, left_ms);
+  request.first_byte_timeout_ms = left_ms;
+  request.idle_timeout_ms = left_ms;
+  request.total_timeout_ms = left_ms;
+  request.response_bytes_max = target_.answer_bytes_max;
+  request.headers = std::move(fields);
+  request.headers.insert(request.headers.end(), target_.credential.begin(),
+                         target_.credential.end());
+  if (target_.trace_id.size() == 32) {
+    request.headers.emplace_back("traceparent", client::traceparent_of(target_.trace_id));
+  }
+  return request;
+}
+
+http::HttpRequest Exchange::posted(std::string body, std::vector<http::HttpField> fields) const {
+  http::HttpRequest request = request_with(std::move(fields));
+  request.method = "POST";
+  request.body = std::move(body);
+  return request;
+}
+
+Task<std::string> Exchange::body_of(http::HttpExchange& http, size_t bytes_max) {
+  std::string body;
+  for (;;) {
+    std::optional<std::string> piece = co_await http.next_piece();
+    if (!piece) co_return body;
+    body += *piece;
+    if (body.size() > bytes_max) co_return body;
+  }
+}
+
+// JSON, or an answer that is no message at all.
+Task<RpcAnswer> Exchange::read_body(http::HttpExchange& http, const http::HttpHead& head) {
+  RpcAnswer plain;
+  plain.kind = RpcAnswer::Kind::status;
+  plain.status = head.status;
+  plain.www_authenticate = head.header("www-authenticate");
+  plain.session_id = head.header("mcp-session-id");
+  bool is_good = head.status >= 200 && head.status <= 299;
+  size_t bytes_max = is_good ? target_.answer_bytes_max : error_body_bytes_max;
+  std::string body = co_await body_of(http, bytes_max);
+  if (is_good && message_.id.empty()) co_return plain;
+  if (is_good && http.failure()) co_return failure_of(*http.failure());
+  // What refuses a request may not know its id.
+  std::optional<RpcAnswer> read = read_response(body, is_good ? message_.id : "");
+  bool is_refusal = head.status == 401 || head.status == 403;
+  if (read && !is_refusal && (is_good || read->kind == RpcAnswer::Kind::error)) {
+    read->status = plain.status;
+    read->session_id = plain.session_id;
+    co_return std::move(*read);
+  }
+  if (is_good) co_return broken("What the server answered is no answer to the request.");
+  plain.message = fmt::format("The server answered {}.", head.status);
+  co_return plain;
+}
+
+// The response when it came; nothing: the stream ended before.
+Task<std::optional<RpcAnswer>> Exchange::read_stream(http::HttpExchange& http,
+                                                     EventReader& events) {
+  for (;;) {
+    std::optional<std::string> piece = co_await http.next_piece();
+    if (!piece) co_return std::nullopt;
+    bytes_ += piece->size();
+    events.feed(*piece);
+    if (events.is_too_long() || bytes_ > target_.answer_bytes_max) {
+      co_return broken("The server's answer is too long.");
+    }
+    for (std::optional<std::string> text = events.next(); text; text = events.next()) {
+      std::optional<RpcAnswer> read = read_response(*text, message_.id);
+      if (read) co_return read;
+      if (!speech_.is_modern()) co_await answer_question(std::move(*text));
+    }
+  }
+}
+
+// A stream that ends before the response: an older server may be asked for the rest.
+Task<RpcAnswer> Exchange::read_streams(std::unique_ptr<http::HttpExchange> http) {
+  EventReader events(target_.answer_bytes_max);
+  for (int resumes = 0;; ++resumes) {
+    Task<std::optional<RpcAnswer>> reading = read_stream(*http, events);
+    std::optional<RpcAnswer> read = co_await reading;
+    if (read) co_return std::move(*read);
+    bool may_resume = !speech_.is_modern() && !events.last_id().empty() && resumes < resumes_max;
+    int64_t pause_ms = events.retry_ms().value_or(retry_default_ms);
+    if (!may_resume || services_.loop.now_ms() + pause_ms >= due_ms_) {
+      if (http->failure()) co_return failure_of(*http->failure());
+      co_return broken("The server's stream ended before its answer.");
+    }
+    co_await loop::sleep_ms(services_.loop, pause_ms);
+    events.begin_again();
+    std::vector<http::HttpField> fields = {{"Accept", "text/event-stream"},
+                                           {"MCP-Protocol-Version", speech_.version},
+                                           {"Last-Event-ID", events.last_id()}};
+    if (!speech_.session_id.empty()) fields.emplace_back("Mcp-Session-Id", speech_.session_id);
+    http = std::make_unique<http::HttpExchange>(services_.http, request_with(std::move(fields)));
+    const http::HttpHead* head = co_await http->head();
+    if (head == nullptr) continue;
+    if (head->status != 200 || !is_stream(*head)) {
+      co_return broken(
+          fmt::format("The server's stream broke, and it answered {} to who asked for "
+                      "the rest.",
+                      head->status));
+    }
+  }
+}
+
+Task<void> Exchange::say(std::string body) {
+  RpcMessage none;
+  http::HttpRequest request = posted(std::move(body), rpc_headers(none, speech_));
+  request.response_bytes_max = error_body_bytes_max;
+  request.over_limit = http::OverLimit::cut;
+  co_await services_.http.fetch(std::move(request));
+}
+
+// A request of an older server on our stream. Notifications are left.
+Task<void> Exchange::answer_question(std::string text) {
+  std::optional<Json> asked = parse_json_or_nothing(text);
+  std::optional<std::string_view> id = raw_member(text, "id");
+  if (!asked || !asked->is_object() || !id || asked->find("method") == nullptr) co_return;
+  std::string id_json(*id);
+  std::string_view method = asked->text_or("method");
+  if (method == "ping") {
+    co_await say(rpc_answer(id_json, "{}"));
+  } else if (method == "elicitation/create") {
+    std::string result = R"({"action":"cancel"})";
+    if (question_) {
+      std::string params(raw_member(text, "params").value_or("{}"));
+      Task<std::string> asking = question_(std::move(params));
+      result = co_await asking;
+    }
+    co_await say(rpc_answer(id_json, result));
+  } else {
+    co_await say(rpc_refusal(id_json));
+  }
+}
+
+Task<RpcAnswer> Exchange::run() {
+  auto http = std::make_unique<http::HttpExchange>(
+      services_.http, posted(rpc_body(message_, speech_), rpc_headers(message_, speech_)));
+  const http::HttpHead* head = co_await http->head();
+  if (head == nullptr) co_return failure_of(*http->failure());
+  if (head->status == 200 && is_stream(*head) && !message_.id.empty()) {
+    std::string session_id(head->header("mcp-session-id"));
+    Task<RpcAnswer> reading = read_streams(std::move(http));
+    RpcAnswer answer = co_await reading;
+    answer.session_id = session_id;
+    co_return answer;
+  }
+  Task<RpcAnswer> reading = read_body(*http, *head);
+  RpcAnswer answer = co_await reading;
+  co_return answer;
+}
+
+}  // namespace
+
+std::optional<RpcAnswer> read_response(std::string_view text, std::string_view id) {
+  std::optional<Json> json = parse_json_or_nothing(text);
+  if (!json || !json->is_object() || json->text_or("jsonrpc") != "2.0") return std::nullopt;
+  const Json* error = json->find("error");
+  if (error == nullptr && json->find("result") == nullptr) return std::nullopt;
+  if (!id.empty() && json->text_or("id") != id) return std::nullopt;
+  RpcAnswer answer;
+  if (error == nullptr) {
+    answer.kind = RpcAnswer::Kind::result;
+    answer.json = raw_member(text, "result").value_or("");
+    return answer;
+  }
+  answer.kind = RpcAnswer::Kind::error;
+  answer.code = error->integer_or("code", 0);
+  answer.message = utf8_prefix(error->text_or("message"), words_bytes_max);
+  std::optional<std::string_view> raw = raw_member(text, "error");
+  answer.json = raw ? std::string(raw_member(*raw, "data").value_or("")) : "";
+  return answer;
+}
+
+Task<RpcAnswer> exchange_rpc(OAuthServices services, RpcTarget target, Speech speech,
+                             RpcMessage message, RpcQuestion question) {
+  Exchange exchange(services, std::move(target), std::move(speech), std::move(message),
+                    std::move(question));
+  Task<RpcAnswer> running = exchange.run();
+  RpcAnswer answer = co_await running;
+  co_return answer;
+}
+
+}  // namespace hostler::runner

@@ -1,0 +1,49 @@
+// What is written to MCP servers: JSON-RPC messages and the header fields that go with them, of
+// revision 2026-07-28, where each request stands alone, and of those before it, which begin with
+// initialize. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/http/client.h"
+
+namespace hostler::runner {
+
+constexpr std::string_view modern_version = "2026-07-28";
+constexpr std::string_view first_older_version = "2025-11-25";  // that initialize offers
+
+// One of those that begin with initialize.
+bool is_older_version(std::string_view version);
+
+// How a server is spoken with.
+struct Speech {
+  std::string version{modern_version};
+  std::string session_id;  // of an older server that gave one
+  bool is_modern() const { return version == modern_version; }
+};
+
+struct RpcMessage {
+  std::string method;
+  std::string params;  // JSON text of an object, without _meta; empty: none
+  std::string name;    // of the tool that is called; else empty
+  std::vector<http::HttpField> param_headers;
+  std::string id;  // empty: a notification
+};
+
+// An id that no request had before.
+std::string new_rpc_id();
+
+std::string rpc_body(const RpcMessage& message, const Speech& speech);
+// Its own fields; credentials come besides.
+std::vector<http::HttpField> rpc_headers(const RpcMessage& message, const Speech& speech);
+
+// The answer to something that an older server asked for. result: JSON text.
+std::string rpc_answer(std::string_view id_json, std::string_view result);
+std::string rpc_refusal(std::string_view id_json);
+
+// The params of initialize.
+std::string initialize_params();
+
+}  // namespace hostler::runner

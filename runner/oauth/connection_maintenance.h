@@ -1,0 +1,37 @@
+// What a daemon does for connections by itself: codes that browsers brought back become tokens,
+// tokens are refreshed before they end, those of connections that end are revoked. Hears by NOTIFY
+// that there is something; a poll every second finds it anyway. Built by the daemon.
+#pragma once
+
+#include <string>
+
+#include "lib/loop/task.h"
+#include "lib/loop/task_set.h"
+#include "lib/loop/wait.h"
+#include "runner/oauth/oauth_services.h"
+
+namespace hostler::runner {
+
+class ConnectionMaintenance {
+ public:
+  explicit ConnectionMaintenance(OAuthServices services);
+
+  // Put it into the daemon's task set once.
+  Task<void> work_forever();
+  // Something may be due.
+  void look();
+
+ private:
+  Task<void> claim_exchanges();
+  Task<void> claim_connections();
+  Task<void> exchange(postgres::Result claimed);
+  Task<void> refresh(std::string connection_id, int64_t token_number);
+  Task<void> revoke(std::string connection_id, int64_t token_number);
+
+  OAuthServices services_;
+  loop::Signal notified_;
+  bool again_ = true;
+  loop::TaskSet tasks_;  // last: its coroutines use all of the above
+};
+
+}  // namespace hostler::runner

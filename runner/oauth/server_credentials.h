@@ -1,0 +1,68 @@
+// What calls of MCP servers show: nothing, a token or headers that were set with the server, or the
+// OAuth tokens of a user or organization, refreshed before they end. And what is done when a server
+// refuses them. Used by whoever calls servers; secrets are opened for one call and kept by nobody.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/http/client.h"
+#include "lib/loop/task.h"
+#include "runner/oauth/challenge.h"
+#include "runner/oauth/oauth_services.h"
+
+namespace hostler::runner {
+
+struct CredentialAsk {
+  std::string server_id;
+  std::string url;      // that is called
+  std::string org_id;   // of the run; of a listing the server's, empty for the platform's
+  std::string user_id;  // the run's creator; empty in a listing
+  bool by_key = false;  // the run was made by an API key
+  bool is_listing = false;
+};
+
+struct ShownCredential {
+  std::vector<http::HttpField> headers;
+  std::string connection_id;  // of OAuth; empty: none is shown
+  int64_t token_number = 0;
+  bool is_fresh = false;  // refreshed for this call
+};
+
+enum class Refusal {
+  retry,                // send again with `shown`: newer tokens
+  needs_authorization,  // wait for somebody to authorize; a listing fails with code and message
+  failed,               // the call fails with code and message
+};
+
+struct CredentialOutcome {
+  std::optional<ShownCredential> shown;
+  Refusal refusal = Refusal::failed;
+  std::string code;     // tool.…
+  std::string message;  // for model and user; never a secret or what a stranger wrote
+};
+
+class ServerCredentials {
+ public:
+  explicit ServerCredentials(OAuthServices services) : services_(services) {}
+
+  // Before a call is sent. A listing of a server that nobody is connected with shows nothing, and
+  // is sent all the same: what the server answers tells how to connect.
+  Task<CredentialOutcome> show(CredentialAsk ask);
+  // The server answered 401 or 403; www_authenticate: that field, empty for none.
+  Task<CredentialOutcome> refused(CredentialAsk ask, ShownCredential used, int status,
+                                  std::string www_authenticate);
+
+ private:
+  Task<CredentialOutcome> show_connection(CredentialAsk ask, postgres::Result found);
+  Task<CredentialOutcome> refused_connection(CredentialAsk ask, ShownCredential used, int status,
+                                             Challenge challenge, postgres::Result found);
+  Task<postgres::Result> find(CredentialAsk ask);
+
+  OAuthServices services_;
+};
+
+}  // namespace hostler::runner

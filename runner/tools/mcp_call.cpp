@@ -1,0 +1,257 @@
+// See runner/tools/mcp_call.h.
+#include "runner/tools/mcp_call.h"
+
+#include <optional>
+#include <utility>
+
+#include "lib/crypto.h"
+#include "lib/json.h"
+#include "lib/loop/wait.h"
+#include "lib/postgres/database.h"
+#include "queries/mcp_calls.h"
+#include "runner/mcp/remote_call.h"
+#include "runner/oauth/server_credentials.h"
+#include "runner/tools/mcp_state.h"
+#include "runner/tools/webhook_call.h"
+
+namespace hostler::runner {
+namespace {
+
+constexpr int tries_max = 3;
+constexpr int64_t first_pause_ms = 250;    // doubled from try to try
+constexpr int64_t limit_ms = 300'000;      // of one request and its answer
+constexpr int64_t authorizations_max = 3;  // of one call
+
+OAuthServices mcp_services(ToolServices& services) {
+  return {services.loop, services.db, services.http, services.secrets, services.settings};
+}
+
+ToolOutcome outcome_unknown() {
+  return tool_failed("tool.outcome_unknown",
+                     "Nobody knows whether the call was carried out: it was under way when it was "
+                     "cut off. It must not be repeated unseen.");
+}
+
+// Why the call is not made.
+ToolOutcome refusal_of(std::string_view state) {
+  if (state == "unknown") return outcome_unknown();
+  if (state == "used_up") {
+    return tool_failed("tool.timeout", "The tool was called three times without an answer.");
+  }
+  if (state == "changed") {
+    return tool_failed("tool.definition_changed",
+                       "Its server changed the tool since it was approved; somebody has to approve "
+                       "it again.");
+  }
+  if (state == "gone")
+    return tool_failed("tool.unknown", "There is no tool of this name any more.");
+  return tool_failed("tool.timeout", "The run is not this daemon's any more.");
+}
+
+// One call, from its first try to its end or to a wait.
+class CallUnderWay {
+ public:
+  CallUnderWay(ToolServices& services, ToolContext context, McpCall call)
+      : services_(services), context_(std::move(context)), call_(std::move(call)) {}
+
+  Task<McpOutcome> make();
+
+ private:
+  Task<postgres::Result> begin();
+  Task<void> keep(McpState state, int more_authorizations);
+  Task<McpOutcome> end(ToolOutcome outcome);
+  Task<McpOutcome> authorize(int64_t authorizations);
+  Task<std::optional<McpOutcome>> asked(RemoteOutcome came);
+  Task<std::optional<McpOutcome>> answered(RemoteOutcome came, int64_t authorizations);
+  RemoteCall request_of(const postgres::Row& row) const;
+  ToolOutcome outcome_of(const RemoteOutcome& came) const;
+
+  ToolServices& services_;
+  ToolContext context_;
+  McpCall call_;
+  McpState state_;
+  int64_t tries_ = 0;
+  int repeated_ = 0;  // tries of ours that may be followed by another
+  std::string server_key_;
+};
+
+Task<postgres::Result> CallUnderWay::begin() {
+  postgres::BoundStatement beginning =
+      query::McpCallBegin{.run_id = context_.run_id,
+                          .epoch = context_.epoch,
+                          .turn = call_.turn,
+                          .tool_call_id = call_.call.id,
+                          .tool_name = call_.call.name,
+                          .server_id = call_.tool.server_id,
+                          .tool = call_.tool.tool,
+                          .hash = call_.tool.hash,
+                          .is_idempotent = call_.tool.is_idempotent,
+                          .tries_known = tries_,
+                          .tries_max = tries_max,
+                          .try_id = to_hex(random_bytes(16))};
+  Task<postgres::Result> work = ask_postgres(mcp_services(services_), std::move(beginning));
+  postgres::Result begun = co_await work;
+  co_return begun;
+}
+
+// A run that is fenced goes on without: what it says is not kept either.
+Task<void> CallUnderWay::keep(McpState state, int more_authorizations) {
+  postgres::BoundStatement keeping = query::McpCallKeep{.run_id = context_.run_id,
+                                                        .epoch = context_.epoch,
+                                                        .tool_call_id = call_.call.id,
+                                                        .remote_state = mcp_state_json(state),
+                                                        .more_authorizations = more_authorizations};
+  Task<postgres::Result> work = ask_postgres(mcp_services(services_), std::move(keeping));
+  co_await work;
+}
+
+// What nobody may repeat is kept before the step that shows it.
+Task<McpOutcome> CallUnderWay::end(ToolOutcome outcome) {
+  if (!call_.tool.is_idempotent) {
+    postgres::BoundStatement ending =
+        query::McpCallEnd{.run_id = context_.run_id,
+                          .epoch = context_.epoch,
+                          .tool_call_id = call_.call.id,
+                          .result = early_json(call_.call.id, outcome)};
+    Task<postgres::Result> work = ask_postgres(mcp_services(services_), std::move(ending));
+    co_await work;
+  }
+  co_return outcome;
+}
+
+Task<McpOutcome> CallUnderWay::authorize(int64_t authorizations) {
+  if (authorizations >= authorizations_max) {
+    ToolOutcome refused = tool_failed(
+        "tool.not_connected", "The server refuses what was authorized, three times already.");
+    Task<McpOutcome> ending = end(std::move(refused));
+    McpOutcome ended = co_await ending;
+    co_return ended;
+  }
+  state_.stage = McpState::Stage::authorize;
+  co_await keep(state_, 1);
+  co_return McpAuthorization{call_.tool.server_id, server_key_};
+}
+
+// Nothing: the server only wants to be asked again, with its state.
+Task<std::optional<McpOutcome>> CallUnderWay::asked(RemoteOutcome came) {
+  state_.rounds += 1;
+  bool is_askable_now = is_askable(came.questions, came.request_state.has_value());
+  if (state_.rounds > question_rounds_max || !is_askable_now) {
+    ToolOutcome refused = tool_failed(
+        "tool.failed",
+        "The server asks for more than forms that a person fills in, at most 16 times.");
+    Task<McpOutcome> ending = end(std::move(refused));
+    McpOutcome ended = co_await ending;
+    co_return ended;
+  }
+  state_.stage = McpState::Stage::questions;
+  state_.questions = std::move(came.questions);
+  state_.request_state = std::move(came.request_state);
+  state_.answers = "{}";
+  co_await keep(state_, 0);
+  std::optional<McpQuestion> question = open_question(state_);
+  if (!question) co_return std::nullopt;
+  co_return *std::move(question);
+}
+
+ToolOutcome CallUnderWay::outcome_of(const RemoteOutcome& came) const {
+  ToolOutcome outcome;
+  switch (came.ending) {
+    case RemoteOutcome::Ending::never_sent:
+      return tool_failed("tool.unreachable", came.message);
+    case RemoteOutcome::Ending::unknown:
+      if (call_.tool.is_idempotent) return tool_failed("tool.timeout", came.message);
+      return outcome_unknown();
+    case RemoteOutcome::Ending::result:
+      if (came.is_error) return tool_failed("tool.failed", came.text);
+      outcome.result = came.text;
+      return outcome;
+    default:
+      return tool_failed(came.code, came.message);
+  }
+}
+
+RemoteCall CallUnderWay::request_of(const postgres::Row& row) const {
+  RemoteCall request;
+  request.server.id = call_.tool.server_id;
+  request.server.url = row.text("url");
+  request.server.is_org_scope = row.boolean("is_org_scope");
+  request.server.protocol_version = row.text_or_null("protocol_version").value_or("");
+  request.credential.server_id = call_.tool.server_id;
+  request.credential.url = row.text("url");
+  request.credential.org_id = row.text("org_id");
+  request.credential.user_id = row.text("creator_id");
+  request.credential.by_key = row.boolean("is_by_key");
+  request.tool = call_.tool.tool;
+  request.definition = row.text("definition");
+  std::optional<Json> arguments = parse_json_or_nothing(call_.call.arguments);
+  request.arguments = arguments && arguments->is_object() ? arguments->dump() : "{}";
+  request.limit_ms = limit_ms;
+  request.trace_id = context_.trace_id;
+  if (!state_.questions.empty()) {
+    request.input_responses = state_.answers;
+    request.request_state = state_.request_state;
+  }
+  return request;
+}
+
+// What the server's answer makes of the call; nothing: it is tried again, because it was not
+// carried out, or may be carried out twice.
+Task<std::optional<McpOutcome>> CallUnderWay::answered(RemoteOutcome came, int64_t authorizations) {
+  using Ending = RemoteOutcome::Ending;
+  Ending ending = came.ending;
+  if (ending == Ending::never_sent || (ending == Ending::unknown && call_.tool.is_idempotent)) {
+    if (++repeated_ < tries_max) co_return std::nullopt;
+  }
+  if (ending == Ending::input_required) {
+    Task<std::optional<McpOutcome>> asking = asked(std::move(came));
+    std::optional<McpOutcome> question = co_await asking;
+    co_return question;
+  }
+  Task<McpOutcome> work =
+      ending == Ending::needs_authorization ? authorize(authorizations) : end(outcome_of(came));
+  McpOutcome outcome = co_await work;
+  co_return outcome;
+}
+
+Task<McpOutcome> CallUnderWay::make() {
+  for (;;) {
+    // Not while it pauses between tries: that costs nobody anything.
+    ToolPermits::Permit taken = co_await services_.calls.take(context_.org_id);
+    std::optional<ToolPermits::Permit> permit(std::move(taken));
+    postgres::Result begun = co_await begin();
+    postgres::Row row = begun.front();
+    std::string state(row.text("state"));
+    if (state == "result") co_return early_outcome(row.text("early"));
+    if (state != "send") co_return refusal_of(state);
+    tries_ = row.integer("tries");
+    server_key_ = row.text("server_key");
+    state_ = read_mcp_state(row.text_or_null("remote_state").value_or(""));
+    std::optional<McpQuestion> question;
+    if (state_.stage == McpState::Stage::questions) question = open_question(state_);
+    if (question) co_return *std::move(question);
+    McpState before = state_;
+    bool goes_on = before.stage != McpState::Stage::fresh;
+    state_.stage = McpState::Stage::sent;
+    if (goes_on) co_await keep(state_, 0);
+    Task<RemoteOutcome> sending = call_remote(mcp_services(services_), request_of(row));
+    RemoteOutcome came = co_await sending;
+    int64_t authorizations = row.integer("authorizations");
+    std::optional<McpOutcome> outcome = co_await answered(std::move(came), authorizations);
+    if (outcome) co_return *std::move(outcome);
+    if (goes_on && state_.stage == McpState::Stage::sent) co_await keep(before, 0);
+    permit.reset();
+    co_await loop::sleep_ms(services_.loop, first_pause_ms << repeated_);
+  }
+}
+
+}  // namespace
+
+Task<McpOutcome> call_mcp_tool(ToolServices& services, ToolContext context, McpCall call) {
+  CallUnderWay under_way(services, std::move(context), std::move(call));
+  Task<McpOutcome> making = under_way.make();
+  McpOutcome outcome = co_await making;
+  co_return outcome;
+}
+
+}  // namespace hostler::runner

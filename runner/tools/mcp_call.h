@@ -1,0 +1,41 @@
+// A call of a remote tool: what is committed before its first byte leaves and when it was answered,
+// so that whoever takes the run over neither repeats what may have happened nor asks a person
+// twice. The protocol is runner/mcp's. Used by the agent loop.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "lib/loop/task.h"
+#include "runner/models/model.h"
+#include "runner/tools/declared_tools.h"
+#include "runner/tools/tool.h"
+
+namespace hostler::runner {
+
+struct McpCall {
+  RemoteTool tool;
+  int turn = 0;
+  ToolCall call;  // its arguments fit, as far as we know the schema's keywords
+};
+
+// The server asks a person before it answers.
+struct McpQuestion {
+  std::string key;      // which of its questions
+  std::string message;  // from a stranger: shown as text
+  std::string schema;   // JSON text: what the answer's content has to fit
+};
+
+// Somebody has to connect with the server before the call can be made.
+struct McpAuthorization {
+  std::string server_id;
+  std::string server_key;
+};
+
+using McpOutcome = std::variant<ToolOutcome, McpQuestion, McpAuthorization>;
+
+// Waits while Postgres is away. Of a run that is fenced no result is written. Asked for again with
+// the same call when a person answered or connected.
+Task<McpOutcome> call_mcp_tool(ToolServices& services, ToolContext context, McpCall call);
+
+}  // namespace hostler::runner

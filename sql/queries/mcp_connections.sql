@@ -1,0 +1,68 @@
+-- OAuth of MCP servers: what the API and the daemon do about connections. sql/schema/mcp_connections.sql,
+-- mcp_authorizations.sql.
+
+-- name: mcp_authorization_begin
+-- $1 server_id uuid, $2 state_hash bytea, $3 verifier jsonb
+SELECT authorization_endpoint, client_id, redirect_uri, resource, scopes FROM mcp_authorization_begin($1, $2, $3);
+
+-- name: mcp_authorization_return
+-- $1 state_hash bytea, $2 refresh_hash bytea, $3 auth_refresh_race_seconds bigint, $4 issuer text or null,
+-- $5 code text or null, $6 error text or null
+SELECT server_id, outcome FROM mcp_authorization_return($1, $2, $3, $4, $5, $6);
+
+-- name: mcp_disconnect
+-- $1 server_id uuid
+SELECT mcp_disconnect($1);
+
+-- name: mcp_work_notify
+-- Tells the daemons that there is something to do for MCP servers; one that is lost is made good by their polls.
+SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_mcp', '');
+
+-- name: mcp_credential
+-- $1 server_id uuid, $2 org_id uuid or null, $3 user_id uuid or null, $4 is_listing boolean
+SELECT kind, settings, secret, url, connection_id, state, tokens, token_number, expires_in, has_refresh_token,
+    is_of_user, server_org_id, https_only
+FROM mcp_credential($1, $2, $3, $4);
+
+-- name: mcp_discovery_store
+-- $1 server_id uuid, $2 found jsonb, $3 secret jsonb or null
+SELECT mcp_discovery_store($1, $2, $3) AS is_stored;
+
+-- name: mcp_client_known
+-- $1 server_id uuid, $2 issuer text, $3 redirect_uri text
+SELECT k.client_id, k.client_method, k.client_kind, mcp_given_issuer($1) AS given_issuer
+FROM (SELECT) AS one LEFT JOIN mcp_client_known($1, $2, $3) AS k ON true;
+
+-- name: mcp_token_refused
+-- $1 connection_id uuid, $2 token_number bigint, $3 status integer, $4 scopes text[]
+SELECT mcp_token_refused($1, $2, $3, $4) AS verdict;
+
+-- name: mcp_connections_due
+-- $1 at_most integer
+SELECT connection_id, token_number, is_ending FROM mcp_connections_due($1);
+
+-- name: mcp_connection_claim
+-- $1 connection_id uuid, $2 token_number bigint, $3 claim_id uuid
+SELECT state, is_ending, token_endpoint, revocation_endpoint, resource, client_id, client_method, client_secret,
+    tokens, org_id, https_only
+FROM mcp_connection_claim($1, $2, $3);
+
+-- name: mcp_refresh_end
+-- $1 connection_id uuid, $2 claim_id uuid, $3 tokens jsonb or null, $4 lifetime bigint or null,
+-- $5 has_refresh_token boolean, $6 is_final boolean
+SELECT mcp_refresh_end($1, $2, $3, $4, $5, $6);
+
+-- name: mcp_revocation_end
+-- $1 connection_id uuid, $2 claim_id uuid, $3 is_done boolean
+SELECT mcp_revocation_end($1, $2, $3);
+
+-- name: mcp_exchange_claim
+-- An authorization whose code is to be exchanged.
+SELECT authorization_id, server_id, org_id, token_endpoint, resource, redirect_uri, client_id, client_method,
+    client_secret, code, verifier, https_only
+FROM mcp_exchange_claim();
+
+-- name: mcp_exchange_end
+-- $1 authorization_id uuid, $2 tokens jsonb or null, $3 lifetime bigint or null, $4 has_refresh_token boolean,
+-- $5 why text or null
+SELECT mcp_exchange_end($1, $2, $3, $4, $5) AS is_connected;

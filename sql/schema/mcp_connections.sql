@@ -1,0 +1,366 @@
+-- OAuth of MCP servers: what a daemon found out of a server's authorization server, and the connections of users and
+-- organizations with it. How a connection comes about: mcp_authorizations.sql. Reached through these functions only.
+--
+-- The tokens of a connection are a secret of their own; whoever takes new ones gives them the next token_number, so
+-- that a 401 to old tokens ends nothing that is new.
+
+CREATE TABLE mcp_discoveries (
+    server_id uuid PRIMARY KEY REFERENCES mcp_servers,
+    org_id uuid REFERENCES orgs,  -- the server's
+    url text NOT NULL,  -- of the server then
+    resource text NOT NULL,
+    issuer text NOT NULL,
+    authorization_endpoint text NOT NULL,
+    token_endpoint text NOT NULL,
+    revocation_endpoint text,
+    tells_issuer boolean NOT NULL,  -- in its answers (RFC 9207)
+    scopes text[] NOT NULL,  -- to ask for at first
+    redirect_uri text NOT NULL,
+    client_id text NOT NULL,
+    client_method text NOT NULL CHECK (client_method IN ('none', 'client_secret_basic', 'client_secret_post')),
+    -- given: with the server; document: the URL of ours; registered: by the authorization server, for us
+    client_kind text NOT NULL CHECK (client_kind IN ('given', 'document', 'registered')),
+    secret_id uuid REFERENCES secrets,  -- of a registered client
+    found_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    FOREIGN KEY (org_id, server_id) REFERENCES mcp_servers (org_id, id),
+    FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id)
+);
+CREATE INDEX mcp_discoveries_secret ON mcp_discoveries (secret_id) WHERE secret_id IS NOT NULL;
+SELECT make_scoped_table('mcp_discoveries');
+
+CREATE TABLE mcp_connections (
+    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    org_id uuid NOT NULL REFERENCES orgs,
+    server_id uuid NOT NULL REFERENCES mcp_servers,
+    user_id uuid REFERENCES users,  -- null: the organization's
+    state text NOT NULL CHECK (state IN ('connected', 'expired', 'ending')),  -- ending: to be revoked, and gone
+    issuer text NOT NULL,
+    token_endpoint text NOT NULL,
+    revocation_endpoint text,
+    resource text NOT NULL,
+    client_id text NOT NULL,
+    client_method text NOT NULL,
+    scopes text[] NOT NULL,  -- asked for when it came about
+    wanted_scopes text[],  -- that the server wants besides; null: none
+    secret_id uuid,
+    token_number bigint NOT NULL DEFAULT 1,
+    has_refresh_token boolean NOT NULL,
+    expires_at timestamptz,
+    refresh_at timestamptz,  -- by a daemon, unasked; also when an ending one is to be revoked
+    claimed_until timestamptz,  -- a daemon refreshes or revokes until then
+    claim_id uuid,
+    tries integer NOT NULL DEFAULT 0,
+    connected_by uuid NOT NULL REFERENCES users,
+    connected_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    UNIQUE (org_id, id),
+    FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id)
+);
+CREATE UNIQUE INDEX mcp_connections_owner ON mcp_connections (server_id, org_id, user_id) NULLS NOT DISTINCT
+    WHERE state <> 'ending';
+CREATE INDEX mcp_connections_user ON mcp_connections (user_id) WHERE user_id IS NOT NULL;
+CREATE INDEX mcp_connections_secret ON mcp_connections (secret_id) WHERE secret_id IS NOT NULL;
+CREATE INDEX mcp_connections_refresh ON mcp_connections (refresh_at) WHERE refresh_at IS NOT NULL;
+SELECT make_tenant_table('mcp_connections');
+
+-- {id, org_id, key_version, wrapped_key, sealed}, bytes in hex; null: none.
+CREATE OR REPLACE FUNCTION mcp_sealed(secret uuid) RETURNS json
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT json_build_object('id', s.id, 'org_id', s.org_id, 'kind', s.kind, 'key_version', s.key_version,
+                             'wrapped_key', encode(s.wrapped_key, 'hex'), 'sealed', encode(s.sealed, 'hex'))
+    FROM secrets s WHERE s.id = secret
+$$;
+
+-- A secret that a program sealed; null: none.
+CREATE OR REPLACE FUNCTION mcp_sealed_insert(of_org uuid, of_kind text, secret jsonb) RETURNS uuid
+LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
+    SELECT (secret ->> 'id')::uuid, of_org, of_kind, (secret ->> 'key_version')::integer,
+        decode(secret ->> 'wrapped_key', 'base64'), decode(secret ->> 'sealed', 'base64')
+    WHERE secret IS NOT NULL AND jsonb_typeof(secret) = 'object'
+    RETURNING id
+$$;
+
+-- The scopes of both, each once, in their order.
+CREATE OR REPLACE FUNCTION mcp_scopes_union(a text[], b text[]) RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT coalesce(array_agg(scope ORDER BY nth), '{}')
+    FROM (SELECT s.scope, min(s.nth) AS nth
+          FROM unnest(coalesce(a, '{}') || coalesce(b, '{}')) WITH ORDINALITY AS s (scope, nth)
+          GROUP BY s.scope) AS each_once
+$$;
+
+-- Whose connection a call of the server shows: the user's or the organization's.
+CREATE OR REPLACE FUNCTION mcp_connection_user(s mcp_servers, who uuid) RETURNS uuid
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN coalesce(s.authorization_settings #>> '{per}', 'user') = 'user' THEN who END
+$$;
+
+-- Whether all that concerns the server goes by https: an organization's, but where the operator lets it name one of
+-- their own by http.
+CREATE OR REPLACE FUNCTION mcp_https_only(s mcp_servers) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT s.org_id IS NOT NULL AND s.url LIKE 'https:%'
+$$;
+
+-- What a call of a server shows: its settings, and of OAuth the connection: the user's or organization's, of a listing
+-- the newest. No row: there is no such server.
+CREATE OR REPLACE FUNCTION mcp_credential(server uuid, org uuid, who uuid, is_listing boolean)
+RETURNS TABLE (kind text, settings json, secret json, url text, connection_id uuid, state text, tokens json,
+    token_number bigint, expires_in bigint, has_refresh_token boolean, is_of_user boolean, server_org_id uuid,
+    https_only boolean)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    s mcp_servers;
+    c mcp_connections;
+BEGIN
+    SELECT * INTO s FROM mcp_servers q WHERE q.id = server AND q.deleted_at IS NULL;
+    IF s.id IS NULL THEN
+        RETURN;
+    END IF;
+    IF s.authorization_kind = 'oauth' AND is_listing THEN
+        SELECT * INTO c FROM mcp_connections q WHERE q.server_id = s.id AND q.state = 'connected'
+        ORDER BY q.connected_at DESC LIMIT 1;
+    ELSIF s.authorization_kind = 'oauth' THEN
+        SELECT * INTO c FROM mcp_connections q
+        WHERE q.server_id = s.id AND q.org_id = org AND q.state <> 'ending'
+              AND q.user_id IS NOT DISTINCT FROM mcp_connection_user(s, who);
+    END IF;
+    kind := s.authorization_kind;
+    settings := s.authorization_settings;
+    secret := mcp_sealed(s.secret_id);
+    url := s.url;
+    connection_id := c.id;
+    state := c.state;
+    tokens := mcp_sealed(c.secret_id);
+    token_number := c.token_number;
+    expires_in := extract(epoch FROM c.expires_at - clock_timestamp())::bigint;
+    has_refresh_token := c.has_refresh_token;
+    is_of_user := coalesce(s.authorization_settings #>> '{per}', 'user') = 'user';
+    server_org_id := s.org_id;
+    https_only := mcp_https_only(s);
+    RETURN NEXT;
+END
+$$;
+
+-- What a daemon found out of a server, as members of mcp_discoveries; url: the server's when it looked. secret: of a
+-- client that the authorization server registered now. Connections with another issuer, or by another client, are
+-- over: credentials of one mean nothing to another. Answers whether it was stored: not when the server is another now.
+CREATE OR REPLACE FUNCTION mcp_discovery_store(server uuid, facts jsonb, secret jsonb) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    s mcp_servers;
+    old_one mcp_discoveries;
+    new_one mcp_discoveries;
+    ended uuid[];
+BEGIN
+    SELECT * INTO s FROM mcp_servers q WHERE q.id = server AND q.deleted_at IS NULL FOR NO KEY UPDATE;
+    IF s.id IS NULL OR s.url <> (facts ->> 'url') OR s.authorization_kind <> 'oauth' THEN
+        RETURN false;
+    END IF;
+    SELECT * INTO old_one FROM mcp_discoveries d WHERE d.server_id = server FOR UPDATE;
+    new_one := jsonb_populate_record(old_one, facts - 'server_id' - 'org_id' - 'secret_id' - 'found_at');
+    IF old_one.issuer IS DISTINCT FROM new_one.issuer OR old_one.client_id IS DISTINCT FROM new_one.client_id
+       OR secret IS NOT NULL OR new_one.client_kind <> 'registered' THEN
+        new_one.secret_id := mcp_sealed_insert(s.org_id, 'mcp_client', secret);
+    END IF;
+    DELETE FROM mcp_discoveries d WHERE d.server_id = server;
+    INSERT INTO mcp_discoveries (server_id, org_id, url, resource, issuer, authorization_endpoint, token_endpoint,
+        revocation_endpoint, tells_issuer, scopes, redirect_uri, client_id, client_method, client_kind, secret_id)
+    VALUES (s.id, s.org_id, new_one.url, new_one.resource, new_one.issuer, new_one.authorization_endpoint,
+        new_one.token_endpoint, new_one.revocation_endpoint, new_one.tells_issuer, coalesce(new_one.scopes, '{}'),
+        new_one.redirect_uri, new_one.client_id, new_one.client_method, new_one.client_kind, new_one.secret_id);
+    DELETE FROM secrets q WHERE q.id = old_one.secret_id AND new_one.secret_id IS DISTINCT FROM old_one.secret_id;
+    WITH over AS (
+        SELECT c.id, c.secret_id FROM mcp_connections c
+        WHERE c.server_id = server AND c.state = 'connected'
+              AND (c.issuer <> new_one.issuer OR c.client_id <> new_one.client_id) FOR UPDATE),
+    expired AS (
+        UPDATE mcp_connections c SET state = 'expired', secret_id = NULL, refresh_at = NULL, has_refresh_token = false,
+            wanted_scopes = NULL, scopes = '{}'
+        FROM over WHERE c.id = over.id)
+    SELECT array_agg(over.secret_id) INTO ended FROM over;
+    DELETE FROM secrets q WHERE q.id = ANY (ended);
+    RETURN true;
+END
+$$;
+
+-- The client as which Hostler is known to the server's authorization server, when it is this one and was not told with
+-- the server: so that nobody registers twice. secret: sealed.
+CREATE OR REPLACE FUNCTION mcp_client_known(server uuid, of_issuer text, of_redirect text)
+RETURNS TABLE (client_id text, client_method text, client_kind text)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT d.client_id, d.client_method, d.client_kind FROM mcp_discoveries d
+    WHERE d.server_id = server AND d.issuer = of_issuer AND d.redirect_uri = of_redirect
+          AND d.client_kind = 'registered'
+$$;
+
+-- Whether the issuer is the one that a client told with the server belongs to: the first that was found.
+CREATE OR REPLACE FUNCTION mcp_given_issuer(server uuid) RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT d.issuer FROM mcp_discoveries d WHERE d.server_id = server AND d.client_kind = 'given'
+$$;
+
+-- The secret with which the connection's client shows who it is, sealed; null: a public client, or one that the
+-- authorization server does not know any more. A server's own secret has the member client_secret.
+CREATE OR REPLACE FUNCTION mcp_client_secret(of_server uuid, of_issuer text, of_client text) RETURNS json
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT mcp_sealed(CASE d.client_kind WHEN 'given' THEN s.secret_id WHEN 'registered' THEN d.secret_id END)
+    FROM mcp_discoveries d JOIN mcp_servers s ON s.id = d.server_id
+    WHERE d.server_id = of_server AND d.issuer = of_issuer AND d.client_id = of_client
+$$;
+
+-- The server refused the tokens of that number, with 401 or, for want of scopes, with 403. What is to be done:
+--   retry    there are newer tokens
+--   connect  somebody has to authorize; what the server wants is remembered
+--   refused  it wants no more than it was granted
+CREATE OR REPLACE FUNCTION mcp_token_refused(connection uuid, number bigint, status integer, challenged text[])
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    c mcp_connections;
+BEGIN
+    SELECT * INTO c FROM mcp_connections q WHERE q.id = connection AND q.state <> 'ending' FOR UPDATE;
+    IF c.id IS NULL OR (c.state = 'expired' AND c.token_number = number) THEN
+        RETURN 'connect';
+    ELSIF c.token_number <> number THEN
+        RETURN 'retry';
+    ELSIF status = 403 AND challenged <@ c.scopes THEN
+        RETURN 'refused';
+    END IF;
+    UPDATE mcp_connections q SET wanted_scopes = mcp_scopes_union(c.scopes, challenged) WHERE q.id = c.id;
+    IF status = 401 THEN
+        PERFORM mcp_connection_expire(c.id);
+    END IF;
+    RETURN 'connect';
+END
+$$;
+
+-- Its tokens hold no more; whoever made it has to authorize again.
+CREATE OR REPLACE FUNCTION mcp_connection_expire(connection uuid) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    old_secret uuid := (SELECT q.secret_id FROM mcp_connections q WHERE q.id = connection FOR UPDATE);
+BEGIN
+    UPDATE mcp_connections q SET state = 'expired', secret_id = NULL, refresh_at = NULL, has_refresh_token = false,
+        claim_id = NULL, claimed_until = NULL
+    WHERE q.id = connection;
+    DELETE FROM secrets q WHERE q.id = old_secret;
+END
+$$;
+
+-- When a daemon refreshes tokens that live so many seconds: 5 minutes before their end, of short ones a fifth.
+CREATE OR REPLACE FUNCTION mcp_refresh_time(lifetime bigint, has_refresh_token boolean) RETURNS timestamptz
+LANGUAGE sql VOLATILE AS $$
+    SELECT CASE WHEN has_refresh_token
+        THEN clock_timestamp() + make_interval(secs => lifetime - least(300, lifetime / 5)) END
+$$;
+
+-- Connections that a daemon has to do something about: tokens about to expire, those that are ending.
+CREATE OR REPLACE FUNCTION mcp_connections_due(at_most integer)
+RETURNS TABLE (connection_id uuid, token_number bigint, is_ending boolean)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT c.id, c.token_number, c.state = 'ending' FROM mcp_connections c
+    WHERE c.refresh_at <= statement_timestamp() AND coalesce(c.claimed_until <= clock_timestamp(), true)
+    ORDER BY c.refresh_at LIMIT at_most
+$$;
+
+-- Takes a connection, to refresh or to revoke it, for a minute. state:
+--   claimed  with all that is needed
+--   changed  there are other tokens than those of that number
+--   busy     another daemon does it
+--   none     it has no refresh token, or is no more
+CREATE OR REPLACE FUNCTION mcp_connection_claim(connection uuid, number bigint, claim uuid)
+RETURNS TABLE (state text, is_ending boolean, token_endpoint text, revocation_endpoint text, resource text,
+    client_id text, client_method text, client_secret json, tokens json, org_id uuid, https_only boolean)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    c mcp_connections;
+BEGIN
+    SELECT * INTO c FROM mcp_connections q WHERE q.id = connection FOR UPDATE;
+    state := CASE
+        WHEN c.id IS NULL OR c.state = 'expired' THEN 'none'
+        WHEN c.token_number <> number THEN 'changed'
+        WHEN c.claimed_until > clock_timestamp() THEN 'busy'
+        WHEN c.state = 'connected' AND NOT c.has_refresh_token THEN 'none'
+        ELSE 'claimed' END;
+    IF state = 'claimed' THEN
+        UPDATE mcp_connections q SET claim_id = claim, claimed_until = clock_timestamp() + interval '1 minute',
+            tries = q.tries + 1
+        WHERE q.id = c.id;
+        is_ending := c.state = 'ending';
+        token_endpoint := c.token_endpoint;
+        revocation_endpoint := c.revocation_endpoint;
+        resource := c.resource;
+        client_id := c.client_id;
+        client_method := c.client_method;
+        client_secret := mcp_client_secret(c.server_id, c.issuer, c.client_id);
+        tokens := mcp_sealed(c.secret_id);
+        org_id := c.org_id;
+        https_only := (SELECT mcp_https_only(s) FROM mcp_servers s WHERE s.id = c.server_id);
+    END IF;
+    RETURN NEXT;
+END
+$$;
+
+-- A refresh ended. new_tokens: sealed; null: it failed, for good or to be tried again.
+CREATE OR REPLACE FUNCTION mcp_refresh_end(connection uuid, claim uuid, new_tokens jsonb, lifetime bigint,
+    got_refresh_token boolean, is_final boolean) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    c mcp_connections;
+BEGIN
+    SELECT * INTO c FROM mcp_connections q WHERE q.id = connection AND q.claim_id = claim AND q.state = 'connected'
+    FOR UPDATE;
+    IF c.id IS NULL THEN
+        RETURN;
+    ELSIF new_tokens IS NOT NULL THEN
+        UPDATE mcp_connections q SET secret_id = mcp_sealed_insert(c.org_id, 'mcp_connection', new_tokens),
+            token_number = q.token_number + 1, has_refresh_token = got_refresh_token, tries = 0,
+            expires_at = clock_timestamp() + make_interval(secs => lifetime),
+            refresh_at = mcp_refresh_time(lifetime, got_refresh_token), claim_id = NULL, claimed_until = NULL
+        WHERE q.id = c.id;
+        DELETE FROM secrets q WHERE q.id = c.secret_id;
+    ELSIF is_final THEN
+        PERFORM mcp_connection_expire(c.id);
+    ELSE
+        UPDATE mcp_connections q SET claim_id = NULL, claimed_until = NULL,
+            refresh_at = CASE WHEN q.refresh_at IS NOT NULL THEN
+                clock_timestamp() + least(make_interval(secs => 5 * 2 ^ least(q.tries, 10)), interval '1 hour') END
+        WHERE q.id = c.id;
+    END IF;
+END
+$$;
+
+-- The connection ends: nobody shows its tokens from now on, a daemon revokes them and takes it away.
+CREATE OR REPLACE FUNCTION mcp_connection_end(connection uuid) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    UPDATE mcp_connections q SET state = 'ending', refresh_at = clock_timestamp(), claim_id = NULL,
+        claimed_until = NULL, tries = 0
+    WHERE q.id = connection AND q.state <> 'ending'
+$$;
+
+-- A revocation ended: done, or tried three times.
+CREATE OR REPLACE FUNCTION mcp_revocation_end(connection uuid, claim uuid, is_done boolean) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    c mcp_connections;
+BEGIN
+    SELECT * INTO c FROM mcp_connections q WHERE q.id = connection AND q.claim_id = claim AND q.state = 'ending'
+    FOR UPDATE;
+    IF c.id IS NULL THEN
+        RETURN;
+    ELSIF is_done OR c.tries >= 3 THEN
+        DELETE FROM mcp_connections q WHERE q.id = c.id;
+        DELETE FROM secrets q WHERE q.id = c.secret_id;
+    ELSE
+        UPDATE mcp_connections q SET claim_id = NULL, claimed_until = NULL,
+            refresh_at = clock_timestamp() + make_interval(secs => 30 * q.tries)
+        WHERE q.id = c.id;
+    END IF;
+END
+$$;
+
+REVOKE EXECUTE ON FUNCTION mcp_sealed, mcp_sealed_insert, mcp_client_secret, mcp_connection_expire, mcp_refresh_time,
+    mcp_connection_end FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION mcp_credential, mcp_discovery_store, mcp_client_known, mcp_given_issuer, mcp_token_refused,
+    mcp_connections_due, mcp_connection_claim, mcp_refresh_end, mcp_revocation_end FROM hostler_api;

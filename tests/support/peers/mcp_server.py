@@ -1,0 +1,212 @@
+#!/usr/bin/python3
+"""A server of MCP with TLS, for tests: mcp_server.py CERTIFICATE KEY RECORD
+
+Says "listening on PORT" and appends every request to RECORD as a line of JSON {method, path,
+headers, body, rpc, tool}. Paths are /REVISION/FORM/NAME: REVISION is modern (2026-07-28) or older
+(2025-11-25, with a session); FORM is json, sse, or torn (an event stream that ends before the
+answer, taken up by GET); NAME sets servers apart. POST /definition/NAME with a description changes
+what the tools of NAME say of themselves. It runs until it is killed.
+
+Tools: echo {text}, order (structured), fail (an error of the tool), refuse (an error of the
+protocol), picture, ask (asks for a form, then tells what it got), slow and slow_again {ms} (the
+second is idempotent), hang_up (the connection breaks), big {bytes}.
+"""
+import asyncio
+import json
+import socket
+import ssl
+import struct
+import sys
+
+certificate, key, record = sys.argv[-3:]
+descriptions = {}
+torn = {}
+
+FORM = {"type": "object", "required": ["size"],
+        "properties": {"size": {"type": "integer", "minimum": 1},
+                       "colour": {"type": "string", "enum": ["red", "blue"], "default": "red"}}}
+
+
+def tool(name, properties=None, **annotations):
+    made = {"name": name, "description": "d", "inputSchema": {
+        "type": "object", "properties": properties or {}}}
+    if annotations:
+        made["annotations"] = annotations
+    return made
+
+
+def tools_of(name):
+    tools = [tool("echo", {"text": {"type": "string", "x-mcp-header": "Text"}}, readOnlyHint=True),
+             tool("order"), tool("fail"), tool("refuse"), tool("picture"), tool("ask"),
+             tool("slow", {"ms": {"type": "integer"}}),
+             tool("slow_again", {"ms": {"type": "integer"}}, idempotentHint=True),
+             tool("hang_up"), tool("big", {"bytes": {"type": "integer"}})]
+    for one in tools:
+        one["description"] = descriptions.get(name, "d")
+    return tools
+
+
+def text(words):
+    return {"content": [{"type": "text", "text": words}]}
+
+
+async def call(params, writer):
+    name = params.get("name")
+    arguments = params.get("arguments", {})
+    if name == "echo":
+        return text(arguments.get("text", ""))
+    if name == "order":
+        return {"content": [], "structuredContent": {"state": "sent", "n": 7}}
+    if name == "fail":
+        return {"content": [{"type": "text", "text": "no stock"}], "isError": True}
+    if name == "picture":
+        return {"content": [{"type": "text", "text": "here"},
+                            {"type": "image", "mimeType": "image/png", "data": "AAAA"}]}
+    if name == "ask":
+        answers = params.get("inputResponses")
+        if answers is None:
+            return {"resultType": "input_required", "requestState": "state-1", "inputRequests": {
+                "form": {"method": "elicitation/create",
+                         "params": {"message": "Which size?", "requestedSchema": FORM}}}}
+        return text(json.dumps([params.get("requestState"), answers["form"]], sort_keys=True))
+    if name in ("slow", "slow_again"):
+        await asyncio.sleep(arguments.get("ms", 300) / 1000)
+        return text("done")
+    if name == "hang_up":
+        raw = writer.get_extra_info("socket")
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+        raise ConnectionError
+    if name == "big":
+        return text("x" * arguments.get("bytes", 0))
+    return None
+
+
+def answer_of(message, result):
+    if result is None:
+        return {"jsonrpc": "2.0", "id": message["id"],
+                "error": {"code": -32602, "message": "refused"}}
+    return {"jsonrpc": "2.0", "id": message["id"], "result": result}
+
+
+def respond(writer, status, body=b"", headers=""):
+    writer.write(f"HTTP/1.1 {status} Said\r\nContent-Length: {len(body)}\r\n{headers}\r\n".encode()
+                 + body)
+
+
+def respond_json(writer, status, message, headers=""):
+    respond(writer, status, json.dumps(message).encode(),
+            "Content-Type: application/json\r\n" + headers)
+
+
+def respond_stream(writer, events):
+    body = "".join(f"id: {one[0]}\ndata: {one[1]}\n\n" for one in events)
+    respond(writer, 200, body.encode(), "Content-Type: text/event-stream\r\n")
+
+
+async def say(form, path, message, result, writer):
+    answer = answer_of(message, result)
+    if form == "sse":
+        note = {"jsonrpc": "2.0", "method": "notifications/message", "params": {}}
+        respond_stream(writer, [("1", json.dumps(note)), ("2", json.dumps(answer))])
+    elif form == "torn" and message["method"] == "tools/call":
+        torn[path] = answer
+        respond_stream(writer, [("cut", "")])
+    else:
+        respond_json(writer, 200, answer)
+
+
+async def serve_modern(form, path, name, headers, message, writer):
+    method = message["method"]
+    if headers.get("mcp-method") != method or headers.get("mcp-protocol-version") != "2026-07-28":
+        respond_json(writer, 400, {"jsonrpc": "2.0", "id": message.get("id"),
+                                   "error": {"code": -32020, "message": "headers"}})
+        return
+    if method == "server/discover":
+        result = {"resultType": "complete", "supportedVersions": ["2026-07-28"],
+                  "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "private"}
+    elif method == "tools/list":
+        tools = tools_of(name)
+        second = message["params"].get("cursor") == "second"
+        result = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+                  "tools": tools[5:] if second else tools[:5]}
+        if not second:
+            result["nextCursor"] = "second"
+    else:
+        result = await call(message["params"], writer)
+    await say(form, path, message, result, writer)
+
+
+async def serve_older(form, path, name, headers, message, writer):
+    method = message["method"]
+    if method == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "older", "version": "1"}}
+        respond_json(writer, 200, answer_of(message, result), "Mcp-Session-Id: s-1\r\n")
+        return
+    if headers.get("mcp-session-id") != "s-1":
+        respond(writer, 400, b"no session")
+        return
+    if "id" not in message:
+        respond(writer, 202)
+        return
+    result = {"tools": tools_of(name)} if method == "tools/list" else await call(
+        message["params"], writer)
+    await say(form, path, message, result, writer)
+
+
+async def read_request(reader):
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    method, path, _ = head[0].split(" ", 2)
+    headers = {}
+    for line in head[1:]:
+        if line:
+            name, value = line.split(":", 1)
+            headers[name.lower()] = value.strip()
+    body = (await reader.readexactly(int(headers.get("content-length", "0")))).decode()
+    message = json.loads(body) if body.startswith("{") else {}
+    line = {"method": method, "path": path, "headers": headers, "body": body,
+            "rpc": message.get("method", ""), "tool": message.get("params", {}).get("name", "")}
+    with open(record, "a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+    return method, path, headers, body, message
+
+
+async def answer(method, path, headers, body, message, writer):
+    words = path.strip("/").split("/")
+    if words[0] == "definition":
+        descriptions[words[1]] = body
+        respond(writer, 200, b"ok")
+    elif method == "GET" and headers.get("last-event-id") == "cut":
+        respond_stream(writer, [("after", json.dumps(torn.pop(path)))])
+    elif method != "POST":
+        respond(writer, 405)
+    elif words[0] == "modern":
+        await serve_modern(words[1], path, words[2], headers, message, writer)
+    elif words[0] == "older":
+        await serve_older(words[1], path, words[2], headers, message, writer)
+    else:
+        respond(writer, 404, b"no such path")
+    await writer.drain()
+
+
+async def serve(reader, writer):
+    try:
+        while True:
+            await answer(*await read_request(reader), writer)
+    except (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError, asyncio.LimitOverrunError):
+        pass
+    finally:
+        writer.close()
+
+
+async def main():
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    print(f"listening on {server.sockets[0].getsockname()[1]}", flush=True)
+    async with server:
+        await server.serve_forever()
+
+
+asyncio.run(main())

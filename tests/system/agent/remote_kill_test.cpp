@@ -1,0 +1,89 @@
+// Daemons that are killed at any point of a remote tool's call: what the run tells of its calls is
+// what the server wrote down, and nothing is called twice but what the server says may be.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "tests/support/eventually.h"
+#include "tests/support/parameters.h"
+#include "tests/support/rigs/remote_harness.h"
+#include "tests/support/rows/run_faults.h"
+#include "tests/support/rows/threads.h"
+
+namespace hostler::testing_support {
+namespace {
+
+// How often each call came, by the number in its arguments, and which tool it was of.
+std::map<int64_t, std::pair<std::string, int>> calls_at(const std::string& path) {
+  std::map<int64_t, std::pair<std::string, int>> calls;
+  for (const Json& record : sent_to(path)) {
+    std::optional<Json> message = parse_json_or_nothing(record.text_or("body"));
+    const Json* params = message ? message->find("params") : nullptr;
+    if (params == nullptr) continue;
+    auto& [tool, count] = calls[params->find("arguments")->integer_or("ms", 0)];
+    tool = params->text_or("name");
+    ++count;
+  }
+  return calls;
+}
+
+TEST(RemoteKills, RepeatOnlyWhatTheServerSaysMayBeRepeated) {
+  unsigned seed = static_cast<unsigned>(parameter("REMOTE_KILL_SEED", std::random_device{}()));
+  SCOPED_TRACE(fmt::format("REMOTE_KILL_SEED={}", seed));
+  std::minstd_rand random(seed);
+  int64_t kills = parameter("REMOTE_KILLS", 4);
+  RemoteUser remote = make_remote("modern/sse");
+  // Runs whose daemons died wait for their trials: they would fill what is ten at most otherwise.
+  sql_value(webhook_stack(),
+            fmt::format("INSERT INTO entitlement_overrides (org_id, key, value, value_type, "
+                        "created_by_user_id) VALUES ('{}', 'limit.concurrent_runs', '1000000', "
+                        "'integer', '{}') RETURNING key",
+                        remote.user.org_id, remote.user.id));
+  std::vector<std::string> run_ids;
+  int64_t number = 0;
+  for (int64_t kill = 0; kill < kills; ++kill) {
+    for (int i = 0; i < 2; ++i) {
+      // Every call has a number of its own: the milliseconds that it takes.
+      std::string script = fmt::format(R"([tools shop__slow {{"ms":{}}} | shop__slow_again )"
+                                       R"({{"ms":{}}}] [say done])",
+                                       100 + number, 101 + number);
+      number += 2;
+      run_ids.push_back(remote.run(script));
+    }
+    // Until the daemon of that moment has made so many calls.
+    size_t wanted = sent_to(remote.path).size() + random() % 5;
+    bool has_come = eventually(1500, [&] { return sent_to(remote.path).size() >= wanted; });
+    static_cast<void>(has_come);  // or some moment after
+    webhook_stack().kill_runner();
+    webhook_stack().start_runner();
+  }
+  size_t results = 0;
+  size_t unknown = 0;
+  for (const std::string& run_id : run_ids) {
+    std::string status = wait_for_status(remote.user.client, run_id, "completed");
+    // Crash after crash ends a run; that is told, too.
+    EXPECT_TRUE(status == "completed" || kills > 10) << run_id << " is " << status;
+    for (const Json& result : story_of(remote.user.client, run_id).all("tool.result")) {
+      const Json* error = result.find("error");
+      bool is_again = result.text_or("tool_name") == "shop__slow_again";
+      // Three tries, of which each may meet a kill.
+      EXPECT_TRUE(error == nullptr || !is_again || kills > 2) << result.dump();
+      ++(error == nullptr ? results : unknown);
+      if (error == nullptr) continue;
+      EXPECT_EQ(error->text_or("code"), is_again ? "tool.timeout" : "tool.outcome_unknown");
+    }
+  }
+  EXPECT_EQ(results + unknown, kills > 10 ? results + unknown : static_cast<size_t>(number));
+  for (const auto& [ms, call] : calls_at(remote.path)) {
+    const auto& [tool, count] = call;
+    EXPECT_LE(count, tool == "slow_again" ? 3 : 1) << ms << " of " << tool;
+  }
+  EXPECT_EQ(run_faults(webhook_stack()), "");
+  EXPECT_EQ(money_faults(webhook_stack()), "");
+}
+
+}  // namespace
+}  // namespace hostler::testing_support

@@ -1,0 +1,165 @@
+// Remote tools with the real daemon and a real server of MCP: what is sent in each revision, what
+// each answer means, who is asked, and that what changed is not called.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "tests/support/eventually.h"
+#include "tests/support/rigs/remote_harness.h"
+#include "tests/support/rows/run_faults.h"
+#include "tests/support/rows/threads.h"
+
+namespace hostler::testing_support {
+namespace {
+
+RunStory ended(const RemoteUser& remote, const std::string& run_id) {
+  EXPECT_EQ(wait_for_status(remote.user.client, run_id, "completed"), "completed");
+  return story_of(remote.user.client, run_id);
+}
+
+// The result of the script's only call, or its error's code.
+std::string result_of(const RemoteUser& remote, std::string_view call) {
+  return ended(remote, remote.run(fmt::format("[tool {}] [say thanks]", call))).result();
+}
+
+Answer answer(const RemoteUser& remote, const std::string& run_id, std::string_view content) {
+  JsonWriter json;
+  json.begin_object().member("content", content).end_object();
+  return remote.user.client.post("/v1/runs/" + run_id + "/input", json.take());
+}
+
+TEST(RemoteTools, AreCalledInEveryRevisionAndForm) {
+  for (const char* form : {"modern/json", "modern/sse", "older/json", "older/sse", "older/torn"}) {
+    SCOPED_TRACE(form);
+    RemoteUser remote = make_remote(form);
+    EXPECT_EQ(result_of(remote, R"(shop__echo {"text":"héllo"})"), R"("héllo")");
+    std::vector<Json> calls = sent_to(remote.path);
+    ASSERT_EQ(calls.size(), 1u);
+    std::optional<Json> body = parse_json_or_nothing(calls[0].text_or("body"));
+    ASSERT_TRUE(body);
+    EXPECT_EQ(body->find("params")->text_or("name"), "echo");
+    bool is_modern = std::string_view(form).starts_with("modern");
+    EXPECT_EQ(field(calls[0], "mcp-protocol-version"), is_modern ? "2026-07-28" : "2025-11-25");
+    EXPECT_EQ(field(calls[0], "mcp-name"), is_modern ? "echo" : "");
+    EXPECT_EQ(field(calls[0], "mcp-param-text"), is_modern ? "=?base64?aMOpbGxv?=" : "");
+    EXPECT_EQ(remote.server().find("listing")->text_or("protocol_version"),
+              is_modern ? "2026-07-28" : "2025-11-25");
+  }
+  EXPECT_EQ(run_faults(webhook_stack()), "");
+}
+
+TEST(RemoteTools, TellTheModelWhatEachAnswerMeans) {
+  RemoteUser remote = make_remote("modern/json");
+  EXPECT_EQ(result_of(remote, "shop__order {}"), R"({"state":"sent","n":7})");
+  EXPECT_EQ(result_of(remote, "shop__fail {}"), "tool.failed");
+  EXPECT_EQ(result_of(remote, "shop__refuse {}"), "tool.failed");
+  EXPECT_EQ(result_of(remote, R"(shop__big {"bytes":1100000})"), "tool.bad_answer");
+  EXPECT_EQ(result_of(remote, "shop__nothing {}"), "tool.unknown");
+  EXPECT_NE(result_of(remote, "shop__picture {}").find("image/png"), std::string::npos);
+  EXPECT_EQ(result_of(remote, R"(shop__slow {"ms":"soon"})"), "tool.args_invalid");
+}
+
+TEST(RemoteTools, AreNotRepeatedWhenNobodyKnowsWhatHappened) {
+  RemoteUser remote = make_remote("modern/json");
+  EXPECT_EQ(result_of(remote, "shop__hang_up {}"), "tool.outcome_unknown");
+  EXPECT_EQ(sent_to(remote.path).size(), 1u);
+}
+
+TEST(RemoteTools, AskBeforeTheyAreCalledUnlessTheyOnlyRead) {
+  RemoteUser remote = make_remote("modern/json", R"("trust":"ask")");
+  EXPECT_EQ(result_of(remote, R"(shop__echo {"text":"a"})"), R"("a")");
+  std::string run_id = remote.run("[tool shop__order {}] [say thanks]");
+  ASSERT_EQ(wait_for_status(remote.user.client, run_id, "waiting_for_input"), "waiting_for_input");
+  EXPECT_EQ(sent_to(remote.path).size(), 1u);
+  Json asked = story_of(remote.user.client, run_id).only("run.waiting_for_input");
+  EXPECT_EQ(asked.text_or("kind"), "tool_confirmation");
+  EXPECT_EQ(answer(remote, run_id, "approve").status, 200);
+  EXPECT_EQ(ended(remote, run_id).result(), R"({"state":"sent","n":7})");
+}
+
+TEST(RemoteTools, ParkTheRunWithTheServersForm) {
+  RemoteUser remote = make_remote("modern/json");
+  std::string run_id = remote.run("[tool shop__ask {}] [say thanks]");
+  ASSERT_EQ(wait_for_status(remote.user.client, run_id, "waiting_for_input"), "waiting_for_input");
+  Json asked = story_of(remote.user.client, run_id).only("run.waiting_for_input");
+  EXPECT_EQ(asked.text_or("kind"), "elicitation");
+  EXPECT_EQ(asked.text_or("message"), "Which size?");
+  EXPECT_NE(asked.find("schema")->find("properties"), nullptr);
+  for (const char* wrong : {"five", R"({"action":"maybe"})", R"({"action":"accept"})",
+                            R"({"action":"accept","content":{"size":0}})",
+                            R"({"action":"accept","content":{"size":2,"colour":"green"}})"}) {
+    EXPECT_TRUE(is_problem(answer(remote, run_id, wrong), 422, "validation.error")) << wrong;
+  }
+  EXPECT_EQ(answer(remote, run_id, R"({"action":"accept","content":{"size":5}})").status, 200);
+  // The server got its state back, and the default that the form shows.
+  EXPECT_EQ(ended(remote, run_id).result(),
+            json_quote(R"(["state-1", {"action": "accept", "content": )"
+                       R"({"colour": "red", "size": 5}}])"));
+  EXPECT_EQ(sent_to(remote.path).size(), 2u);
+  EXPECT_EQ(run_faults(webhook_stack()), "");
+  EXPECT_EQ(money_faults(webhook_stack()), "");
+}
+
+TEST(RemoteTools, TellTheServerThatAPersonDeclined) {
+  RemoteUser remote = make_remote("modern/sse");
+  std::string run_id = remote.run("[tool shop__ask {}] [say thanks]");
+  ASSERT_EQ(wait_for_status(remote.user.client, run_id, "waiting_for_input"), "waiting_for_input");
+  EXPECT_EQ(answer(remote, run_id, R"({"action":"decline"})").status, 200);
+  EXPECT_EQ(ended(remote, run_id).result(), json_quote(R"(["state-1", {"action": "decline"}])"));
+}
+
+TEST(RemoteTools, OfServersThatNobodyIsConnectedWithWaitForThat) {
+  RemoteUser remote = make_remote("modern/json");
+  std::string run_id = remote.run("[tool shop__ask {}] [say thanks]");
+  ASSERT_EQ(wait_for_status(remote.user.client, run_id, "waiting_for_input"), "waiting_for_input");
+  // As the daemon writes it when the server refuses what it was shown.
+  sql_value(webhook_stack(),
+            fmt::format("UPDATE runs SET input_request = input_request || jsonb_build_object("
+                        "'kind', 'authorization', 'server_id', '{}', 'server_key', 'shop') "
+                        "WHERE id = '{}' RETURNING id",
+                        remote.server_id, run_id));
+  EXPECT_TRUE(
+      is_problem(answer(remote, run_id, R"({"action":"cancel"})"), 409, "runs.other_answer"));
+  sql_value(webhook_stack(), fmt::format("SELECT mcp_runs_go_on('{}', '{}', '{}')",
+                                         remote.server_id, remote.user.org_id, remote.user.id));
+  // The call is made again where it stood.
+  EXPECT_TRUE(eventually(20'000, [&] {
+    return story_of(remote.user.client, run_id).all("run.waiting_for_input").size() == 2;
+  }));
+  EXPECT_EQ(answer(remote, run_id, R"({"action":"cancel"})").status, 200);
+  EXPECT_EQ(ended(remote, run_id).result(), json_quote(R"(["state-1", {"action": "cancel"}])"));
+  EXPECT_EQ(run_faults(webhook_stack()), "");
+  EXPECT_EQ(money_faults(webhook_stack()), "");
+}
+
+TEST(RemoteTools, AreNotCalledWhenTheyChangedSinceTheyWereOffered) {
+  RemoteUser remote = make_remote("modern/json", R"("trust":"ask")");
+  std::string run_id = remote.run("[tool shop__order {}] [say thanks]");
+  ASSERT_EQ(wait_for_status(remote.user.client, run_id, "waiting_for_input"), "waiting_for_input");
+  change_definitions(remote, "a poisoned description");
+  EXPECT_EQ(remote.user.client.post(remote.at(":refresh"), "").status, 202);
+  EXPECT_TRUE(
+      eventually(20'000, [&] { return remote.tool("shop__order").text_or("state") == "changed"; }));
+  EXPECT_EQ(answer(remote, run_id, "approve").status, 200);
+  EXPECT_EQ(ended(remote, run_id).result(), "tool.definition_changed");
+  EXPECT_EQ(sent_to(remote.path).size(), 0u);
+  // Nor is it offered, until a person approves it.
+  EXPECT_EQ(result_of(remote, "shop__echo {}"), "tool.unknown");
+  Answer approved = remote.user.client.post(remote.at("/tools/shop__echo:approve"), "{}");
+  EXPECT_EQ(approved.status, 200) << approved.body;
+  EXPECT_EQ(result_of(remote, R"(shop__echo {"text":"b"})"), R"("b")");
+}
+
+TEST(RemoteTools, OfServersThatNobodyReachesSayWhy) {
+  TestUser user = register_user(webhook_stack());
+  Answer made = user.client.post(
+      "/v1/mcp-servers?scope=org",
+      R"({"key":"shop","url":"https://127.0.0.1:9/","authorization":{"type":"none"}})");
+  ASSERT_EQ(made.status, 201) << made.body;
+  RemoteUser remote{std::move(user), made.member("id"), ""};
+  Json server = remote.wait_for_listing("failed");
+  EXPECT_EQ(server.find("listing")->find("error")->text_or("code"), "tool.unreachable");
+}
+
+}  // namespace
+}  // namespace hostler::testing_support
