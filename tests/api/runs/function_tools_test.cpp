@@ -172,8 +172,8 @@ TEST(FunctionTools, ReachModelsOfBothForms) {
 
 // Ids of twenty digits are common, and no double holds them.
 TEST(FunctionTools, PassNumbersAsTheyWereWritten) {
-  std::string open_tool =
-      R"({"type":"function","name":"weather","description":"Tells.","parameters":{"type":"object"}})";
+  std::string open_tool = R"({"type":"function","name":"weather","description":"Tells.",)"
+                          R"("parameters":{"type":"object"}})";
   std::string digits = R"("id":12345678901234567890,"rate":1.10})";
   for (const char* form : {"openai", "anthropic"}) {
     TestUser user = register_user(runner_stack());

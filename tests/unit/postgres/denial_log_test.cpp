@@ -163,7 +163,7 @@ TEST_F(DenialLogTest, GivesUpWhatIsTooOldAndTellsOfIt) {
 
 // Postgres refuses one of them: the others do not wait for it, and it goes in time.
 TEST_F(DenialLogTest, LetsNoBadOneKeepTheOthersBack) {
-  begin({.pause_ms = 50, .retry_ms = 20, .kept_ms = 1500});
+  begin({.pause_ms = 50, .retry_ms = 20, .kept_ms = 4000});
   postgres::Denial bad = denial("GET /v1/bad");
   bad.client_ip = "no address";
   log_->add(bad);
