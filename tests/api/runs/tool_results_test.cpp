@@ -79,7 +79,7 @@ TEST(ClientResults, TakeAnyJsonOfTwoHundredFiftySixKibibytesAndErrors) {
   EXPECT_EQ(story.outcomes(), (Texts{"ok", "ok", "ok", "not_found"}));
   std::vector<Json> results = story.all("tool.result");
   EXPECT_TRUE(results[1].find("result")->is_null());
-  EXPECT_EQ(results[2].find("result")->dump(), R"([1.5,{"é":"é"},true])");
+  EXPECT_EQ(results[2].find("result")->dump(), R"([1.50,{"é":"é"},true])");
   EXPECT_EQ(results[3].find("error")->text_or("message"), "No such city.");
   EXPECT_GE(results[3].integer_or("duration_ms", -1), 0);
 }
