@@ -37,6 +37,11 @@ SELECT coalesce(
                             current_user_id(), has_permission('org.runs.read_all'))),
     run_text_of_reader($1)) AS item;
 
+-- name: run_turn_page
+-- A page of what the run's turns took.
+-- $1 run_id uuid, $2 limit integer, $3 before uuid or null
+SELECT item.* FROM run_turn_page($1, $2::integer + 1, $3) AS item;
+
 -- name: run_admin_show
 -- Any organization's.
 -- $1 run_id uuid

@@ -133,6 +133,19 @@ LANGUAGE sql STABLE AS $$
     FROM usage_records u WHERE u.run_id = wanted_run
 $$;
 
+-- What each turn of a run took, the newest first, for whoever may read the run. SECURITY DEFINER for the sake of
+-- platform admins, who read the runs of every organization.
+CREATE OR REPLACE FUNCTION run_turn_page(wanted_run uuid, page_limit integer, before uuid) RETURNS TABLE (id uuid,
+    turn integer, input_tokens bigint, output_tokens bigint, cache_read_tokens bigint, cost_usd double precision,
+    credits bigint, created_at timestamptz)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT u.id, u.turn, u.input_tokens, u.output_tokens, u.cache_read_tokens, usage_usd(u.cost_nano_usd), u.credits,
+        u.created_at
+    FROM run_of_reader(wanted_run) AS r JOIN usage_records u ON u.run_id = r.id
+    WHERE u.turn < coalesce((SELECT b.turn FROM usage_records b WHERE b.id = before AND b.run_id = r.id), 2147483647)
+    ORDER BY u.turn DESC LIMIT page_limit
+$$;
+
 CREATE OR REPLACE FUNCTION usage_summary(org uuid, wanted_year integer, wanted_month integer) RETURNS json
 LANGUAGE sql STABLE AS $$
     SELECT json_build_object('year', extract(year FROM m.first_day)::integer,
@@ -235,4 +248,4 @@ LANGUAGE sql STABLE AS $$
         WITH ORDINALITY AS s (end_user, input_tokens, output_tokens, cost_nano_usd, credits, record_count, nth)
 $$;
 REVOKE EXECUTE ON FUNCTION usage_rows, usage_summary, usage_daily, usage_by_model, usage_end_user_rows,
-    usage_by_end_user FROM hostler_runner;
+    usage_by_end_user, run_turn_page FROM hostler_runner;

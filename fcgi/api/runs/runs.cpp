@@ -126,6 +126,15 @@ OneStatement show_run(const Input& input) {
   return OneStatement::row(query::RunShow{.run_id = input.path_value("run_id")});
 }
 
+OneStatement list_run_turns(const Input& input) {
+  Page page = input.page();
+  return OneStatement::items(
+      input,
+      query::RunTurnPage{
+          .run_id = input.path_value("run_id"), .limit = page.limit, .before = page.before},
+      {.limit = page.limit});
+}
+
 OneStatement update_run(const Input& input) {
   Fields fields = input.body();
   std::optional<std::string> metadata = read_metadata(fields);
