@@ -13,7 +13,7 @@ import { Composer } from './composer.mjs';
 import { Conversation, has_ended, items_of } from './conversation.mjs';
 import { RunItem, UserMessage } from './items.mjs';
 import { changed, run_events, watch_changes } from './service.mjs';
-import { ThreadList } from './thread_list.mjs';
+import { ThreadList, title_of } from './thread_list.mjs';
 import { useStickyScroll } from './sticky_scroll.mjs';
 
 const title_chars = 80;
@@ -104,7 +104,7 @@ function Head({ thread, conversation }) {
     attempt(async () => {
       const question = {
         title: t('chat.delete_thread'),
-        text: thread.title || t('chat.untitled'),
+        text: title_of(thread, t),
         action: t('delete'),
       };
       if (!(await ask(question))) return;
@@ -116,7 +116,7 @@ function Head({ thread, conversation }) {
     <a class="back" href=${address('/threads')} aria-label=${t('chat.threads')}>‹</a>
     ${
       draft === null
-        ? html`<h1 dir="auto">${thread.title || t('chat.untitled')}</h1>
+        ? html`<h1 dir="auto">${title_of(thread, t)}</h1>
       ${
         thread.end_user &&
         html`<a class="mark" title=${t('chat.of_end_user')}
@@ -181,7 +181,7 @@ export function Chat({ thread_id }) {
   const items = items_of(state);
   const story = live === null ? null : state.stories.get(live);
   const { pane, is_away, to_end } = useStickyScroll([state]);
-  const title = thread?.title ?? '';
+  const title = thread ? title_of(thread, t) : '';
   useEffect(() => {
     set_title(title);
     return () => set_title('');

@@ -9,11 +9,12 @@
 //     (when it was done):
 //     text, thinking   { text, ends_at }        ends_at: the seq of its newest piece
 //     tool             { id, name, arguments, state, result?, error?, duration_ms? }
-//     wait             { request_id, wait_kind, message, id?, name?, arguments?, calls?, is_open
-//       }
+//     wait             { request_id, wait_kind, message, id?, name?, arguments?, calls?, schema?,
+//                        server_id?, server_key?, is_open }
 //     resumed          { attempt }                  repair { attempt, errors }
 //     output           { output }                   handed { calls }: what an OpenAI client
 //       answers
+//     cut              { finish_reason }            the provider ended the answer, not the model
 //   wait     the open one, or null;   retrying  data of run.retrying while it is the newest
 //   ended    { type, code?, message?, reason?, at } or null
 //   log      every event so far; to be read alone
@@ -34,7 +35,9 @@ export const empty_story = Object.freeze({
   log: Object.freeze([]),
 });
 
-const open_states = new Set(['called', 'confirming', 'asking', 'owed', 'webhook']);
+const open_states = new Set(['called', 'confirming', 'asking', 'connecting', 'owed', 'webhook']);
+// The state of the call that asks, by what is asked.
+const asking_states = { tool_confirmation: 'confirming', authorization: 'connecting' };
 
 // The story's copy is changed in place while one batch of events is taken in.
 class Draft {
@@ -106,6 +109,7 @@ class Draft {
 
   begin_wait(event, data) {
     const { request_id, kind, message, tool_call_id, tool_name, arguments: given, calls } = data;
+    const { schema, server_id, server_key } = data;
     this.status = 'waiting';
     this.turn_phase = 'none';
     this.add(event, 'wait', {
@@ -116,6 +120,9 @@ class Draft {
       name: tool_name,
       arguments: given,
       calls,
+      schema,
+      server_id,
+      server_key,
       is_open: true,
     });
     this.wait = this.entries.at(-1);
@@ -124,7 +131,7 @@ class Draft {
       for (const call of calls ?? [])
         this.owe(call.tool_call_id, by_webhook(call) ? 'webhook' : 'owed');
     } else {
-      this.change_tool(tool_call_id, { state: kind === 'question' ? 'asking' : 'confirming' });
+      this.change_tool(tool_call_id, { state: asking_states[kind] ?? 'asking' });
     }
   }
 
@@ -224,6 +231,9 @@ class Draft {
         break;
       case 'run.tool_calls':
         this.hand_over(event, data);
+        break;
+      case 'output.cut':
+        this.add(event, 'cut', { finish_reason: data.finish_reason });
         break;
       default:
         if (is_terminal(event.type)) this.end(event, data);

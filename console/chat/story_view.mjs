@@ -60,6 +60,8 @@ class Entry extends Component {
         return html`<p class="note">${t('chat.resumed', { attempt: entry.attempt })}</p>`;
       case 'output':
         return html`<${JsonBlock} value=${entry.output} label=${t('chat.output')} />`;
+      case 'cut':
+        return html`<p class="note">${t(`chat.cut.${entry.finish_reason}`)}</p>`;
       case 'handed':
         return html`<p class="note">${t('chat.handed', { count: entry.calls.length })}</p>`;
       default:

@@ -10,6 +10,11 @@ import { watch_changes } from './service.mjs';
 const pause_ms = 250;
 const poll_ms = 30_000;
 
+// A title that shows nothing is none.
+const seen = /[^\s\p{Cf}\u115f\u1160\u2800\u3164\uffa0]/u;
+export const title_of = ({ title }, t) =>
+  title && seen.test(title) ? title : t('chat.untitled');
+
 const path_of = (search, end_user) =>
   search.trim() === ''
     ? with_query('/v1/threads', { limit: 50, end_user })
@@ -121,7 +126,7 @@ export function ThreadList({ current_id, end_user = '' }) {
       ({ id, title, end_user: whose, active_run_id, updated_at }) => html`<li key=${id}>
       <a href=${address(`/threads/${id}`, { end_user })}
         aria-current=${id === current_id ? 'page' : undefined}>
-        <bdi class="title">${title || t('chat.untitled')}</bdi>
+        <bdi class="title">${title_of({ title }, t)}</bdi>
         <span class="about">
           ${
             active_run_id &&

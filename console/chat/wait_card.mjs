@@ -1,42 +1,23 @@
 // What a run waits for, and how a human gives it: an answer, a decision with arguments that may
-// be edited before, the results of function calls. Used by chat, run and inbox.
+// be edited before, the results of function calls, a server's form, an authorization. Used by chat,
+// run and inbox.
 import { api } from '../api.mjs';
 import { html, useEffect, useId, useRef, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { ErrorBox } from '../ui/error.mjs';
+import {
+  answer_run,
+  input_bytes_max,
+  is_too_long,
+  on_ctrl_enter,
+  useAnswer,
+} from './answering.mjs';
+import { Connect } from './connect.mjs';
+import { Elicitation } from './elicitation.mjs';
 import { Markdown } from './markdown_view.mjs';
 import { is_same_json, read_json, show_json } from './show_json.mjs';
 import { owed_calls } from './story.mjs';
 import { JsonBlock } from './tool_view.mjs';
-
-const input_bytes_max = 32_768;
-
-// Sends one answer at a time; `problem` is of the last. What was sent stays locked until the run
-// goes on.
-function useAnswer(call) {
-  const [state, set_state] = useState({ is_sending: false, is_sent: false, problem: null });
-  const send = async (...given) => {
-    set_state({ is_sending: true, is_sent: false, problem: null });
-    try {
-      await call(...given);
-      set_state({ is_sending: false, is_sent: true, problem: null });
-    } catch (problem) {
-      set_state({ is_sending: false, is_sent: false, problem });
-    }
-  };
-  return { ...state, is_locked: state.is_sending || state.is_sent, send };
-}
-
-const answer_run = (run_id, content) => api.post(`/v1/runs/${run_id}/input`, { content });
-
-const is_too_long = (text) => new TextEncoder().encode(text).length > input_bytes_max;
-
-// Ctrl-Enter sends from a field of several lines.
-const on_ctrl_enter = (send) => (event) => {
-  if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || event.isComposing) return;
-  event.preventDefault();
-  send();
-};
 
 function Question({ run_id, wait, may_focus }) {
   const t = useWords();
@@ -80,10 +61,12 @@ function Confirmation({ run_id, wait }) {
   const denied = reason.trim() === '' ? 'deny' : JSON.stringify({ decision: 'deny', reason });
   const message = fault ?? (is_object ? '' : t('chat.wants_object'));
   const is_bad = message !== '' || is_too_long(approved);
+  // The service's own question is the one above it.
+  const says_more = wait.message && wait.message !== `Allow this call of ${wait.name}?`;
   return html`<form class="wait"
     onSubmit=${(event) => (event.preventDefault(), is_bad || send(approved))}>
     <p>${t('chat.wait.tool_confirmation')} <code dir="ltr">${wait.name}</code></p>
-    ${wait.message && html`<p dir="auto">${wait.message}</p>`}
+    ${says_more && html`<p dir="auto">${wait.message}</p>`}
     <label for=${id}>${t('chat.arguments')}</label>
     <textarea id=${id} class="code" dir="ltr" spellcheck=${false} value=${text}
       disabled=${is_locked}
@@ -206,10 +189,17 @@ export function WaitCard({ run_id, story, is_mine = true, may_focus = false }) {
   if (!is_mine)
     return html`<p class="note">${t('chat.wait.others')} <bdi>${wait.message}</bdi></p>`;
   const key = wait.request_id;
-  if (wait.wait_kind === 'question') {
-    return html`<${Question} key=${key} run_id=${run_id} wait=${wait} may_focus=${may_focus} />`;
+  switch (wait.wait_kind) {
+    case 'question':
+      return html`<${Question} key=${key} run_id=${run_id} wait=${wait} may_focus=${may_focus} />`;
+    case 'tool_confirmation':
+      return html`<${Confirmation} key=${key} run_id=${run_id} wait=${wait} />`;
+    case 'elicitation':
+      return html`<${Elicitation} key=${key} run_id=${run_id} wait=${wait}
+        may_focus=${may_focus} />`;
+    case 'authorization':
+      return html`<${Connect} key=${key} wait=${wait} may_focus=${may_focus} />`;
+    default:
+      return html`<${ToolResults} key=${key} run_id=${run_id} story=${story} />`;
   }
-  if (wait.wait_kind === 'tool_confirmation')
-    return html`<${Confirmation} key=${key} run_id=${run_id} wait=${wait} />`;
-  return html`<${ToolResults} key=${key} run_id=${run_id} story=${story} />`;
 }

@@ -5,6 +5,9 @@ import { useWords } from '../i18n.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { read_json, show_json } from '../chat/show_json.mjs';
 
+// A longer one has a bar to scroll it.
+const long_chars = 100;
+
 /** @param {{run: import('../types/calls').Schemas['Run'], is_mine: boolean,
  *   on_saved: () => void}} props */
 export function MetadataForm({ run, is_mine, on_saved }) {
@@ -27,8 +30,9 @@ export function MetadataForm({ run, is_mine, on_saved }) {
   if (text === null) {
     return html`<p class="row metadata"><span class="dim">${t('runs.metadata')}</span>
       ${members.map(
-        ([name, mark]) => html`<span class="mark"
-        key=${name}><bdi>${name}</bdi>=<bdi>${mark}</bdi></span>`,
+        ([name, mark]) => html`<span class="mark" key=${name}
+        tabindex=${name.length + mark.length > long_chars ? 0 : undefined}><bdi>${name}</bdi>=<bdi>
+          ${mark}</bdi></span>`,
       )}
       ${
         is_mine &&

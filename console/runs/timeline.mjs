@@ -1,10 +1,20 @@
-// The timeline of a run: a row a span, its bar where it lay in time. Below it what all cost: the
-// service tells tokens and cost of a run, of no single turn.
+// The timeline of a run: a row a span, its bar where it lay in time; of a model's turn what it
+// took, below them what all took.
 import { html, useEffect, useState } from '../html.mjs';
-import { duration, usd, useWords } from '../i18n.mjs';
+import { duration, number, usd, useWords } from '../i18n.mjs';
 import { range_of, spans_of } from './spans.mjs';
+import { useTurns } from './use_run.mjs';
 
 const rows_max = 500;
+
+// Cells of tokens and cost: of a turn, or of the run.
+function Took({ input, output, cost, credits, as_title }) {
+  const t = useWords();
+  const words = t('runs.cost_of', { usd: usd(cost), credits });
+  return html`<td class="number tokens">${number(input)} + ${number(output)}</td>
+    <td class="number cost" title=${as_title ? words : undefined}>${as_title ? usd(cost) : words}
+    </td>`;
+}
 
 /** @param {{run: import('../types/calls').Schemas['Run'], story: any}} props */
 export function Timeline({ run, story }) {
@@ -16,6 +26,7 @@ export function Timeline({ run, story }) {
     const timer = setInterval(() => set_now(Date.now()), 1000);
     return () => clearInterval(timer);
   }, [goes_on]);
+  const turns = useTurns(run);
   const spans = spans_of(story, run?.created_at);
   if (spans.length === 0) return html`<p class="empty">${t('runs.no_events')}</p>`;
   const { from, to } = range_of(spans, now);
@@ -25,11 +36,19 @@ export function Timeline({ run, story }) {
     if (kind === 'wait') return t(`runs.wait.${label}`);
     return kind === 'queue' ? t('runs.queue') : label;
   };
+  const took = ({ kind, turn }) => {
+    const row = kind === 'model' && turns.get(turn);
+    if (!row) return html`<td class="number tokens"></td><td class="number cost"></td>`;
+    return html`<${Took} input=${row.input_tokens} output=${row.output_tokens}
+      cost=${row.cost_usd} credits=${row.credits} as_title />`;
+  };
   return html`<table class="timeline">
     <caption class="unseen">${t('runs.timeline')}</caption>
     <thead><tr><th scope="col">${t('runs.step')}</th><th scope="col"
       class="number">${t('runs.begins')}</th>
-      <th scope="col" class="number">${t('runs.takes')}</th><th scope="col" class="bar-cell">
+      <th scope="col" class="number">${t('runs.takes')}</th>
+      <th scope="col" class="number">${t('runs.tokens')}</th>
+      <th scope="col" class="number cost">${t('runs.cost')}</th><th scope="col" class="bar-cell">
         <span>${duration(0)}</span><span>${duration(to - from)}</span></th></tr></thead>
     <tbody>${spans.slice(0, rows_max).map(
       (span) => html`<tr key=${span.key} class=${`span-${span.kind}`}>
@@ -40,6 +59,7 @@ export function Timeline({ run, story }) {
       }</th>
       <td class="number">+${duration(span.from - from)}</td>
       <td class="number">${duration((span.to ?? now) - span.from)}</td>
+      ${took(span)}
       <td class="bar-cell"><div class="bar-track"><div class=${`bar bar-${span.kind}`}
         style=${{ left: percent(span.from), right: `calc(100% - ${percent(span.to ?? now)})` }} />
           </div></td>
@@ -47,13 +67,9 @@ export function Timeline({ run, story }) {
     )}</tbody>
     <tfoot><tr><th scope="row">${t('runs.whole')}</th><td class="number"></td>
       <td class="number">${duration(to - from)}</td>
-      <td>${
-        run &&
-        html`${t('runs.tokens_of', {
-          input: run.total_input_tokens,
-          output: run.total_output_tokens,
-        })} · ${t('runs.cost_of', { usd: usd(run.total_cost_usd), credits: run.credits_used })}`
-      }</td></tr></tfoot>
+      <${Took} input=${run.total_input_tokens} output=${run.total_output_tokens}
+        cost=${run.total_cost_usd} credits=${run.credits_used} />
+      <td class="bar-cell"></td></tr></tfoot>
   </table>
   ${
     spans.length > rows_max &&

@@ -1,5 +1,5 @@
 // One run as a screen looks at it: its row, and its story as long as it grows.
-import { api } from '../api.mjs';
+import { all_pages, api, with_query } from '../api.mjs';
 import { useEffect, useRef, useState } from '../html.mjs';
 import { follow_events } from '../chat/stream.mjs';
 import { advance, empty_story } from '../chat/story.mjs';
@@ -72,4 +72,27 @@ export function useRun(run_id, { status, turns }) {
     };
   }, [run_id, status, turns]);
   return { ...state, reload: load };
+}
+
+// What each turn of the run took, by its number: read again whenever the run's sums have changed.
+/** @param {import('../types/calls').Schemas['Run'] | null} run */
+export function useTurns(run) {
+  const [turns, set_turns] = useState(
+    /** @type {Map<number, import('../types/calls').Schemas['RunTurn']>} */ (new Map()),
+  );
+  const run_id = run?.run_id;
+  const sums = run && [run.status, run.total_input_tokens, run.total_output_tokens].join(' ');
+  useEffect(() => {
+    if (!run_id) return undefined;
+    let is_gone = false;
+    all_pages(with_query(`/v1/runs/${run_id}/turns`, { limit: 200 })).then(
+      (rows) => is_gone || set_turns(new Map(rows.map((row) => [row.turn, row]))),
+      // The timeline stands without them.
+      () => {},
+    );
+    return () => {
+      is_gone = true;
+    };
+  }, [run_id, sums]);
+  return turns;
 }

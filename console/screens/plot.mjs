@@ -17,6 +17,7 @@ const series_of = {
     ['failed', 'log.failed', '--bad'],
   ],
 };
+/** @type {Intl.DateTimeFormatOptions} */
 const clock = { hour: '2-digit', minute: '2-digit' };
 // Bars of a day, or of a minute: how long each is in seconds, and how its time is written.
 const spans = {

@@ -92,8 +92,8 @@ export const flows = staged([
       const run_id = await begin_run(
         h,
         user,
-        '[think hm] [say first] [tools web_search {"query":"a"} | ' +
-          'web_search {"query":"b"}] [delay 20] [say second] [words 20]',
+        '[usage in=1500 out=80] [think hm] [say first] [tools web_search {"query":"a"} | ' +
+          'web_search {"query":"b"}] [usage in=2100 out=40] [delay 20] [say second] [words 20]',
       );
       const page = await h.signed_in(user, `/runs/${run_id}`);
       await page.locator('.timeline tbody tr').nth(3).waitFor();
@@ -111,6 +111,10 @@ export const flows = staged([
           facts.includes(run.total_input_tokens.toLocaleString('en-GB')),
         facts,
       );
+      await h.eventually(async () => {
+        const took = await page.locator('.timeline tbody .tokens').allInnerTexts();
+        return took.filter((text) => text).join() === '1,500 + 80,2,100 + 40';
+      }, 'what each turn took');
       const whole = await page.locator('.timeline tfoot').innerText();
       const figures = [run.total_input_tokens, run.total_output_tokens, run.credits_used];
       assert.ok(

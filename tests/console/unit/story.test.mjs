@@ -240,6 +240,34 @@ function freeze_deep(value) {
   return value;
 }
 
+test('what servers of tools ask stands at their call, and an answer that was cut says so', () => {
+  const asks = (kind, more) => [
+    'run.waiting_for_input',
+    { request_id: kind, kind, message: 'm', tool_call_id: '1', tool_name: 'files__read', ...more },
+  ];
+  const called = [started, call('1', 'files__read')];
+  const form = asks('elicitation', { schema: { type: 'object' } });
+  const way = asks('authorization', { server_id: 's', server_key: 'files', url: '/console/#/x' });
+  const asked = story_of(log_of(...called, form));
+  assert.deepEqual([asked.wait.wait_kind, asked.wait.schema], ['elicitation', { type: 'object' }]);
+  assert.equal(asked.entries[0].state, 'asking');
+  const unconnected = story_of(log_of(...called, way));
+  assert.deepEqual([unconnected.wait.server_id, unconnected.wait.server_key], ['s', 'files']);
+  assert.equal(unconnected.entries[0].state, 'connecting');
+  const on = story_of(log_of(...called, way, ['run.input_provided', { request_id: 'x' }]));
+  assert.deepEqual([on.wait, on.entries[0].state], [null, 'called']);
+  const cut = story_of(
+    log_of(started, say('a'), ['output.cut', { finish_reason: 'length' }], ['run.completed']),
+  );
+  assert.deepEqual(
+    cut.entries.map(({ kind, finish_reason }) => [kind, finish_reason]),
+    [
+      ['text', undefined],
+      ['cut', 'length'],
+    ],
+  );
+});
+
 test('of 2,000 random logs, cut anywhere and sent twice, the story is the same', () => {
   for (let seed = 1; seed <= 2000; ++seed) {
     const random = random_from(seed);

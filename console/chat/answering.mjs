@@ -1,0 +1,32 @@
+// How what a run waits for is answered: one call at a time, locked until the run goes on. Used by
+// the cards of each kind (wait_card, elicitation, connect).
+import { api } from '../api.mjs';
+import { useState } from '../html.mjs';
+
+export const input_bytes_max = 32_768;
+export const is_too_long = (text) => new TextEncoder().encode(text).length > input_bytes_max;
+
+// Sends one answer at a time; `problem` is of the last. What was sent stays locked until the run
+// goes on.
+export function useAnswer(call) {
+  const [state, set_state] = useState({ is_sending: false, is_sent: false, problem: null });
+  const send = async (...given) => {
+    set_state({ is_sending: true, is_sent: false, problem: null });
+    try {
+      await call(...given);
+      set_state({ is_sending: false, is_sent: true, problem: null });
+    } catch (problem) {
+      set_state({ is_sending: false, is_sent: false, problem });
+    }
+  };
+  return { ...state, is_locked: state.is_sending || state.is_sent, send };
+}
+
+export const answer_run = (run_id, content) => api.post(`/v1/runs/${run_id}/input`, { content });
+
+// Ctrl-Enter sends from a field of several lines.
+export const on_ctrl_enter = (send) => (event) => {
+  if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || event.isComposing) return;
+  event.preventDefault();
+  send();
+};

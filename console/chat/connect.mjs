@@ -1,0 +1,47 @@
+// A server of tools wants an authorization of the run's creator: whose page that is, and the way
+// to it. Nothing leaves for another site before the user says so. Used by wait_card.
+import { api } from '../api.mjs';
+import { html, useEffect, useRef, useState } from '../html.mjs';
+import { useWords } from '../i18n.mjs';
+import { address } from '../router.mjs';
+import { ErrorBox } from '../ui/error.mjs';
+import { useAnswer } from './answering.mjs';
+
+// The page is a stranger's word: only one of the web is followed.
+function page_of(url) {
+  try {
+    const page = new URL(url);
+    return ['https:', 'http:'].includes(page.protocol) ? page : null;
+  } catch {
+    return null;
+  }
+}
+
+export function Connect({ wait, may_focus }) {
+  const t = useWords();
+  const { server_id, server_key } = wait;
+  const [url, set_url] = useState('');
+  const control = useRef(null);
+  const { is_sending, problem, send } = useAnswer(async () => {
+    const { body } = await api.post(`/v1/mcp-servers/${server_id}:connect`);
+    set_url(body.url);
+  });
+  useEffect(() => {
+    if (may_focus || url) control.current?.focus({ preventScroll: true });
+  }, [url]);
+  const page = page_of(url);
+  return html`<div class="wait">
+    <p>${t('chat.wait.authorization')} <code dir="ltr">${server_key}</code></p>
+    <p dir="auto">${wait.message}</p>
+    <${ErrorBox} error=${problem} />
+    <div class="row">${
+      page
+        ? html`<a class="button" ref=${control} href=${page.href} target="_blank"
+          rel="noopener noreferrer">${t('chat.open_page', { host: page.host })} ↗</a>
+          <span class="note" role="status">${t('chat.comes_back')}</span>`
+        : html`<button type="button" class="main" ref=${control} disabled=${is_sending}
+          onClick=${() => send()}>${t('chat.connect')}</button>
+          ${url && html`<p class="fault" role="alert">${t('chat.no_page')}</p>`}`
+    }<a href=${address(`/mcp-servers/${server_id}`)}>${t('chat.about_server')}</a></div>
+  </div>`;
+}
