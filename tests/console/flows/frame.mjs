@@ -1,7 +1,17 @@
 // What holds for every screen: keyboard, palette, languages, sizes, readers of the screen, curl, no
 // script.
 import { execFileSync } from 'node:child_process';
-import { base, check, make_account, must, same, settled, tab_to, until } from '../harness.mjs';
+import {
+  base,
+  check,
+  make_account,
+  make_run,
+  must,
+  same,
+  settled,
+  tab_to,
+  until,
+} from '../harness.mjs';
 
 const screens = ['/usage', '/credits', '/keys', '/organization', '/account', '/sessions'];
 const open_screens = ['/', '/forgot', '/register', '/verify', '/revert', '/invitation'];
@@ -14,6 +24,52 @@ const hostile = [
   '\u05d0\u05d1\u05d2 right to left \u05d3\u05d4 (1) \u0627\u0644\u0639',
   'W'.repeat(64),
 ];
+
+// Each command of these screens, run by a shell, answers what the page was answered.
+async function executes_what_is_shown(t, page, paths) {
+  const answers = new Map();
+  let token = '';
+  page.on('request', (request) => {
+    token = request.headers().authorization?.replace('Bearer ', '') ?? token;
+  });
+  page.on('response', async (response) => {
+    if (!response.url().includes('/v1/') || response.request().method() !== 'GET') return;
+    answers.set(response.url().slice(base.length), await response.text().catch(() => ''));
+  });
+  // When a session was seen last, the command itself changes; a stream has pings between its data.
+  const told = (text) =>
+    /^[[{]/.test(text)
+      ? JSON.parse(text, (name, value) => name === 'last_seen_at' || value)
+      : text.split('\n').filter((line) => line.startsWith('data: '));
+  for (const path of paths) {
+    await t.open(page, path);
+    await settled(page);
+    await page.getByRole('button', { name: 'curl', exact: true }).click();
+    const commands = await page.locator('.curl pre').allInnerTexts();
+    check(commands.length > 1, `${path} has no commands`);
+    for (const command of commands.slice(1)) {
+      const output = execFileSync('bash', ['-c', command], {
+        env: {
+          ...process.env,
+          HOSTLER_URL: base,
+          HOSTLER_TOKEN: token,
+          CURL_CA_BUNDLE: process.env.CA_CERT,
+        },
+      }).toString();
+      const address = /\$HOSTLER_URL(?:([^"'\s]+)"|"'((?:[^']|'\\'')*)')/;
+      const [, plain, quoted] = command.match(address);
+      const asked = plain ?? quoted.replaceAll("'\\''", "'");
+      if (/\/events$/.test(asked)) {
+        // A page ends a stream at its last event, and then nobody can read what came.
+        const shown = path.endsWith('tab=events') ? await page.locator('.events > li').count() : 3;
+        same(told(output).length, shown, command);
+      } else {
+        same(told(output), told(answers.get(asked) ?? ''), command);
+      }
+    }
+    await page.keyboard.press('Escape');
+  }
+}
 
 export const flows = {
   'the main tasks by keyboard alone': async (t) => {
@@ -135,36 +191,30 @@ export const flows = {
 
   'every "copy as curl" answers what the screen shows': async (t) => {
     const account = await make_account();
-    await must('POST', '/v1/api-keys', { name: "it's `odd` $HOME" }, { token: account.token });
+    const { token } = account;
+    await must('POST', '/v1/api-keys', { name: "it's `odd` $HOME" }, { token });
+    const run_id = await make_run(token, '[say hello]', { thread: { end_user: "o'neil & \"co\"" } });
+    const run = await must('GET', `/v1/runs/${run_id}`, undefined, { token });
     const page = await t.page();
-    await t.sign_in(page, account, '/');
-    const answers = new Map();
-    page.on('response', async (response) => {
-      if (!response.url().includes('/v1/') || response.request().method() !== 'GET') return;
-      answers.set(response.url().slice(base.length), await response.text().catch(() => ''));
-    });
-    // When a session was seen last, the command itself changes.
-    const told = (text) => JSON.parse(text, (name, value) => name === 'last_seen_at' || value);
-    for (const path of ['/keys', '/credits', '/usage', '/organization', '/sessions', '/account']) {
-      await t.open(page, path);
-      await settled(page);
-      await page.getByRole('button', { name: 'curl', exact: true }).click();
-      const commands = await page.locator('.curl pre').allInnerTexts();
-      check(commands.length > 1, `${path} has no commands`);
-      for (const command of commands.slice(1)) {
-        const output = execFileSync('bash', ['-c', command], {
-          env: {
-            ...process.env,
-            HOSTLER_URL: base,
-            HOSTLER_TOKEN: account.token,
-            CURL_CA_BUNDLE: process.env.CA_CERT,
-          },
-        }).toString();
-        const asked = command.match(/\$HOSTLER_URL"?'?([^"'\s]+)/)[1];
-        same(told(output), told(answers.get(asked)), command);
-      }
-      await page.keyboard.press('Escape');
-    }
+    await t.sign_in(page, account, '/nowhere');
+    await executes_what_is_shown(t, page, [
+      '/threads',
+      `/threads/${run.thread_id}?end_user=${encodeURIComponent("o'neil & \"co\"")}`,
+      '/threads/new',
+      '/inbox',
+      `/runs?status=completed&end_user=${encodeURIComponent("o'neil & \"co\"")}`,
+      `/runs/${run_id}`,
+      `/runs/${run_id}?tab=events`,
+      '/keys',
+      '/credits',
+      '/usage',
+      '/organization',
+      '/sessions',
+      '/account',
+    ]);
+    const out = await t.page();
+    await t.open(out, '/');
+    await executes_what_is_shown(t, out, ['/forgot', '/register']);
     await page.locator('main').focus();
     await t.open(page, '/account');
     await page

@@ -1,5 +1,5 @@
 // Text that would do harm or take long, in every field that a user or a model can fill; and
-// screens of 360 px.
+// screens of 360 px and 4K.
 import assert from 'node:assert/strict';
 
 import { base } from '../harness.mjs';
@@ -65,7 +65,21 @@ async function hostile_thread(h, user) {
     const { status } = await h.call('GET', `/v1/runs/${run.run_id}`, undefined, user.token);
     return status === 'waiting_for_input';
   }, 'the run waits');
+  await hostile_question(h, user, thread.title);
   return { thread_id: thread.id, run_id: run.run_id };
+}
+
+// A second run that waits: the model's question, and a call of a tool that nobody has.
+async function hostile_question(h, user, title) {
+  const thread = await h.call('POST', '/v1/threads', { title }, user.token);
+  const call = `[delay 0] [tool ${word.slice(0, 64)} {"a":"${rtl}"}]`;
+  const content = `${call} [delay 0] [ask ${script} **${rtl}** ${word}]`;
+  await h.call('POST', `/v1/threads/${thread.id}/messages`, { content }, user.token);
+  const { run_id } = await h.call('POST', `/v1/threads/${thread.id}/runs`, {}, user.token);
+  await h.eventually(async () => {
+    const { status } = await h.call('GET', `/v1/runs/${run_id}`, undefined, user.token);
+    return status === 'waiting_for_input';
+  }, 'the question');
 }
 
 async function screens_of(h, page, { thread_id, run_id }, look) {
@@ -75,7 +89,7 @@ async function screens_of(h, page, { thread_id, run_id }, look) {
   await page.locator('.tool summary').click();
   await look('the chat');
   for (const [path, waits_for] of [
-    ['/inbox', '.wait'],
+    ['/inbox', '.inbox-item + .inbox-item'],
     ['/runs', 'table'],
     [`/runs/${run_id}`, '.timeline'],
     [`/runs/${run_id}?tab=story`, '.answer'],
@@ -87,6 +101,10 @@ async function screens_of(h, page, { thread_id, run_id }, look) {
     await page.goto(`${base}/console/#${path}`);
     await page.locator(`main ${waits_for}`).first().waitFor();
     await look(path);
+    if (path !== '/inbox') continue;
+    await page.locator('.inbox-head').last().click();
+    await page.locator('.wait').filter({ hasText: script }).waitFor();
+    await look('a question in the inbox');
   }
 }
 
@@ -104,12 +122,17 @@ export const flows = staged([
   ],
 
   [
-    'every screen fits 360 px, with absurd text too',
+    'every screen fits 360 px and 4K, with absurd text too',
     async (h) => {
       const user = await h.new_user();
       const made = await hostile_thread(h, user);
-      const page = await h.signed_in(user, '/threads', { width: 360, height: 740 });
-      await screens_of(h, page, made, (name) => h.t.fits(page, name));
+      for (const [width, height] of [
+        [360, 740],
+        [3840, 2160],
+      ]) {
+        const page = await h.signed_in(user, '/threads', { width, height });
+        await screens_of(h, page, made, (name) => h.t.fits(page, name));
+      }
     },
   ],
 
@@ -177,7 +200,7 @@ export const flows = staged([
   ],
 
   [
-    'an answer of 4 MB is shown whole, live and again, in short tasks',
+    'an answer of 4 MiB is shown whole, live and again, in short tasks',
     async (h) => {
       const user = await h.new_user();
       const { page, thread_id } = await new_thread(h, user);
@@ -188,15 +211,15 @@ export const flows = staged([
             [...document.querySelectorAll('.answer .md-group')].reduce(
               (sum, group) => sum + group.textContent.length,
               0,
-            ) === 4_000_000,
+            ) === 4_194_304,
           null,
           { polling: 2000, timeout: 60_000 },
         );
       await count_long_tasks(page);
-      await send(page, Array(4).fill('[long-line 1000000]').join(' '));
+      await send(page, `${'[long-line 1000000] '.repeat(4)}[long-line 194304]`);
       await page.locator('.answer').waitFor();
       const stored = await final_text(h, user, thread_id);
-      assert.equal(stored.length, 4_000_000);
+      assert.equal(stored.length, 4_194_304);
       await page.waitForTimeout(4000);
       const live = await page.evaluate(() => globalThis.long_tasks);
       await shows_all();

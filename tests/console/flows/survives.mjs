@@ -1,6 +1,6 @@
 // What the chat survives without losing or doubling a character: reload, a second tab, a lost
 // network, a daemon that is killed, a pool that is begun anew. CONSOLE_KILLS (4): how often the
-// daemon is killed in one answer.
+// daemon is killed in one answer, and every other time the pool.
 import assert from 'node:assert/strict';
 
 import {
@@ -94,7 +94,7 @@ export const flows = staged([
   ],
 
   [
-    'a daemon that is killed again and again',
+    'a daemon that is killed again and again, and the pool with it',
     async (h) => {
       const kills = Number(process.env.CONSOLE_KILLS ?? 4);
       const user = await h.new_user();
@@ -110,6 +110,8 @@ export const flows = staged([
         const text = page.locator('.answer').filter({ hasText: new RegExp(`part${kill}\\b.*n20`) });
         await text.waitFor({ timeout: 60_000 });
         await h.kill_daemon();
+        // And the pool, every other time.
+        if (kill % 2 === 1) await h.kill_pool();
         await h.start_stack();
       }
       await page.locator('.answer').filter({ hasText: 'the end' }).waitFor({ timeout: 60_000 });
