@@ -2,6 +2,7 @@
 // name of a shell variable: nothing secret is kept.
 import { place } from './router.mjs';
 import { store } from './store.mjs';
+import { watch_session } from './token.mjs';
 
 const kept_max = 60;
 // Members of bodies, and what stands for them.
@@ -51,7 +52,8 @@ export function record_call(request, fields) {
   calls.set([...calls.get().filter((other) => !is_same(other)), call].slice(-kept_max));
 }
 
-// Another screen begins with none.
+// Another screen, and another session, begins with none.
+watch_session((what) => what === 'out' && calls.set([]));
 let screen = '';
 place.watch((opened) => {
   if (opened.path === screen) return;

@@ -7,6 +7,7 @@ import { set_title } from '../notices.mjs';
 import { address, go } from '../router.mjs';
 import { session } from '../session.mjs';
 import { useStore } from '../store.mjs';
+import { watch_session } from '../token.mjs';
 import { ask } from '../ui/dialog.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { Composer } from './composer.mjs';
@@ -18,6 +19,7 @@ import { useStickyScroll } from './sticky_scroll.mjs';
 
 const title_chars = 80;
 const firsts = new Map(); // thread_id -> the message that a new thread begins with
+watch_session((what) => what === 'out' && firsts.clear());
 
 // The conversation of the thread, as long as the screen shows it.
 function useConversation(thread_id) {
@@ -186,6 +188,13 @@ export function Chat({ thread_id }) {
     set_title(title);
     return () => set_title('');
   }, [title]);
+  // Said to those who do not see that the answer is there.
+  const [said, set_said] = useState('');
+  const was_live = useRef(live);
+  useEffect(() => {
+    if (live !== was_live.current) set_said(live === null ? t('chat.answered') : '');
+    was_live.current = live;
+  }, [live]);
   const attempt = (call) => async () => {
     try {
       set_fault(null);
@@ -203,6 +212,7 @@ export function Chat({ thread_id }) {
   const send = (content, options) => attempt(() => conversation.send(content, options))();
   return html`<section class="chat">
     <${Head} key=${thread_id} thread=${thread} conversation=${conversation} />
+    <p class="unseen" role="status">${said}</p>
     <div class="pane" ref=${pane} tabindex="0" role="log" aria-label=${t('chat.messages')}
       aria-live="off">
       ${

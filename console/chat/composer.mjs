@@ -4,22 +4,32 @@ import { html, useEffect, useId, useLayoutEffect, useRef, useState } from '../ht
 import { useWords } from '../i18n.mjs';
 import { keep, kept_setting } from '../settings.mjs';
 import { read_json } from './show_json.mjs';
-import { all_pages, with_query } from '../api.mjs';
+import { acting_org, all_pages, with_query } from '../api.mjs';
+import { watch_session } from '../token.mjs';
 
 const message_bytes_max = 65_536;
 const bytes_of = (text) => new TextEncoder().encode(text).length;
 
-// Drafts outlive a change of the screen, not of the page: what somebody writes is theirs alone.
+// Drafts outlive a change of the screen, not of the page and not of the session: what somebody
+// writes is theirs alone.
 const drafts = new Map();
 
 // Personas and models that the caller may choose; read once for an organization.
 let choices = null;
-export const forget_choices = () => (choices = null);
+let choices_of = '';
+const forget_choices = () => (choices = null);
+watch_session((what) => {
+  if (what !== 'out') return;
+  drafts.clear();
+  forget_choices();
+});
 
 export function useChoices() {
   const [loaded, set_loaded] = useState({ personas: [], models: [] });
   useEffect(() => {
     let is_gone = false;
+    if (choices_of !== acting_org()) forget_choices();
+    choices_of = acting_org();
     choices ??= Promise.all([
       all_pages(with_query('/v1/personas', { scope: 'org', limit: 200 })),
       all_pages(with_query('/v1/personas', { scope: 'platform', limit: 200 })),
@@ -34,7 +44,7 @@ export function useChoices() {
         );
         if (!is_gone) set_loaded({ personas: [...personas.entries()], models });
       },
-      () => (choices = null),
+      forget_choices,
     );
     return () => (is_gone = true);
   }, []);

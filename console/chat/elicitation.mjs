@@ -33,7 +33,7 @@ function FormField({ field, value, on_change, is_first, is_locked }) {
   const { kind, label, hint, options, is_required } = field;
   const common = { id, ref: input, disabled: is_locked, 'aria-describedby': hint && `${id}-hint` };
   const words = html`<bdi>${label}</bdi>${
-    !is_required && html` <span class="dim">${t('chat.optional')}</span>`
+    !is_required && kind !== 'boolean' && html` <span class="dim">${t('chat.optional')}</span>`
   }`;
   const note = hint && html`<p class="hint" id=${`${id}-hint`} dir="auto">${hint}</p>`;
   if (kind === 'choices') {

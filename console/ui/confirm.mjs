@@ -4,10 +4,12 @@ import { html, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { session } from '../session.mjs';
 import { store, useStore } from '../store.mjs';
+import { watch_session } from '../token.mjs';
 import { Dialog } from './dialog.mjs';
 import { Field, Form, Submit, useForm } from './form.mjs';
 
 const asked = store(null);
+watch_session((what) => what === 'out' && asked.get()?.answer(false));
 
 // Runs `work`; where the service wants a fresh login, the user gives one and it runs again. Throws
 // what `work` throws, also when the user gives none.
@@ -26,6 +28,8 @@ export async function with_fresh_login(work) {
 function Proof({ answer }) {
   const t = useWords();
   const [has_code, set_code] = useState(false);
+  // As it was asked: the session may end meanwhile.
+  const [me] = useState(() => session.get().me);
   const form = useForm({ password: '' });
   const sending = useForm({});
   const by_code = useForm({ otp: '' });
@@ -39,7 +43,7 @@ function Proof({ answer }) {
       !has_code &&
       html`<${Form} form=${form} label=${t('confirm.title')} on_submit=${prove}>
         <input type="text" autocomplete="username"
-          value=${session.get().me.login} hidden readonly />
+          value=${me.login} hidden readonly />
         <${Field} form=${form} name="password" type="password" label=${t('sign_in.password')}
           autocomplete="current-password" autofocus />
         <div class="actions"><${Submit} form=${form}>${t('confirm.do')}<//></div>
@@ -47,7 +51,7 @@ function Proof({ answer }) {
       <${Form} form=${sending} label=${t('confirm.code')} on_submit=${async () => {
         await api.post(
           '/v1/auth/email/otp/send',
-          { email: session.get().me.email },
+          { email: me.email },
           { is_open: true },
         );
         set_code(true);
@@ -55,7 +59,7 @@ function Proof({ answer }) {
     }
     ${
       has_code &&
-      html`<p role="status">${t('code.sent', { email: session.get().me.email })}</p>
+      html`<p role="status">${t('code.sent', { email: me.email })}</p>
       <${Form} form=${by_code} label=${t('confirm.title')} on_submit=${prove}>
         <${Field} form=${by_code} name="otp" label=${t('code.code')} inputmode="numeric"
           maxlength="6"

@@ -2,6 +2,7 @@
 import { html, useLayoutEffect, useId, useRef } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { store, useStore } from '../store.mjs';
+import { watch_session } from '../token.mjs';
 import { useForm, Field, Form } from './form.mjs';
 
 // `on_close` is called when the user closes it; whoever shows it takes it away then.
@@ -30,6 +31,8 @@ export function Dialog({ title, on_close, children, is_wide = false }) {
 // ------------------------------------------------ questions
 
 const asked = store(null);
+// Nobody is there any more to be asked.
+watch_session((what) => what === 'out' && asked.get()?.answer(false));
 
 // Asks before something that cannot be undone; gives whether the user agreed. `typed`: a text that
 // has to be typed first.

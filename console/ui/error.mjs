@@ -3,6 +3,7 @@ import { error_of } from '../error.mjs';
 import { html } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { store, useStore } from '../store.mjs';
+import { watch_session } from '../token.mjs';
 import { Copy } from './copy.mjs';
 
 // Code and trace id of an error, in one line.
@@ -42,6 +43,7 @@ export function ErrorBox({ error, on_retry, hides_fields = [] }) {
 // ------------------------------------------------ notices at the edge of the screen
 
 const toasts = store([]);
+watch_session((what) => what === 'out' && toasts.set([]));
 const notice_ms = 5000;
 const error_ms = 20000;
 let last_id = 0;

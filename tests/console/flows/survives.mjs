@@ -94,6 +94,25 @@ export const flows = staged([
   ],
 
   [
+    'a laptop that sleeps in the middle of an answer',
+    async (h) => {
+      h.t.allow_lost_connections();
+      const user = await h.new_user();
+      const { page, thread_id } = await new_thread(h, user);
+      const lid = await page.context().newCDPSession(page);
+      await send(page, numbers(160));
+      await has_said(page, 'n10');
+      // No line of the page runs, and its connections break.
+      await lid.send('Page.setWebLifecycleState', { state: 'frozen' });
+      await page.context().setOffline(true);
+      await final_text(h, user, thread_id);
+      await page.context().setOffline(false);
+      await lid.send('Page.setWebLifecycleState', { state: 'active' });
+      assert.equal(await shows_what_is_stored(h, user, page, thread_id), said(160));
+    },
+  ],
+
+  [
     'a daemon that is killed again and again, and the pool with it',
     async (h) => {
       const kills = Number(process.env.CONSOLE_KILLS ?? 4);
