@@ -2,19 +2,25 @@
 import { api } from '../api.mjs';
 import { html, useState } from '../html.mjs';
 import { number, useWords } from '../i18n.mjs';
+import { Changed, show_change } from '../org/change.mjs';
+import { ask_and_do } from '../org/parts.mjs';
+import { LastChange, useLastChanges } from '../org/who.mjs';
 import { set_query } from '../router.mjs';
 import { with_fresh_login } from '../ui/confirm.mjs';
 import { Dialog } from '../ui/dialog.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { Table, useCall } from '../ui/list.mjs';
-import { act, useRecorded, whole_list } from './parts.mjs';
+import '../words/platform.mjs';
+import '../words/platform_system.mjs';
+import { whole_list } from './parts.mjs';
 
+/** @param {string} key @returns {`/v1/admin/settings/${string}`} */
 const path_of = (key) => `/v1/admin/settings/${key}`;
 const look = { db: 'live', env: 'warn', default: '' };
 
-function shown(row, t) {
-  if (row.secret) return html`<span class="dim">${t('settings.secret')}</span>`;
+function shown_text(row, t) {
+  if (row.secret) return t('settings.secret');
   if (row.type === 'boolean') return t(row.value ? 'settings.on' : 'settings.off');
   if (row.type === 'strings') return row.value.join(', ') || t('settings.empty');
   if (typeof row.value === 'number') return `${number(row.value)} ${row.unit ?? ''}`;
@@ -54,13 +60,19 @@ function Change({ row, on_close, on_done }) {
     text: { type: row.secret ? 'password' : 'text', spellcheck: false },
   };
   return html`<${Dialog} title=${row.key} on_close=${on_close}>
-    <p>${row.description}</p><p class="dim">${t('settings.effect')}</p>
+    <p>${row.description}</p><p class="dim">${t('settings.effect')}${
+      row.key.startsWith('limit.') && ` ${t('settings.effect_limit')}`
+    }</p>
     <${Form} form=${form} label=${row.key} on_submit=${async ({ value }) => {
-      await with_fresh_login(() => api.put(path_of(row.key), { value: value_of(row, value) }));
-      on_done('settings.set');
+      const secrets = row.secret ? { value: 'HOSTLER_SETTING' } : {};
+      await with_fresh_login(() =>
+        api.put(path_of(row.key), { value: value_of(row, value) }, { secrets }),
+      );
+      on_done('settings.set', row.key);
     }}>
       <${Field} form=${form} name="value" label=${t('settings.value')} ...${kinds[row.type]}
-        hint=${bounds(row, t)} autocomplete="off" autofocus />
+        hint=${html`${t('settings.now', { value: shown_text(row, t) })} ${bounds(row, t)}`}
+        autocomplete="off" autofocus />
       <div class="actions"><${Submit} form=${form}>${t('platform.change')}<//></div>
     <//><//>`;
 }
@@ -72,13 +84,14 @@ function About({ row }) {
 export function Settings({ query }) {
   const t = useWords();
   const call = useCall('/v1/admin/settings');
-  const recorded = useRecorded();
   const [changed, set_changed] = useState(null);
   const { q = '' } = query;
-  const done = (action) => {
+  const changes = useLastChanges(['settings.set', 'settings.unset']);
+  const done = async (action, key) => {
     set_changed(null);
     call.reload();
-    recorded.done(action);
+    await show_change({ action, target_id: key });
+    changes.reload();
   };
   const take_back = async (row) => {
     const question = {
@@ -86,7 +99,7 @@ export function Settings({ query }) {
       action: t('settings.unset'),
       text: t('settings.unset_text', { key: row.key }),
     };
-    if (await act(() => api.del(path_of(row.key)), question)) done('settings.unset');
+    if (await ask_and_do({ ...question, work: () => api.del(path_of(row.key)) })) done('settings.unset', row.key);
   };
   const has = (row) => `${row.key} ${row.description}`.toLowerCase().includes(q.toLowerCase());
   const columns = [
@@ -99,7 +112,7 @@ export function Settings({ query }) {
     {
       title: t('settings.value'),
       is_wide: true,
-      cell: (row) => html`<bdi>${shown(row, t)}</bdi>`,
+      cell: (row) => html`<bdi class=${row.secret ? 'dim' : ''}>${shown_text(row, t)}</bdi>`,
     },
     {
       title: t('settings.source'),
@@ -107,6 +120,10 @@ export function Settings({ query }) {
         ${t(`settings.source.${row.source}`)}</span>`,
     },
     { title: t('settings.may_be'), cell: (row) => bounds(row, t) || t(`settings.${row.type}`) },
+    {
+      title: t('settings.last_change'),
+      cell: (row) => html`<${LastChange} row=${changes.rows.get(row.key)} />`,
+    },
     {
       title: '',
       cell: (row) => html`<button type="button" class="small"
@@ -122,7 +139,7 @@ export function Settings({ query }) {
   return html`<div class="head"><h1>${t('settings.title')}</h1><span class="space"></span>
       <label>${t('settings.find')}${' '}<input type="search" value=${q}
         onInput=${(event) => set_query({ q: event.currentTarget.value })} /></label></div>
-    ${recorded.view}<${ErrorBox} error=${call.error} on_retry=${call.reload} />
+    <${Changed} /><${ErrorBox} error=${call.error} on_retry=${call.reload} />
     <${Table} pages=${whole_list({ ...call, error: null }, (call.body ?? []).filter(has))}
       columns=${columns} label=${t('settings.title')} key_of=${(row) => row.key} />
     ${

@@ -3,7 +3,6 @@ import { add_words } from '../i18n.mjs';
 
 add_words(
   {
-    'money.title': 'Platform credits',
     'money.adjust': 'Add or take credits',
     'money.amount': 'Amount',
     'money.amount_hint': 'A whole number; negative takes.',
@@ -16,13 +15,14 @@ add_words(
     'money.bulk_takes':
       'Every organization loses {amount} credits, down to 0 at most. With the personal ones of ' +
       '{users} users that is up to {sum}, and more of workspaces. The ledger says what was taken.',
+    'money.affected.one': '{count} organization was changed.',
+    'money.affected.other': '{count} organizations were changed.',
     'money.bulk_takes_what': 'Every organization is changed.',
     'money.reset': 'Set all to 0',
     'money.reset_text':
       'Every balance becomes 0: those of {users} users and of every workspace. Runs stop where ' +
       'credits are needed. Only the ledger tells what was there.',
     'money.reset_typed': 'all to 0',
-    'money.entitlements': 'Limits and features',
     'money.key': 'Key',
     'money.used': 'Used',
     'money.next': 'What comes next',
@@ -44,10 +44,10 @@ add_words(
     'money.type.boolean': 'true or false',
     'money.type.string': 'text',
     'money.reason': 'Reason',
+    'money.by': 'Set by',
     'money.from': 'From',
     'money.until': 'Until',
     'money.plan': 'Plan',
-    'money.plans': 'Plans',
     'money.new_plan': 'Make a plan',
     'money.plan_name': 'Name',
     'money.plan_shown': 'Name that users see',
@@ -61,7 +61,6 @@ add_words(
     'money.status.active': 'active',
     'money.status.cancelled': 'cancelled',
     'money.status.expired': 'expired',
-    'flags.title': 'Feature flags',
     'flags.key': 'Flag',
     'flags.about': 'What it is for',
     'flags.default': 'By default',
@@ -71,6 +70,7 @@ add_words(
     'flags.delete_text': '{key} and its overrides go; programs that ask for it get an error.',
     'flags.flip_text': '{key} becomes “{value}” for every organization without an override.',
     'flags.overrides': 'Overrides of {key}',
+    'flags.override_end_text': '{key} has its default again for {org}.',
     'flags.override': 'Override for an organization',
     'flags.why': 'Why this value?',
     'flags.ask': 'Ask',
@@ -78,7 +78,6 @@ add_words(
     'flags.reason.default': '{key} is {value}: the flag’s default, there is no override.',
   },
   {
-    'money.title': '平台额度',
     'money.adjust': '增加或扣除额度',
     'money.amount': '数额',
     'money.amount_hint': '整数；负数表示扣除。',
@@ -89,12 +88,13 @@ add_words(
       '每个组织获得 {amount} 额度。{users} 个用户的个人组织合计至少 {sum}，工作区另计。',
     'money.bulk_takes':
       '每个组织扣除 {amount} 额度，最低到 0。{users} 个用户的个人组织合计最多 {sum}，工作区另计。实际扣除见明细。',
+    'money.affected.one': '已修改 {count} 个组织。',
+    'money.affected.other': '已修改 {count} 个组织。',
     'money.bulk_takes_what': '所有组织都会被修改。',
     'money.reset': '全部清零',
     'money.reset_text':
       '所有余额变为 0：包括 {users} 个用户和所有工作区。需要额度的运行会停止。原余额只能在明细中查到。',
     'money.reset_typed': '全部清零',
-    'money.entitlements': '组织的权益',
     'money.key': '键',
     'money.used': '已用',
     'money.next': '接下来',
@@ -116,10 +116,10 @@ add_words(
     'money.type.boolean': '布尔值',
     'money.type.string': '文本',
     'money.reason': '原因',
+    'money.by': '设置者',
     'money.from': '开始',
     'money.until': '截止',
     'money.plan': '套餐',
-    'money.plans': '套餐',
     'money.new_plan': '新建套餐',
     'money.plan_name': '名称',
     'money.plan_shown': '显示名称',
@@ -132,7 +132,6 @@ add_words(
     'money.status.active': '有效',
     'money.status.cancelled': '已取消',
     'money.status.expired': '已过期',
-    'flags.title': '功能开关',
     'flags.key': '开关',
     'flags.about': '用途',
     'flags.default': '默认值',
@@ -142,6 +141,7 @@ add_words(
     'flags.delete_text': '{key} 及其覆盖将被删除；查询它的程序会得到错误。',
     'flags.flip_text': '对没有覆盖的所有组织，{key} 变为“{value}”。',
     'flags.overrides': '{key} 的覆盖',
+    'flags.override_end_text': '{org} 的 {key} 恢复默认值。',
     'flags.override': '为组织设置覆盖',
     'flags.why': '为什么是这个值？',
     'flags.ask': '查询',
