@@ -7,6 +7,8 @@ import { address } from '../router.mjs';
 import { with_fresh_login } from '../ui/confirm.mjs';
 import { toast_error } from '../ui/error.mjs';
 import { Table } from '../ui/list.mjs';
+import '../words/org_mcp.mjs';
+import '../words/org_tools.mjs';
 import { show_change } from './change.mjs';
 import { Differences } from './diff.mjs';
 import { scope_query } from './scope.mjs';

@@ -89,7 +89,8 @@ function Codes({ pages, change, title, action, first, on_done }) {
     {
       title: '',
       cell: (row) => html`<button type="button" class="small" onClick=${() => turn(row)}
-        aria-label=${`${t('flags.turn')}: ${row.code}`}>${t('flags.turn')}</button>`,
+        aria-label=${`${t(row.is_active ? 'flags.turn_off' : 'flags.turn_on')}: ${row.code}`}>
+        ${t(row.is_active ? 'flags.turn_off' : 'flags.turn_on')}</button>`,
     },
   ];
   return html`<h2>${title}</h2><${Table} pages=${pages} columns=${columns} label=${title} />`;

@@ -55,7 +55,7 @@ export function Dashboard() {
     }} />
     ${
       sums.body &&
-      html`<ul class="figures">${figures.map(
+      html`<ul class="figures even">${figures.map(
         ([member, shown]) => html`<li><strong>${shown(sums.body[member])}</strong>
           ${t(`platform.sum.${member}`)}</li>`,
       )}</ul>`

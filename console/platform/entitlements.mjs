@@ -2,8 +2,9 @@
 // Its overrides and its subscription.
 import { api, with_query } from '../api.mjs';
 import { html } from '../html.mjs';
-import { date, number, useWords } from '../i18n.mjs';
+import { date, useWords } from '../i18n.mjs';
 import { Changed, show_change } from '../org/change.mjs';
+import { limit_columns } from '../org/limits.mjs';
 import { ask_and_do } from '../org/parts.mjs';
 import { useNames } from '../org/who.mjs';
 import { address } from '../router.mjs';
@@ -15,10 +16,9 @@ import '../words/platform_system.mjs';
 import { OrgChoice } from './credits.mjs';
 import { PanelForm, whole_list } from './parts.mjs';
 
-const look = { override: 'live', plan: 'good', setting: 'warn', default: '' };
 const value_types = ['integer', 'boolean', 'string'];
 
-function Override({ org_id, on_done }) {
+function Override({ org_id, rows, on_done }) {
   const t = useWords();
   const form = useForm({ key: '', value: '', value_type: 'integer', reason: '', expires_at: '' });
   return html`<${PanelForm} form=${form} title=${t('money.override')}
@@ -35,7 +35,13 @@ function Override({ org_id, on_done }) {
       on_done('entitlements.override_set');
     }}>
     <${Field} form=${form} name="key" label=${t('money.key')} maxlength="128" spellcheck=${false}
-      autocomplete="off" />
+      autocomplete="off" list="entitlement-keys" on_change=${(key) => {
+        const known = rows.find((row) => row.key === key);
+        if (known) form.set('value_type', known.value_type);
+      }} />
+    <datalist id="entitlement-keys">${rows.map(
+      (row) => html`<option value=${row.key} key=${row.key}></option>`,
+    )}</datalist>
     <${Field} form=${form} name="value" label=${t('settings.value')} maxlength="1000"
       autocomplete="off" />
     <${Field} form=${form} name="value_type" label=${t('money.type')}
@@ -108,23 +114,7 @@ export function Entitlements({ query }) {
     show_change({ action });
   };
   const columns = [
-    {
-      title: t('money.key'),
-      is_title: true,
-      is_wide: true,
-      cell: (row) => html`<code>${row.key}</code>`,
-    },
-    { title: t('settings.value'), is_wide: true, cell: (row) => html`<bdi>${row.value}</bdi>` },
-    {
-      title: t('money.used'),
-      is_number: true,
-      cell: (row) => (row.used === null ? '' : number(row.used)),
-    },
-    {
-      title: t('settings.source'),
-      cell: (row) => html`<span class=${`mark ${look[row.source]}`}>
-        ${t(`money.source.${row.source}`)}</span>`,
-    },
+    ...limit_columns(t),
     {
       title: t('money.next'),
       is_wide: true,
@@ -136,5 +126,5 @@ export function Entitlements({ query }) {
     <${Table} pages=${whole_list(call)} columns=${columns} label=${t('money.entitlements')}
       key_of=${(row) => row.key} />
     <${Overrides} pages=${overrides} on_done=${done} />
-    <${Override} org_id=${org_id} on_done=${done} key=${`new ${org_id}`} />`;
+    <${Override} org_id=${org_id} rows=${call.body ?? []} on_done=${done} key=${`new ${org_id}`} />`;
 }

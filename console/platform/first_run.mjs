@@ -125,7 +125,7 @@ export function FirstRun() {
         all.length === 0 || adds_provider
           ? html`<${NewProvider} on_done=${done} />`
           : html`<button type="button" onClick=${() => set_adds_provider(true)}>
-            ${t('start.add_provider')}</button>`
+            ${t('start.another')}</button>`
       }
     <//>
     <${Step} title=${t('start.model')} is_done=${Boolean(model)}>

@@ -20,6 +20,7 @@ import { PanelForm } from './parts.mjs';
 const path_of = (key) => `/v1/feature-flags/${encodeURIComponent(key)}`;
 /** @param {string} key @returns {`/v1/feature-flags/${string}/org-overrides`} */
 const overrides_of = (key) => `/v1/feature-flags/${encodeURIComponent(key)}/org-overrides`;
+const turn_word = (t, flag) => t(flag.default_value ? 'flags.turn_off' : 'flags.turn_on');
 const word_of = (t, value) => t(value ? 'settings.on' : 'settings.off');
 
 function NewFlag({ on_done }) {
@@ -124,8 +125,8 @@ export function Flags({ query }) {
     const default_value = !flag.default_value;
     const value = word_of(t, default_value);
     const question = {
-      title: `${t('flags.turn')}: ${flag.key}`,
-      action: t('flags.turn'),
+      title: `${turn_word(t, flag)}: ${flag.key}`,
+      action: turn_word(t, flag),
       text: t('flags.flip_text', { key: flag.key, value }),
     };
     const is_done = await ask_and_do({ ...question, work: () => api.patch(path_of(flag.key), { default_value }) });
@@ -164,7 +165,7 @@ export function Flags({ query }) {
     {
       title: '',
       cell: (flag) => html`<button type="button" class="small" onClick=${() => turn(flag)}
-          aria-label=${`${t('flags.turn')}: ${flag.key}`}>${t('flags.turn')}</button>${' '}
+          aria-label=${`${turn_word(t, flag)}: ${flag.key}`}>${turn_word(t, flag)}</button>${' '}
         <button type="button" class="small danger" onClick=${() => remove(flag)}
           aria-label=${`${t('flags.delete')}: ${flag.key}`}>${t('flags.delete')}</button>`,
     },

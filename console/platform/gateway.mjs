@@ -57,7 +57,7 @@ function Rules({ config, on_done }) {
     risk_reject_threshold: String(config.risk_reject_threshold),
   });
   const { ip_mode, trusted_cidrs } = form.values;
-  return html`<div class="panels"><${PanelForm} form=${form} title=${t('gateway.title')}
+  return html`<div class="panels"><${PanelForm} form=${form} title=${t('gateway.rules')}
       text=${t('gateway.change_text')} on_submit=${async (values) => {
         const { body } = await api.put(path, {
           ip_mode: values.ip_mode,

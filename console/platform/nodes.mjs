@@ -69,7 +69,11 @@ export function Nodes() {
       cell: (row) => html`<span class="mark">${t(`platform.kind.${row.kind}`)}</span>`,
     },
     { title: t('platform.host'), is_wide: true, cell: (row) => html`<bdi>${row.host}</bdi>` },
-    { title: t('platform.version'), cell: (row) => html`<bdi>${row.version}</bdi>` },
+    {
+      title: t('platform.version'),
+      is_wide: true,
+      cell: (row) => html`<bdi>${row.version}</bdi>`,
+    },
     {
       title: t('platform.since'),
       cell: (row) => html`<span title=${time(row.started_at)}>${ago(row.started_at)}</span>`,
@@ -93,8 +97,8 @@ export function Nodes() {
   return html`<div class="head"><h1>${t('platform.nodes')}</h1>
       <span class="dim">${t('platform.every', { seconds: again_ms / 1000 })}</span></div>
     <${Table} pages=${whole_list(nodes)} columns=${columns} label=${t('platform.nodes')} />
-    ${maintainer && html`<${Jobs} maintenance=${maintainer.maintenance} />`}
     <h2>${t('platform.health')}</h2>
     <p>${t('platform.doctor')} <code>hostlerctl doctor</code></p>
-    ${nodes.body && html`<${Findings} findings=${findings} />`}`;
+    ${nodes.body && html`<${Findings} findings=${findings} />`}
+    ${maintainer && html`<${Jobs} maintenance=${maintainer.maintenance} />`}`;
 }

@@ -1,7 +1,7 @@
 // Live settings: what each is, where its value comes from, what it may be and what a change does.
 import { api } from '../api.mjs';
 import { html, useState } from '../html.mjs';
-import { number, useWords } from '../i18n.mjs';
+import { bytes, duration, number, useWords } from '../i18n.mjs';
 import { Changed, show_change } from '../org/change.mjs';
 import { ask_and_do } from '../org/parts.mjs';
 import { LastChange, useLastChanges } from '../org/who.mjs';
@@ -17,14 +17,23 @@ import { whole_list } from './parts.mjs';
 
 /** @param {string} key @returns {`/v1/admin/settings/${string}`} */
 const path_of = (key) => `/v1/admin/settings/${key}`;
+const area_of = (row) => row.key.split('.')[0];
 const look = { db: 'live', env: 'warn', default: '' };
 
 function shown_text(row, t) {
   if (row.secret) return t('settings.secret');
   if (row.type === 'boolean') return t(row.value ? 'settings.on' : 'settings.off');
   if (row.type === 'strings') return row.value.join(', ') || t('settings.empty');
-  if (typeof row.value === 'number') return `${number(row.value)} ${row.unit ?? ''}`;
+  if (typeof row.value === 'number') return `${number(row.value)} ${row.unit ?? ''}${in_words(row)}`;
   return row.value === '' ? t('settings.empty') : row.value;
+}
+
+const ms_of = { seconds: 1000, milliseconds: 1 };
+// What large numbers of seconds and bytes are: 604,800 seconds (168 h).
+function in_words({ value, unit }) {
+  if (unit in ms_of && value * ms_of[unit] >= 60_000) return ` (${duration(value * ms_of[unit])})`;
+  if (unit === 'bytes' && value >= 1024) return ` (${bytes(value)})`;
+  return '';
 }
 
 function bounds(row, t) {
@@ -101,7 +110,9 @@ export function Settings({ query }) {
     };
     if (await ask_and_do({ ...question, work: () => api.del(path_of(row.key)) })) done('settings.unset', row.key);
   };
-  const has = (row) => `${row.key} ${row.description}`.toLowerCase().includes(q.toLowerCase());
+  const has = (row) =>
+    `${row.key} ${row.description}`.toLowerCase().includes(q.toLowerCase()) &&
+    (!query.changed || row.source !== 'default');
   const columns = [
     {
       title: t('settings.setting'),
@@ -136,12 +147,24 @@ export function Settings({ query }) {
           }`,
     },
   ];
-  return html`<div class="head"><h1>${t('settings.title')}</h1><span class="space"></span>
-      <label>${t('settings.find')}${' '}<input type="search" value=${q}
-        onInput=${(event) => set_query({ q: event.currentTarget.value })} /></label></div>
+  const rows = (call.body ?? []).filter(has);
+  const areas = [...new Set(rows.map(area_of))];
+  return html`<div class="head"><h1>${t('settings.title')}</h1></div>
+    <div class="filters"><div class="field"><label for="find-setting">${t('settings.find')}</label>
+        <input id="find-setting" type="search" value=${q}
+          onInput=${(event) => set_query({ q: event.currentTarget.value })} /></div>
+      <label class="check"><input type="checkbox" checked=${Boolean(query.changed)}
+        onChange=${(event) => set_query({ changed: event.currentTarget.checked ? 'yes' : '' })} />
+        ${t('settings.only_changed')}</label></div>
     <${Changed} /><${ErrorBox} error=${call.error} on_retry=${call.reload} />
-    <${Table} pages=${whole_list({ ...call, error: null }, (call.body ?? []).filter(has))}
-      columns=${columns} label=${t('settings.title')} key_of=${(row) => row.key} />
+    ${areas.map(
+      (area) => html`<h2 key=${`head ${area}`}><code>${area}</code></h2>
+      <${Table} pages=${whole_list({ ...call, error: null }, rows.filter((row) => area_of(row) === area))}
+        columns=${columns} label=${`${t('settings.title')}: ${area}`} key=${area}
+        key_of=${(row) => row.key} />`,
+    )}
+    ${!call.body && call.is_loading && html`<p class="dim working">${t('loading')}</p>`}
+    ${call.body && rows.length === 0 && html`<p class="empty">${t('settings.none')}</p>`}
     ${
       changed &&
       html`<${Change} row=${changed} on_done=${done} key=${changed.key}

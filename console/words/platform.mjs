@@ -80,6 +80,7 @@ add_words(
     'start.finish_text': 'Open a thread and ask something.',
     'start.wait_text': 'A provider and a default model are needed before a thread gets an answer.',
     'start.to_threads': 'Open a thread',
+    'start.another': 'Add another provider',
   },
   {
     'platform.change': '修改',
@@ -158,5 +159,6 @@ add_words(
     'start.finish_text': '打开一个会话并提问。',
     'start.wait_text': '需要提供商和默认模型，会话才会得到回答。',
     'start.to_threads': '打开会话',
+    'start.another': '添加另一个提供商',
   },
 );

@@ -117,6 +117,9 @@ add_words(
     'codes.credited': 'Credited',
     'codes.tree': 'Whom {login} brought',
     'codes.nobody': 'Nobody yet.',
+    'gateway.rules': 'How it is found',
+    'settings.only_changed': 'only what is not the default',
+    'settings.none': 'No setting is found.',
   },
   {
     'settings.find': '查找',
@@ -229,5 +232,8 @@ add_words(
     'codes.credited': '已奖励',
     'codes.tree': '{login} 邀请的人',
     'codes.nobody': '暂无。',
+    'gateway.rules': '如何确定地址',
+    'settings.only_changed': '仅非默认值',
+    'settings.none': '没有找到设置项。',
   },
 );
