@@ -1,6 +1,6 @@
 // What the organization may use, what of it is used, and where each value comes from.
 import { html } from '../html.mjs';
-import { bytes, number, time, useWords } from '../i18n.mjs';
+import { bytes, date, number, useWords } from '../i18n.mjs';
 import { address } from '../router.mjs';
 import { may, session } from '../session.mjs';
 import { useStore } from '../store.mjs';
@@ -39,7 +39,7 @@ function Source({ one }) {
     class=${`mark ${one.source === 'override' ? 'live' : ''}`}>${t(
       `limits.source.${one.source}`,
     )}</span>${
-      one.expires_at && html` <span class="dim">${t('limits.until')} ${time(one.expires_at)}</span>`
+      one.expires_at && html` <span class="dim">${t('limits.until')} ${date(one.expires_at)}</span>`
     }`;
 }
 

@@ -6,6 +6,7 @@ import { useWords } from '../i18n.mjs';
 import { with_fresh_login } from '../ui/confirm.mjs';
 import { Dialog } from '../ui/dialog.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import '../words/org_shared.mjs';
 import '../words/org_mcp.mjs';
 
 const kinds = ['none', 'bearer', 'headers', 'oauth'];

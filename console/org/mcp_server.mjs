@@ -118,7 +118,7 @@ function Listing({ listing }) {
   const t = useWords();
   return html`${
     listing.error &&
-    html`<div class="error"><p><strong>${t('mcp.listing_failed')}</strong>
+    html`<div class="error"><p><strong>${t('mcp.listing_failed')}</strong>${' '}
       <bdi>${listing.error.message}</bdi></p><p><code>${listing.error.code}</code></p></div>`
   }${
     listing.left_out.length > 0 &&

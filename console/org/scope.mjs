@@ -18,11 +18,11 @@ export function ScopeTabs({ scope }) {
   const { me } = useStore(session);
   if (!me?.platform_admin) return null;
   const { path } = place.get();
-  return html`<nav class="choices" aria-label=${t('scope.title')}>${['org', 'platform'].map(
+  return html`<div role="navigation" class="choices" aria-label=${t('scope.title')}>${['org', 'platform'].map(
     (each) => html`<a class="button small" key=${each}
       href=${address(path, scope_query(each))}
       aria-current=${each === scope ? 'page' : undefined}>${t(`scope.${each}`)}</a>`,
-  )}</nav>`;
+  )}</div>`;
 }
 
 // Where the audit log tells who changed this, and when.

@@ -3,6 +3,7 @@
 import { lazy } from '../lazy.mjs';
 import '../words/org_screens.mjs';
 
+const Organization = lazy(() => import('../screens/members.mjs'), 'Organization');
 const Personas = lazy(() => import('./personas.mjs'), 'Personas');
 const NewPersona = lazy(() => import('./personas.mjs'), 'NewPersona');
 const Persona = lazy(() => import('./personas.mjs'), 'Persona');
@@ -19,6 +20,7 @@ const Limits = lazy(() => import('./limits.mjs'), 'Limits');
 const Audit = lazy(() => import('./audit.mjs'), 'Audit');
 
 export const org_screens = [
+  ['/organization', Organization, { title: 'org.title' }],
   ['/personas', Personas, { title: 'personas.title' }],
   ['/personas/new', NewPersona, { title: 'personas.title' }],
   ['/personas/:persona_id', Persona, { title: 'personas.title' }],

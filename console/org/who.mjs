@@ -4,29 +4,28 @@ import { html, useEffect, useState } from '../html.mjs';
 import { ago, time, useWords } from '../i18n.mjs';
 import { address } from '../router.mjs';
 import { session } from '../session.mjs';
+import { store, useStore } from '../store.mjs';
 import '../words/org_shared.mjs';
 
 const asked_max = 20;
-const known = new Map();
+const known = store(new Map());
 
 // The names of users by id, for platform administrators, who may ask for anybody: a Map that fills.
 export function useNames(ids) {
-  const [, set_count] = useState(0);
-  const wanted = [...new Set(ids.filter(Boolean))].filter((id) => !known.has(id));
+  const names = useStore(known);
+  const wanted = [...new Set(ids.filter(Boolean))].filter((id) => !names.has(id));
   useEffect(() => {
     if (!session.get().me?.platform_admin) return;
     for (const id of wanted.slice(0, asked_max)) {
-      known.set(id, '');
+      const keep = (name) => known.set(new Map(known.get()).set(id, name));
+      keep('');
       api.get(`/v1/admin/users/${id}`).then(
-        ({ body }) => {
-          known.set(id, body.username || body.login);
-          set_count((count) => count + 1);
-        },
-        () => known.delete(id),
+        ({ body }) => keep(body.username || body.login),
+        () => keep(''),
       );
     }
   }, [wanted.join()]);
-  return known;
+  return names;
 }
 
 // The newest row of the log of any of `actions` for each target: a Map that fills. What was never

@@ -164,10 +164,11 @@ export function Flags({ query }) {
     },
     {
       title: '',
-      cell: (flag) => html`<button type="button" class="small" onClick=${() => turn(flag)}
-          aria-label=${`${turn_word(t, flag)}: ${flag.key}`}>${turn_word(t, flag)}</button>${' '}
+      cell: (flag) => html`<span class="row-actions"><button type="button" class="small"
+          onClick=${() => turn(flag)}
+          aria-label=${`${turn_word(t, flag)}: ${flag.key}`}>${turn_word(t, flag)}</button>
         <button type="button" class="small danger" onClick=${() => remove(flag)}
-          aria-label=${`${t('flags.delete')}: ${flag.key}`}>${t('flags.delete')}</button>`,
+          aria-label=${`${t('flags.delete')}: ${flag.key}`}>${t('flags.delete')}</button></span>`,
     },
   ];
   return html`<h1>${t('flags.title')}</h1><${Changed} />

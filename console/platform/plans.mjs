@@ -147,7 +147,7 @@ export function Plans() {
       cell: (plan) => html`<code>${plan.name}</code>`,
     },
     {
-      title: t('money.plan_gives'),
+      title: t('money.gives'),
       is_wide: true,
       cell: (plan) =>
         plan.entitlements.map((each) => html`<div><code>${each.key} = ${each.value}</code></div>`),

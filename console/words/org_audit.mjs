@@ -24,6 +24,7 @@ add_words(
     'audit.result.ok': 'done',
     'audit.result.denied': 'denied',
     'audit.result.failed': 'failed',
+    'audit.no_member': 'no member',
   },
   {
     'audit.filters': '筛选',
@@ -47,5 +48,6 @@ add_words(
     'audit.result.ok': '完成',
     'audit.result.denied': '拒绝',
     'audit.result.failed': '失败',
+    'audit.no_member': '非成员',
   },
 );

@@ -117,7 +117,7 @@ add_words(
     'codes.credited': 'Credited',
     'codes.tree': 'Whom {login} brought',
     'codes.nobody': 'Nobody yet.',
-    'gateway.rules': 'How it is found',
+    'gateway.rules': 'How the address of a client is found',
     'settings.only_changed': 'only what is not the default',
     'settings.none': 'No setting is found.',
   },
