@@ -168,6 +168,7 @@ async function call(method, path, body, options = {}) {
 //   headers           further header fields
 //   signal            an AbortSignal
 //   is_open           sent without a token, for the endpoints that need none
+//   secrets           {member of the body: variable that stands for it in "copy as curl"}
 /** @type {import('./types/calls').Api} */
 export const api = /** @type {any} */ ({
   get: (path, options) => call('GET', path, undefined, options),

@@ -126,7 +126,12 @@ function Header({ on_menu, is_open }) {
 function Navigation({ path, on_choose }) {
   const t = useWords();
   const { me } = useStore(session);
-  return html`<nav id="navigation" aria-label=${t('navigation')}
+  const list = useRef(null);
+  // The list is long for who may much: the entry of the open screen is in sight.
+  useEffect(() => {
+    list.current.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' });
+  }, [path]);
+  return html`<nav id="navigation" aria-label=${t('navigation')} ref=${list}
     onClick=${(event) => event.target.closest('a, button') && on_choose()}>
     ${shown_navigation().map(
       (entry, at, all) => html`${

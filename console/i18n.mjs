@@ -116,13 +116,23 @@ export function ago(text, now = Date.now()) {
   return t('time.now');
 }
 
-// 950 ms, 4.2 s, 3 min 5 s, 2 h 10 min.
+// 1.5 MiB.
+export function bytes(count) {
+  const unit = Math.max(0, Math.min(4, Math.floor(Math.log2(count || 1) / 10)));
+  const digits = { maximumFractionDigits: 1 };
+  return `${number(count / 1024 ** unit, digits)} ${['B', 'KiB', 'MiB', 'GiB', 'TiB'][unit]}`;
+}
+
+// 950 ms, 4.2 s, 3 min 5 s, 2 h 10 min, 30 d.
 export function duration(ms) {
   if (ms === null || ms === undefined) return '';
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const seconds = ms / 1000;
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`;
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  const and = (rest, unit) => (rest ? ` ${rest} ${unit}` : '');
+  if (minutes < 60) return `${minutes} min${and(Math.floor(seconds % 60), 's')}`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return `${hours} h${and(minutes % 60, 'min')}`;
+  return `${Math.floor(hours / 24)} d${and(hours % 24, 'h')}`;
 }

@@ -14,7 +14,14 @@ const secret_members = {
   token: 'HOSTLER_MAIL_TOKEN',
   cf_turnstile_token: 'HOSTLER_CAPTCHA',
   api_key: 'HOSTLER_PROVIDER_KEY',
+  smtp_pass: 'HOSTLER_SMTP_PASSWORD',
 };
+// Members of `authorization`, which says how an MCP server is called; of its headers every one.
+const secrets_of_servers = {
+  token: 'HOSTLER_MCP_TOKEN',
+  client_secret: 'HOSTLER_MCP_CLIENT_SECRET',
+};
+const secret_header = 'HOSTLER_MCP_HEADER';
 const secret_path = /^(\/v1\/org-invitations\/)[^/]+(\/accept)$/;
 
 // [{method, path, body (JSON text or ''), fields ([name, value])}], the oldest first. A call made
@@ -25,15 +32,22 @@ export const calls = store([]);
 const mark = crypto.randomUUID();
 const marked = (variable) => `${mark}${variable};`;
 
-// Members of the body itself alone: what stands deeper is the user's own data.
-const body_text = (body) =>
+// The variable that stands for a member of `holder`, if it is secret. Deeper in the body than named
+// here stands the user's own data.
+function variable_of(body, secrets, holder, name) {
+  const { authorization } = body;
+  if (holder === body) return { ...secret_members, ...secrets }[name];
+  if (authorization && holder === authorization) return secrets_of_servers[name];
+  return authorization?.headers && holder === authorization.headers ? secret_header : undefined;
+}
+const body_text = (body, secrets) =>
   JSON.stringify(body, function replaced(name, value) {
-    const is_secret = this === body && name in secret_members && typeof value === 'string';
-    return is_secret ? marked(secret_members[name]) : value;
+    const variable = typeof value === 'string' && variable_of(body, secrets, this, name);
+    return variable ? marked(variable) : value;
   });
 
 export function record_call(request, fields) {
-  const body = request.body === undefined ? '' : body_text(request.body);
+  const body = request.body === undefined ? '' : body_text(request.body, request.secrets);
   const path = request.path.replace(secret_path, `$1${marked('HOSTLER_INVITATION')}$2`);
   const shown = Object.entries(fields).filter(
     ([name]) =>

@@ -7,7 +7,6 @@ import { Account } from './screens/account.mjs';
 import { Credits } from './screens/credits.mjs';
 import { Keys } from './screens/keys.mjs';
 import { Invitation, Revert, Verify } from './screens/links.mjs';
-import { Organization } from './screens/members.mjs';
 import { Register } from './screens/register.mjs';
 import { Sessions } from './screens/sessions.mjs';
 import { Forgot } from './screens/sign_in.mjs';
@@ -19,7 +18,6 @@ const screens = [
   ['/usage', Usage, { title: 'usage.title' }],
   ['/credits', Credits, { title: 'credits.title' }],
   ['/keys', Keys, { title: 'keys_screen.title' }],
-  ['/organization', Organization, { title: 'org.title' }],
   ...org_screens,
   ['/account', Account, { title: 'account.title' }],
   ['/sessions', Sessions, { title: 'sessions.title' }],

@@ -1,5 +1,5 @@
 // The audit log: who did what, from where, and what it was before and after. Filters stand in the
-// address. `scope` platform: also the rows that belong to no organization.
+// address. `?scope=platform`: the rows of all organizations, and those that belong to none.
 import { with_query } from '../api.mjs';
 import { html, useState } from '../html.mjs';
 import { time, useWords } from '../i18n.mjs';
@@ -11,8 +11,10 @@ import { Field, Form, useForm } from '../ui/form.mjs';
 import { PageEnd, usePages } from '../ui/list.mjs';
 import '../words/org_audit.mjs';
 import { Differences } from './diff.mjs';
+import { ScopeTabs, scope_of, scope_query } from './scope.mjs';
+import { useNames } from './who.mjs';
 
-const filters = ['action', 'target_type', 'actor_user_id', 'since', 'until'];
+const filters = ['action', 'target_type', 'target_id', 'actor_user_id', 'since', 'until'];
 
 // What a date field of the form means: the day's begin, and the end of the last one.
 const begin_of = (day) => (day ? new Date(`${day}T00:00:00`).toISOString() : '');
@@ -26,25 +28,31 @@ function end_of(day) {
 function Filters({ query, members }) {
   const t = useWords();
   const form = useForm(Object.fromEntries(filters.map((name) => [name, query[name] ?? ''])));
-  const apply = () => go(place.get().path, form.values, { replace: true });
+  const scope = scope_query(scope_of(query));
+  const apply = () => go(place.get().path, { ...form.values, ...scope }, { replace: true });
   return html`<${Form} form=${form} label=${t('audit.filters')} on_submit=${apply}>
     <div class="filters">
       <${Field} form=${form} name="action" label=${t('audit.action')} spellcheck="false"
         autocomplete="off" placeholder="personas.update" />
       <${Field} form=${form} name="target_type" label=${t('audit.target')} spellcheck="false"
         autocomplete="off" placeholder="persona" />
+      <${Field} form=${form} name="target_id" label=${t('audit.target_id')} spellcheck="false"
+        autocomplete="off" />
       ${
-        members.length > 1 &&
-        html`<${Field} form=${form} name="actor_user_id" label=${t('audit.actor')}
-        options=${[
-          ['', t('audit.anybody')],
-          ...members.map((one) => [one.user_id, one.username]),
-        ]} />`
+        members.length > 1
+          ? html`<${Field} form=${form} name="actor_user_id" label=${t('audit.actor')}
+            options=${[
+              ['', t('audit.anybody')],
+              ...members.map((one) => [one.user_id, one.username]),
+            ]} />`
+          : scope_of(query) === 'platform' &&
+            html`<${Field} form=${form} name="actor_user_id" label=${t('audit.actor_id')}
+            spellcheck="false" autocomplete="off" />`
       }
       <${Field} form=${form} name="since" type="date" label=${t('audit.since')} />
       <${Field} form=${form} name="until" type="date" label=${t('audit.until')} />
       <button class="main">${t('audit.apply')}</button>
-      <a href=${address(place.get().path)} onClick=${() => form.reset(
+      <a href=${address(place.get().path, scope)} onClick=${() => form.reset(
         Object.fromEntries(filters.map((name) => [name, ''])),
       )}>${t('audit.all')}</a>
     </div>
@@ -91,25 +99,30 @@ function Row({ row, actor }) {
   </details></li>`;
 }
 
-/** @param {{scope?: 'org' | 'platform', [more: string]: any}} props */
-export function Audit({ query = {}, scope = 'org' }) {
+/** @param {{params?: any, query?: any}} props */
+export function Audit({ query = {} }) {
   const t = useWords();
   const { me } = useStore(session);
+  const scope = scope_of(query);
   const members = usePages(
     scope === 'org' ? with_query(`/v1/orgs/${me.org_id}/members`, { limit: 200 }) : null,
   );
   const asked = {
+    // Platform administrators see the rows of all unless they name one.
+    org_id: scope === 'org' && me.platform_admin ? me.org_id : '',
     ...Object.fromEntries(filters.map((name) => [name, query[name]])),
     since: begin_of(query.since),
     until: end_of(query.until),
   };
   const pages = usePages(with_query('/v1/audit-logs', asked), { pick: (body) => body.data });
   const names = new Map(members.items.map((one) => [one.user_id, one.username]));
+  const others = useNames(pages.items.map((row) => row.actor_user_id).filter((id) => !names.has(id)));
+  const name_of = (id) => names.get(id) || others.get(id) || t('audit.no_member');
   const actor_of = (row) => {
-    const name = names.get(row.actor_user_id) ?? row.actor_user_id ?? t('audit.system');
+    const name = row.actor_user_id ? name_of(row.actor_user_id) : t('audit.system');
     return row.actor_api_key_id ? t('audit.by_key', { name }) : name;
   };
-  return html`<div class="head"><h1>${t('audit.title')}</h1></div>
+  return html`<div class="head"><h1>${t('audit.title')}</h1><${ScopeTabs} scope=${scope} /></div>
     <${Filters} query=${query} members=${members.items} key=${JSON.stringify(query)} />
     <ul class="audit">${pages.items.map(
       (row) => html`<${Row} row=${row} actor=${actor_of(row)} key=${row.id} />`,

@@ -10,8 +10,8 @@ import { Copy } from '../ui/copy.mjs';
 import { toast_error } from '../ui/error.mjs';
 import '../words/org_shared.mjs';
 import { Differences } from './diff.mjs';
+import { scope_query } from './scope.mjs';
 
-const rows_looked_at = 20;
 const shown = store(null);
 
 // Another screen begins without one.
@@ -21,14 +21,16 @@ place.watch((opened) => {
   screen = opened.path;
 });
 
-// Reads the newest row of `action` (of this target, when one is named) and shows it. Whoever may
-// not read the log sees none; a fault of reading it is no fault of the change.
+// Reads one's own newest row of `action` (of this target, when one is named) and shows it. Whoever
+// may not read the log sees none; a fault of reading it is no fault of the change.
 export async function show_change({ action, target_id = '' }) {
   shown.set(null);
-  if (!may('org.audit.read') && !session.get().me?.platform_admin) return;
+  const { me } = session.get();
+  if (!may('org.audit.read') && !me?.platform_admin) return;
   try {
-    const { body } = await api.get('/v1/audit-logs', { query: { action, limit: rows_looked_at } });
-    shown.set(body.data.find((row) => !target_id || row.target_id === target_id) ?? null);
+    const query = { action, target_id, actor_user_id: me.id, limit: 1 };
+    const { body } = await api.get('/v1/audit-logs', { query });
+    shown.set(body.data[0] ?? null);
   } catch (error) {
     toast_error(error);
   }
@@ -38,6 +40,7 @@ export function Changed() {
   const t = useWords();
   const row = useStore(shown);
   if (!row) return null;
+  const scope = row.org_id === session.get().me?.org_id ? 'org' : 'platform';
   return html`<section class="notice changed" role="status" aria-label=${t('change.title')}>
     <p><strong>${t('change.title')}</strong> <code>${row.action}</code> ${time(row.created_at)}
       ${
@@ -50,6 +53,7 @@ export function Changed() {
       (row.before_state || row.after_state) &&
       html`<${Differences} before=${row.before_state} after=${row.after_state} />`
     }
-    <p><a href=${address('/audit', { action: row.action })}>${t('change.all')}</a></p>
+    <p><a href=${address('/audit', { action: row.action, ...scope_query(scope) })}>
+      ${t('change.all')}</a></p>
   </section>`;
 }

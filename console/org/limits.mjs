@@ -1,20 +1,14 @@
 // What the organization may use, what of it is used, and where each value comes from.
-import { with_query } from '../api.mjs';
 import { html } from '../html.mjs';
-import { number, time, useWords } from '../i18n.mjs';
-import { session } from '../session.mjs';
+import { bytes, date, number, useWords } from '../i18n.mjs';
+import { address } from '../router.mjs';
+import { may, session } from '../session.mjs';
 import { useStore } from '../store.mjs';
 import { Table, usePages } from '../ui/list.mjs';
 import '../words/org_limits.mjs';
+import '../words/org_shared.mjs';
 
-const is_bytes = (key) => /bytes$/.test(key);
-function amount(key, value) {
-  const count = Number(value);
-  if (!is_bytes(key) || count < 1024) return number(count);
-  const unit = Math.min(3, Math.floor(Math.log2(count) / 10));
-  const digits = { maximumFractionDigits: 1 };
-  return `${number(count / 1024 ** unit, digits)} ${['B', 'KiB', 'MiB', 'GiB'][unit]}`;
-}
+const amount = (key, value) => (/bytes$/.test(key) ? bytes(Number(value)) : number(Number(value)));
 
 function Value({ one }) {
   const t = useWords();
@@ -45,32 +39,46 @@ function Source({ one }) {
     class=${`mark ${one.source === 'override' ? 'live' : ''}`}>${t(
       `limits.source.${one.source}`,
     )}</span>${
-      one.expires_at && html` <span class="dim">${t('limits.until')} ${time(one.expires_at)}</span>`
+      one.expires_at && html` <span class="dim">${t('limits.until')} ${date(one.expires_at)}</span>`
     }`;
 }
 
-// `org_id`: another organization's, for platform administrators.
-export function Limits({ org_id = '' }) {
+// What a table shows of limits; the platform's screen adds to it.
+export const limit_columns = (t) => [
+  {
+    title: t('limits.what'),
+    is_title: true,
+    is_wide: true,
+    cell: (one) => {
+      const name = t(`limits.key.${one.key}`);
+      const is_known = name !== `limits.key.${one.key}`;
+      return html`${is_known && html`${name} `}<code class="dim">${one.key}</code>`;
+    },
+  },
+  { title: t('limits.value'), is_number: true, cell: (one) => html`<${Value} one=${one} />` },
+  { title: t('limits.used'), cell: (one) => html`<${Used} one=${one} />` },
+  { title: t('limits.from'), cell: (one) => html`<${Source} one=${one} />` },
+];
+
+// Which rows of the audit log tell who gave a value to this organization.
+const given_by = { override: 'entitlements.override_set', plan: 'subscriptions.create' };
+
+export function Limits() {
   const t = useWords();
   const { me } = useStore(session);
-  const pages = usePages(with_query('/v1/entitlements', { org_id }));
+  const pages = usePages('/v1/entitlements');
   const columns = [
-    {
-      title: t('limits.what'),
-      is_title: true,
-      is_wide: true,
-      cell: (one) => {
-        const name = t(`limits.key.${one.key}`);
-        const is_known = name !== `limits.key.${one.key}`;
-        return html`${is_known && html`${name} `}<code class="dim">${one.key}</code>`;
-      },
+    ...limit_columns(t),
+    may('org.audit.read') && {
+      title: '',
+      cell: (one) =>
+        one.source in given_by &&
+        html`<a href=${address('/audit', { action: given_by[one.source] })}>
+          ${t('change.history')}</a>`,
     },
-    { title: t('limits.value'), is_number: true, cell: (one) => html`<${Value} one=${one} />` },
-    { title: t('limits.used'), cell: (one) => html`<${Used} one=${one} />` },
-    { title: t('limits.from'), cell: (one) => html`<${Source} one=${one} />` },
   ];
   return html`<div class="head"><h1>${t('limits.title')}</h1>
-      ${!org_id && html`<bdi class="dim">${me.org_name}</bdi>`}</div>
+      <bdi class="dim">${me.org_name}</bdi></div>
     <${Table} pages=${pages} columns=${columns} label=${t('limits.title')}
       key_of=${(one) => one.key} />
     <dl class="facts">${['override', 'plan', 'setting', 'default'].map(

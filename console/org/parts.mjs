@@ -44,15 +44,15 @@ export function object_in(text, field) {
   return value;
 }
 
-// Asks (`title`, `text`, `action` of the button, `typed`), does `work`, with a fresh login where
-// the service wants one, and shows the audit row of `change`. Gives whether it was done; a fault
-// is shown.
+// Asks (`title`, `text`, `action` of the button, `typed`; no title, no question), does `work`, with
+// a fresh login where the service wants one, and shows the audit row of `change`. Gives whether it
+// was done; a fault is shown.
 /**
- * @param {{title: string, text: string, action: string, work: () => Promise<unknown>,
+ * @param {{title?: string, text?: string, action?: string, work: () => Promise<unknown>,
  *   change?: {action: string, target_id?: string}, is_danger?: boolean, typed?: string}} given
  */
-export async function ask_and_do({ change, work, ...question }) {
-  if (!(await ask(question))) return false;
+export async function ask_and_do({ change, work, title = '', text = '', action = '', ...more }) {
+  if (title && !(await ask({ title, text, action, ...more }))) return false;
   try {
     await with_fresh_login(work);
   } catch (error) {

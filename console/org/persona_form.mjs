@@ -3,6 +3,7 @@ import { all_pages } from '../api.mjs';
 import { html, useEffect, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import '../words/org_personas.mjs';
 import { object_in } from './parts.mjs';
 
 const empty = {

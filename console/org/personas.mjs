@@ -1,5 +1,5 @@
 // Personas: the list; one with its editor, a try-it pane beside it, and versions side by side.
-// `scope` platform: those that every organization may use, below `base` of the other screens.
+// `?scope=platform`: those that every organization may use.
 import { all_pages, api, with_query } from '../api.mjs';
 import { useCommands } from '../commands.mjs';
 import { html, useEffect, useState } from '../html.mjs';
@@ -12,22 +12,32 @@ import { Changed, show_change } from './change.mjs';
 import { Differences } from './diff.mjs';
 import { ask_and_do } from './parts.mjs';
 import { PersonaForm } from './persona_form.mjs';
+import { History, ScopeTabs, scope_of, scope_query } from './scope.mjs';
 import { TryPane } from './try_pane.mjs';
 
 const name_of = (one) => `${one.persona_key}@${one.version}`;
+function Back({ scope }) {
+  const t = useWords();
+  return html`<p><a href=${address('/personas', scope_query(scope))}>← ${t('personas.title')}</a></p>`;
+}
 const unlike = ['id', 'scope', 'version', 'created_at', 'persona_key'];
 
-/** @param {{scope?: 'org' | 'platform', [more: string]: any}} props */
-export function Personas({ scope = 'org', base = '/personas' }) {
+/** @param {{params?: any, query?: any}} props */
+export function Personas({ query = {} }) {
   const t = useWords();
+  const scope = scope_of(query);
   const pages = usePages(with_query('/v1/personas', { scope }));
-  const open_new = () => go(`${base}/new`);
+  const open_new = () => go('/personas/new', scope_query(scope));
   useCommands([{ id: 'new persona', keys: 'n', label: () => t('personas.new'), run: open_new }]);
   const columns = [
     {
       title: t('personas.persona'),
       is_title: true,
-      cell: (one) => html`<a href=${address(`${base}/${one.id}`)}><code>${name_of(one)}</code></a>`,
+      cell: (one) =>
+        one.scope === scope
+          ? html`<a href=${address(`/personas/${one.id}`, scope_query(scope))}>
+            <code>${name_of(one)}</code></a>`
+          : html`<code>${name_of(one)}</code> <span class="mark">${t('scope.platform')}</span>`,
     },
     {
       title: t('org_ui.name'),
@@ -48,7 +58,8 @@ export function Personas({ scope = 'org', base = '/personas' }) {
     },
     { title: t('personas.made'), is_time: true, cell: (one) => time(one.created_at) },
   ];
-  return html`<div class="head"><h1>${t('personas.title')}</h1><span class="space"></span>
+  return html`<div class="head"><h1>${t('personas.title')}</h1><${ScopeTabs} scope=${scope} />
+      <span class="space"></span>
       <button type="button" class="main" onClick=${open_new}>${t('personas.new')}</button></div>
     <${Changed} />
     <${Table} pages=${pages} columns=${columns} label=${t('personas.title')} />`;
@@ -72,23 +83,28 @@ function usePersonas(scope) {
   return { ...state, reload: load };
 }
 
-// `/personas/new`; with `from` in the query a further version of that one.
-/** @param {{scope?: 'org' | 'platform', [more: string]: any}} props */
-export function NewPersona({ query = {}, scope = 'org', base = '/personas' }) {
+// `/personas/new`; with `from` in the query a further version of that one, with `tools` one that has
+// these.
+/** @param {{params?: any, query?: any}} props */
+export function NewPersona({ query = {} }) {
   const t = useWords();
+  const scope = scope_of(query);
   const found = usePersonas(scope);
   if (found.error) return html`<${ErrorBox} error=${found.error} on_retry=${found.reload} />`;
   if (!found.items) return html`<p class="dim working">${t('loading')}</p>`;
   const from = found.items.find((one) => one.id === query.from);
-  const next = from && { ...from, version: next_version(from, found.items) };
+  const next = from
+    ? { ...from, version: next_version(from, found.items) }
+    : { tools: (query.tools ?? '').split(' ').filter(Boolean) };
   const title = t(from ? 'personas.new_version' : 'personas.new');
-  return html`<p><a href=${address(base)}>← ${t('personas.title')}</a></p>
+  return html`<${Back} scope=${scope} />
     <div class="head"><h1>${title}</h1>${from && html`<code>${name_of(from)}</code>`}</div>
     <section class="panel wide"><${PersonaForm} persona=${next} is_new action=${t('org_ui.add')}
       on_submit=${async (body, key) => {
         const options = { query: { scope }, idempotency_key: key };
         const { body: made } = await api.post('/v1/personas', body, options);
-        go(`${base}/${made.id}`, {}, { replace: true });
+        go(`/personas/${made.id}`, scope_query(scope), { replace: true });
+        await show_change({ action: 'personas.create', target_id: made.id });
       }} /></section>`;
 }
 
@@ -124,7 +140,7 @@ function Versions({ persona, others, chosen }) {
     }</section>`;
 }
 
-function Editor({ persona, others, chosen, scope, base, on_saved }) {
+function Editor({ persona, others, chosen, scope, on_saved }) {
   const t = useWords();
   const [is_dirty, set_dirty] = useState(false);
   const [saves, set_saves] = useState(0);
@@ -136,7 +152,7 @@ function Editor({ persona, others, chosen, scope, base, on_saved }) {
       work: () => api.del(`/v1/personas/${persona.id}`, undefined, { query: { scope } }),
     });
     if (!is_gone) return;
-    go(base, {}, { replace: true });
+    go('/personas', scope_query(scope), { replace: true });
     await show_change({ action: 'personas.delete', target_id: persona.id });
   };
   const save = async (body) => {
@@ -148,10 +164,11 @@ function Editor({ persona, others, chosen, scope, base, on_saved }) {
     toast(t('saved'));
     await show_change({ action: 'personas.update', target_id: persona.id });
   };
-  return html`<p><a href=${address(base)}>← ${t('personas.title')}</a></p>
+  return html`<${Back} scope=${scope} />
     <div class="head"><h1><bdi>${persona.display_name || persona.persona_key}</bdi></h1>
       <code>${name_of(persona)}</code><span class="space"></span>
-      <a class="button" href=${address(`${base}/new`, { from: persona.id })}>
+      <${History} target_type="persona" target_id=${persona.id} scope=${scope} />
+      <a class="button" href=${address('/personas/new', { from: persona.id, ...scope_query(scope) })}>
         ${t('personas.new_version')}</a>
       <button type="button" class="danger" onClick=${remove}>${t('personas.remove')}</button></div>
     <${Changed} />
@@ -162,19 +179,20 @@ function Editor({ persona, others, chosen, scope, base, on_saved }) {
     <${Versions} persona=${persona} others=${others} chosen=${chosen} />`;
 }
 
-/** @param {{scope?: 'org' | 'platform', [more: string]: any}} props */
-export function Persona({ params, query = {}, scope = 'org', base = '/personas' }) {
+/** @param {{params?: any, query?: any}} props */
+export function Persona({ params, query = {} }) {
   const t = useWords();
+  const scope = scope_of(query);
   const found = usePersonas(scope);
   const [saved, set_saved] = useState(null);
   if (found.error) return html`<${ErrorBox} error=${found.error} on_retry=${found.reload} />`;
   if (!found.items) return html`<p class="dim working">${t('loading')}</p>`;
   const persona = saved ?? found.items.find((one) => one.id === params.persona_id);
   if (!persona) return html`<h1>${t('personas.gone')}</h1>
-    <p><a href=${address(base)}>${t('personas.title')}</a></p>`;
+    <${Back} scope=${scope} />`;
   const others = found.items.filter(
     (one) => one.persona_key === persona.persona_key && one.id !== persona.id,
   );
   return html`<${Editor} persona=${persona} others=${others} chosen=${query.with} scope=${scope}
-    base=${base} on_saved=${set_saved} />`;
+    on_saved=${set_saved} />`;
 }

@@ -1,4 +1,4 @@
-// Who serves models, which models, and what they cost. `scope` platform: for every organization.
+// Who serves models, which models, and what they cost. `?scope=platform`: for every organization.
 import { api, with_query } from '../api.mjs';
 import { useCommands } from '../commands.mjs';
 import { html, useState } from '../html.mjs';
@@ -10,6 +10,7 @@ import { PageEnd, Table, usePages } from '../ui/list.mjs';
 import '../words/org_providers.mjs';
 import { Changed, show_change } from './change.mjs';
 import { ask_and_do } from './parts.mjs';
+import { History, ScopeTabs, scope_of } from './scope.mjs';
 
 const kinds = { openai: 'OpenAI (chat completions)', anthropic: 'Anthropic (messages)' };
 const prices = [
@@ -180,9 +181,10 @@ function Provider({ provider, query, on_open, on_change }) {
   </section>`;
 }
 
-/** @param {{scope?: 'org' | 'platform', [more: string]: any}} props */
-export function Providers({ scope = 'org' }) {
+/** @param {{params?: any, query?: any}} props */
+export function Providers({ query: asked = {} }) {
   const t = useWords();
+  const scope = scope_of(asked);
   const query = { scope };
   const pages = usePages(with_query('/v1/llm-providers', query));
   const [opened, set_opened] = useState(null);
@@ -195,7 +197,8 @@ export function Providers({ scope = 'org' }) {
   const open_new = () => set_opened({ edited: null });
   useCommands([{ id: 'new provider', keys: 'n', label: () => t('providers.new'), run: open_new }]);
   const shared = { query, on_done: done, on_close: close };
-  return html`<div class="head"><h1>${t('providers.title')}</h1><span class="space"></span>
+  return html`<div class="head"><h1>${t('providers.title')}</h1><${ScopeTabs} scope=${scope} />
+      <span class="space"></span>
       <button type="button" class="main" onClick=${open_new}>${t('providers.new')}</button></div>
     <${Changed} />
     <p class="dim">${t(scope === 'org' ? 'providers.explain' : 'providers.explain_platform')}</p>

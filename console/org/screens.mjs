@@ -3,10 +3,14 @@
 import { lazy } from '../lazy.mjs';
 import '../words/org_screens.mjs';
 
+const Organization = lazy(() => import('../screens/members.mjs'), 'Organization');
 const Personas = lazy(() => import('./personas.mjs'), 'Personas');
 const NewPersona = lazy(() => import('./personas.mjs'), 'NewPersona');
 const Persona = lazy(() => import('./personas.mjs'), 'Persona');
 const Providers = lazy(() => import('./providers.mjs'), 'Providers');
+const McpServers = lazy(() => import('./mcp_servers.mjs'), 'McpServers');
+const McpServer = lazy(() => import('./mcp_server.mjs'), 'McpServer');
+const McpConnected = lazy(() => import('./mcp_servers.mjs'), 'McpConnected');
 const Tools = lazy(() => import('./tools.mjs'), 'Tools');
 const ToolProviders = lazy(() => import('./tool_providers.mjs'), 'ToolProviders');
 const Webhooks = lazy(() => import('./webhooks.mjs'), 'Webhooks');
@@ -16,11 +20,16 @@ const Limits = lazy(() => import('./limits.mjs'), 'Limits');
 const Audit = lazy(() => import('./audit.mjs'), 'Audit');
 
 export const org_screens = [
+  ['/organization', Organization, { title: 'org.title' }],
   ['/personas', Personas, { title: 'personas.title' }],
   ['/personas/new', NewPersona, { title: 'personas.title' }],
   ['/personas/:persona_id', Persona, { title: 'personas.title' }],
   ['/providers', Providers, { title: 'providers.title' }],
   ['/tools', Tools, { title: 'tools.title' }],
+  ['/mcp-servers', McpServers, { title: 'mcp.title' }],
+  ['/mcp-servers/:server_id', McpServer, { title: 'mcp.title' }],
+  // Where the service leads whoever connected (fcgi/api/catalog/mcp_connections.cpp).
+  ['/mcp-connected', McpConnected, { title: 'mcp.title' }],
   ['/tool-providers', ToolProviders, { title: 'tool_providers.title' }],
   ['/webhooks', Webhooks, { title: 'webhooks.title' }],
   ['/webhooks/:endpoint_id', Webhook, { title: 'webhooks.title' }],
@@ -41,9 +50,10 @@ export const org_navigation = [
   entry('/personas', 'personas.title', 'g p', 'data.personas.manage'),
   entry('/providers', 'providers.title', 'g m', 'data.llm_providers.manage'),
   entry('/tools', 'tools.title', 'g l', 'data.personas.manage'),
-  entry('/tool-providers', 'tool_providers.title', '', 'data.secrets'),
+  entry('/mcp-servers', 'mcp.title', 'g e', 'data.personas.manage'),
+  entry('/tool-providers', 'tool_providers.title', 'g v', 'data.secrets'),
   entry('/webhooks', 'webhooks.title', 'g w', 'data.webhooks.manage'),
-  entry('/ip-rules', 'ip_rules.title', '', 'org.ip_rules.manage'),
-  entry('/limits', 'limits.title', ''),
-  entry('/audit', 'audit.title', '', 'org.audit.read'),
+  entry('/ip-rules', 'ip_rules.title', 'g n', 'org.ip_rules.manage'),
+  entry('/limits', 'limits.title', 'g q'),
+  entry('/audit', 'audit.title', 'g d', 'org.audit.read'),
 ];

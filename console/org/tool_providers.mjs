@@ -1,5 +1,5 @@
-// Who serves the built-in tools web_search and web_fetch, and why. `scope` platform: the
-// installation's own providers.
+// Who serves the built-in tools web_search and web_fetch, and why. `?scope=platform`:
+// the installation's own providers.
 import { api, with_query } from '../api.mjs';
 import { html, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
@@ -11,6 +11,7 @@ import { Table, useCall, usePages } from '../ui/list.mjs';
 import '../words/org_tool_providers.mjs';
 import { Changed, show_change } from './change.mjs';
 import { ask_and_do } from './parts.mjs';
+import { ScopeTabs, scope_of } from './scope.mjs';
 
 // "Which one is used, and why?"
 function Resolved({ pages }) {
@@ -153,9 +154,10 @@ function Group({ group, query, on_change }) {
     }`;
 }
 
-/** @param {{scope?: 'org' | 'platform', [more: string]: any}} props */
-export function ToolProviders({ scope = 'org' }) {
+/** @param {{params?: any, query?: any}} props */
+export function ToolProviders({ query: asked = {} }) {
   const t = useWords();
+  const scope = scope_of(asked);
   const query = { scope };
   const resolved = usePages(scope === 'org' ? '/v1/tool-providers/resolved' : null);
   const listed = useCall(with_query('/v1/tool-providers', query));
@@ -163,7 +165,7 @@ export function ToolProviders({ scope = 'org' }) {
     listed.reload();
     resolved.reload();
   };
-  return html`<div class="head"><h1>${t('tool_providers.title')}</h1></div>
+  return html`<div class="head"><h1>${t('tool_providers.title')}</h1><${ScopeTabs} scope=${scope} /></div>
     <${Changed} />
     ${scope === 'org' && html`<${Resolved} pages=${resolved} />`}
     <${ErrorBox} error=${listed.error} on_retry=${listed.reload} />

@@ -1,5 +1,5 @@
 // Webhook tools: what models may call of your own. Each may be tried by a run whose persona has it.
-// `scope` platform: tools of every organization's personas.
+// `?scope=platform`: tools that every organization's personas may have.
 import { api, with_query } from '../api.mjs';
 import { useCommands } from '../commands.mjs';
 import { html, useState } from '../html.mjs';
@@ -10,6 +10,7 @@ import { Table, usePages } from '../ui/list.mjs';
 import '../words/org_tools.mjs';
 import { Changed, show_change } from './change.mjs';
 import { ask_and_do, object_in, SecretOnce } from './parts.mjs';
+import { ScopeTabs, scope_of } from './scope.mjs';
 import { SignatureChecker } from './signature_checker.mjs';
 import { TryTool } from './try_tool.mjs';
 
@@ -128,9 +129,10 @@ function useColumns(parts) {
   ];
 }
 
-/** @param {{scope?: 'org' | 'platform', [more: string]: any}} props */
-export function Tools({ scope = 'org' }) {
+/** @param {{params?: any, query?: any}} props */
+export function Tools({ query: asked = {} }) {
   const t = useWords();
+  const scope = scope_of(asked);
   const query = { scope };
   const pages = usePages(with_query('/v1/tools', query));
   const [opened, set_opened] = useState(null);
@@ -145,7 +147,8 @@ export function Tools({ scope = 'org' }) {
     on_secret: set_secret,
     on_change: pages.reload,
   });
-  return html`<div class="head"><h1>${t('tools.title')}</h1><span class="space"></span>
+  return html`<div class="head"><h1>${t('tools.title')}</h1><${ScopeTabs} scope=${scope} />
+      <span class="space"></span>
       <button type="button" class="main" onClick=${open_new}>${t('tools.new')}</button></div>
     <${Changed} />
     <p class="dim">${t('tools.explain')}</p>

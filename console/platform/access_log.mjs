@@ -8,11 +8,14 @@ import { ErrorBox } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { Table, usePages } from '../ui/list.mjs';
 import { Plot } from '../screens/usage.mjs';
+import '../words/platform_people.mjs';
+import '../words/platform_system.mjs';
 
 const again_ms = 3000;
 const rows_max = 1000;
 const filter_names = ['method', 'path', 'ip', 'country', 'risk_min', 'ua_type'];
 const agents = ['', 'browser', 'tool', 'bot', 'unknown'];
+const plots = ['requests', 'median', 'slowest'];
 const methods = ['', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 function Filters({ filters }) {
@@ -69,8 +72,7 @@ function useNewRows(pages, filters, is_live) {
   return error;
 }
 
-const class_of = (status) =>
-  status >= 500 ? 'mark bad' : status >= 400 ? 'mark warn' : 'mark good';
+const look = { well: 'good', refused: 'warn', failed: 'bad' };
 
 function columns_of(t) {
   return [
@@ -84,7 +86,9 @@ function columns_of(t) {
     { title: t('log.where'), is_wide: true, cell: (row) => html`<bdi>${row.path}</bdi>` },
     {
       title: t('users.status'),
-      cell: (row) => html`<span class=${class_of(row.status_code)}>${row.status_code}</span>`,
+      cell: (row) => html`<span class=${`mark ${
+        look[kind_of(row.status_code)]
+      }`}>${row.status_code}</span>`,
     },
     { title: t('log.took'), is_number: true, cell: (row) => duration(row.duration_ms) },
     {
@@ -108,21 +112,33 @@ function columns_of(t) {
   ];
 }
 
-// Requests and errors of each minute, for the plot.
+const kind_of = (status) => (status >= 500 ? 'failed' : status >= 400 ? 'refused' : 'well');
+
+// How many of each kind in each minute, and how long they took, for the plots.
 function minutes_of(rows) {
-  const counts = new Map();
+  const minutes = new Map();
   for (const row of rows) {
     const at = row.timestamp.slice(0, 16);
-    const count = counts.get(at) ?? { at: Date.parse(`${at}:00Z`) / 1000, well: 0, failed: 0 };
-    row.status_code >= 400 ? ++count.failed : ++count.well;
-    counts.set(at, count);
+    if (!minutes.has(at)) {
+      const begin = Date.parse(`${at}:00Z`) / 1000;
+      minutes.set(at, { at: begin, well: 0, refused: 0, failed: 0, took: [] });
+    }
+    const minute = minutes.get(at);
+    minute[kind_of(row.status_code)] += 1;
+    minute.took.push(row.duration_ms);
   }
-  return [...counts.values()].sort((one, other) => one.at - other.at);
+  return [...minutes.values()]
+    .sort((one, other) => one.at - other.at)
+    .map(({ took, ...minute }) => {
+      const sorted = took.sort((one, other) => one - other);
+      return { ...minute, median: sorted[sorted.length >> 1], slowest: sorted.at(-1) };
+    });
 }
 
 export function AccessLog({ query }) {
   const t = useWords();
   const [is_live, set_live] = useState(true);
+  const [what, set_what] = useState('requests');
   const filters = Object.fromEntries(filter_names.map((name) => [name, query[name] ?? '']));
   const path = with_query('/v1/admin/access-log', { ...filters, limit: 100 });
   const pages = usePages(path, { pick: (body) => body.data });
@@ -136,7 +152,12 @@ export function AccessLog({ query }) {
     <${ErrorBox} error=${error} />
     ${
       minutes.length > 1 &&
-      html`<h2>${t('log.by_minute')}</h2><${Plot} days=${minutes} what="requests" />`
+      html`<div class="head"><h2>${t('log.by_minute')}</h2>
+        <div class="choices" role="group" aria-label=${t('log.by_minute')}>${plots.map(
+          (each) => html`<button type="button" class="small" key=${each}
+            aria-pressed=${each === what ? 'true' : 'false'} onClick=${() => set_what(each)}>
+            ${t(`usage.plot_${each}`)}</button>`,
+        )}</div></div><${Plot} days=${minutes} what=${what} />`
     }
     <${Table} pages=${pages} columns=${columns_of(t)} label=${t('log.title')} />`;
 }

@@ -2,12 +2,18 @@
 import { api, with_query } from '../api.mjs';
 import { html, useState } from '../html.mjs';
 import { date, number, useWords } from '../i18n.mjs';
+import { Changed, show_change } from '../org/change.mjs';
+import { ask_and_do } from '../org/parts.mjs';
 import { set_query } from '../router.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { Copy } from '../ui/copy.mjs';
 import { Field, Submit, useForm } from '../ui/form.mjs';
 import { Table, useCall, usePages } from '../ui/list.mjs';
-import { act, number_or_none, PanelForm, useRecorded } from './parts.mjs';
+import '../words/platform.mjs';
+import '../words/platform_money.mjs';
+import '../words/platform_people.mjs';
+import '../words/platform_system.mjs';
+import { number_or_none, PanelForm } from './parts.mjs';
 
 const invite_path = '/v1/admin/invite-codes';
 const redeem_path = '/v1/admin/redemption-codes';
@@ -17,14 +23,14 @@ function NewCodes({ on_done }) {
   const [made, set_made] = useState([]);
   const form = useForm({ count: '1', type: 'credits', value: '', max_uses: '1', batch_id: '' });
   return html`<${PanelForm} form=${form} title=${t('codes.make')} text=${t('codes.make_text')}
-    on_submit=${async ({ count, max_uses, batch_id, ...values }, key) => {
+    on_submit=${async (values, key) => {
       const { body } = await api.post(
         `${redeem_path}/batch`,
         {
           ...values,
-          count: number_or_none(count),
-          max_uses: number_or_none(max_uses),
-          batch_id: batch_id || null,
+          count: number_or_none(values.count),
+          max_uses: number_or_none(values.max_uses),
+          batch_id: values.batch_id || null,
         },
         { idempotency_key: key },
       );
@@ -47,13 +53,16 @@ function NewCodes({ on_done }) {
     }<//>`;
 }
 
-// A list of codes that may be switched on and off; `first` are the columns that differ.
-function Codes({ pages, path, title, action, first, on_done }) {
+// A list of codes that may be switched on and off by `change(id, body)`; `first` are the columns
+// that differ.
+function Codes({ pages, change, title, action, first, on_done }) {
   const t = useWords();
   const turn = async (row) => {
     let answer;
-    const is_done = await act(async () => {
-      answer = await api.patch(`${path}/${row.id}`, { is_active: !row.is_active });
+    const is_done = await ask_and_do({
+      work: async () => {
+        answer = await change(row.id, { is_active: !row.is_active });
+      },
     });
     if (!is_done) return;
     pages.change((items) => items.map((item) => (item.id === row.id ? answer.body : item)));
@@ -80,7 +89,8 @@ function Codes({ pages, path, title, action, first, on_done }) {
     {
       title: '',
       cell: (row) => html`<button type="button" class="small" onClick=${() => turn(row)}
-        aria-label=${`${t('flags.turn')}: ${row.code}`}>${t('flags.turn')}</button>`,
+        aria-label=${`${t(row.is_active ? 'flags.turn_off' : 'flags.turn_on')}: ${row.code}`}>
+        ${t(row.is_active ? 'flags.turn_off' : 'flags.turn_on')}</button>`,
     },
   ];
   return html`<h2>${title}</h2><${Table} pages=${pages} columns=${columns} label=${title} />`;
@@ -97,7 +107,7 @@ function Branch({ nodes, of }) {
   )}</ul>`;
 }
 
-function Tree({ user_id }) {
+export function Tree({ user_id }) {
   const t = useWords();
   const call = useCall(with_query('/v1/admin/referrals/tree', { user_id }));
   if (call.error) return html`<${ErrorBox} error=${call.error} on_retry=${call.reload} />`;
@@ -134,7 +144,6 @@ export function CodesScreen({ query }) {
   const t = useWords();
   const invites = usePages(invite_path);
   const redemptions = usePages(redeem_path);
-  const recorded = useRecorded();
   const owner = {
     title: t('users.login'),
     cell: (row) => html`<a href=${`#/platform/users/${row.user_id}`}>
@@ -145,15 +154,17 @@ export function CodesScreen({ query }) {
     { title: t('settings.value'), is_wide: true, cell: (row) => html`<bdi>${row.value}</bdi>` },
     { title: t('codes.batch'), is_wide: true, cell: (row) => html`<bdi>${row.batch_id}</bdi>` },
   ];
-  return html`<h1>${t('codes.title')}</h1>${recorded.view}
+  return html`<h1>${t('codes.title')}</h1><${Changed} />
     ${query.user_id && html`<${Tree} user_id=${query.user_id} key=${query.user_id} />`}
     <${Referrals} />
-    <${Codes} pages=${invites} path=${invite_path} title=${t('codes.invitation')}
-      action="invite_codes.update" first=${[owner]} on_done=${recorded.done} />
-    <${Codes} pages=${redemptions} path=${redeem_path} title=${t('codes.redemption')}
-      action="redemption_codes.update" first=${gives} on_done=${recorded.done} />
+    <${Codes} pages=${invites} title=${t('codes.invitation')}
+      change=${(id, body) => api.patch(`${invite_path}/${id}`, body)}
+      action="invite_codes.update" first=${[owner]} on_done=${(action) => show_change({ action })} />
+    <${Codes} pages=${redemptions} title=${t('codes.redemption')}
+      change=${(id, body) => api.patch(`${redeem_path}/${id}`, body)}
+      action="redemption_codes.update" first=${gives} on_done=${(action) => show_change({ action })} />
     <${NewCodes} on_done=${(action) => {
       redemptions.reload();
-      recorded.done(action);
+      show_change({ action });
     }} />`;
 }

@@ -2,11 +2,17 @@
 import { api, with_query } from '../api.mjs';
 import { html } from '../html.mjs';
 import { number, time, useWords } from '../i18n.mjs';
+import { Changed, show_change } from '../org/change.mjs';
+import { ask_and_do } from '../org/parts.mjs';
 import { set_query } from '../router.mjs';
 import { session } from '../session.mjs';
+import { toast } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { Table, useCall, usePages } from '../ui/list.mjs';
-import { act, number_or_none, PanelForm, useRecorded } from './parts.mjs';
+import '../words/platform.mjs';
+import '../words/platform_money.mjs';
+import { OrgField } from './org_field.mjs';
+import { number_or_none, PanelForm } from './parts.mjs';
 
 // Which organization the screen is about; kept in the address.
 export function OrgChoice({ org_id }) {
@@ -14,8 +20,8 @@ export function OrgChoice({ org_id }) {
   const form = useForm({ org_id });
   return html`<${Form} form=${form} label=${t('platform.org_id')}
     on_submit=${(values) => set_query({ org_id: values.org_id.trim() })}>
-    <div class="filters"><${Field} form=${form} name="org_id" label=${t('platform.org_id')}
-        spellcheck=${false} autocomplete="off" />
+    <div class="filters"><${OrgField} form=${form}
+        on_choose=${(chosen) => set_query({ org_id: chosen })} />
       <${Submit} form=${form} kind="">${t('platform.show')}<//></div><//>`;
 }
 
@@ -45,6 +51,9 @@ function Adjust({ org_id, balance, on_done }) {
     <div class="actions"><${Submit} form=${form}>${t('money.adjust')}<//></div><//>`;
 }
 
+const bulk_path = '/v1/admin/credits/bulk-adjust';
+const reset_action = 'credits.reset_all';
+
 // What a change of all will do, as far as numbers of the platform tell before it is done.
 function Bulk({ on_done }) {
   const t = useWords();
@@ -58,16 +67,17 @@ function Bulk({ on_done }) {
     const values = { amount: Math.abs(amount), users, sum: Math.abs(amount) * users };
     return t(amount > 0 ? 'money.bulk_adds' : 'money.bulk_takes', values);
   };
-  const run = async (path, body, action, question) => {
+  // `post(options)` is the call; it says of how many.
+  const run = async (post, action, question) => {
     let affected = 0;
-    const key = crypto.randomUUID();
-    const post = async () => {
-      affected = (await api.post(path, body, { idempotency_key: key })).body.affected;
+    const options = { idempotency_key: crypto.randomUUID() };
+    const work = async () => {
+      affected = (await post(options)).body.affected;
     };
-    if (await act(post, question)) on_done(action, affected);
+    if (await ask_and_do({ ...question, work })) on_done(action, affected);
   };
   const reset = () =>
-    run('/v1/admin/credits/reset-all', { note }, 'credits.reset_all', {
+    run((options) => api.post('/v1/admin/credits/reset-all', { note }, options), reset_action, {
       title: t('money.reset'),
       action: t('money.reset'),
       text: t('money.reset_text', { users }),
@@ -76,7 +86,7 @@ function Bulk({ on_done }) {
   const text = preview();
   return html`<section class="panel"><h2>${t('money.bulk')}</h2>
     <${Form} form=${form} label=${t('money.bulk')} on_submit=${() =>
-      run('/v1/admin/credits/bulk-adjust', { amount, note }, 'credits.bulk_adjust', {
+      run((options) => api.post(bulk_path, { amount, note }, options), 'credits.bulk_adjust', {
         title: t('money.bulk'),
         action: t('money.bulk_do'),
         text: text || t('money.bulk_takes_what'),
@@ -97,10 +107,10 @@ export function PlatformCredits({ query }) {
   const org_id = query.org_id || session.get().me.org_id;
   const path = with_query('/v1/admin/credits', { org_id });
   const pages = usePages(path, { pick: (body) => body.transactions });
-  const recorded = useRecorded();
-  const done = (action) => {
+  const done = (action, affected = 0) => {
     pages.reload();
-    recorded.done(action);
+    if (affected) toast(t('money.affected', { count: affected }));
+    show_change({ action });
   };
   const columns = [
     {
@@ -123,7 +133,7 @@ export function PlatformCredits({ query }) {
     { title: t('credits.after'), is_number: true, cell: (row) => number(row.balance_after) },
   ];
   return html`<h1>${t('money.title')}</h1><${OrgChoice} org_id=${org_id} key=${org_id} />
-    ${recorded.view}
+    <${Changed} />
     ${
       pages.first &&
       html`<ul class="figures">

@@ -5,6 +5,7 @@ import { number, usd, useWords } from '../i18n.mjs';
 import { Plot } from '../screens/usage.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { Table, useCall } from '../ui/list.mjs';
+import '../words/platform.mjs';
 import { Findings } from './nodes.mjs';
 import { whole_list } from './parts.mjs';
 
@@ -12,6 +13,7 @@ const days_shown = 30;
 const day_of = (ms) => new Date(ms).toISOString().slice(0, 10);
 const lately = () => ({ start: day_of(Date.now() - days_shown * 864e5), end: day_of(Date.now()) });
 
+/** @type {[string, (value: any) => string][]} */
 const figures = [
   ['total_users', number],
   ['active_users_30d', number],
@@ -53,7 +55,7 @@ export function Dashboard() {
     }} />
     ${
       sums.body &&
-      html`<ul class="figures">${figures.map(
+      html`<ul class="figures even">${figures.map(
         ([member, shown]) => html`<li><strong>${shown(sums.body[member])}</strong>
           ${t(`platform.sum.${member}`)}</li>`,
       )}</ul>`

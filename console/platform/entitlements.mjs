@@ -2,22 +2,29 @@
 // Its overrides and its subscription.
 import { api, with_query } from '../api.mjs';
 import { html } from '../html.mjs';
-import { date, number, useWords } from '../i18n.mjs';
+import { date, useWords } from '../i18n.mjs';
+import { Changed, show_change } from '../org/change.mjs';
+import { limit_columns } from '../org/limits.mjs';
+import { ask_and_do } from '../org/parts.mjs';
+import { useNames } from '../org/who.mjs';
+import { address } from '../router.mjs';
 import { session } from '../session.mjs';
 import { Field, Submit, useForm } from '../ui/form.mjs';
 import { Table, useCall, usePages } from '../ui/list.mjs';
+import '../words/platform_money.mjs';
+import '../words/platform_system.mjs';
 import { OrgChoice } from './credits.mjs';
-import { act, PanelForm, useRecorded, whole_list } from './parts.mjs';
+import { PanelForm, whole_list } from './parts.mjs';
 
-const look = { override: 'live', plan: 'good', setting: 'warn', default: '' };
 const value_types = ['integer', 'boolean', 'string'];
 
-function Override({ org_id, on_done }) {
+function Override({ org_id, rows, on_done }) {
   const t = useWords();
   const form = useForm({ key: '', value: '', value_type: 'integer', reason: '', expires_at: '' });
   return html`<${PanelForm} form=${form} title=${t('money.override')}
     text=${t('money.override_text')}
-    on_submit=${async ({ reason, expires_at, ...values }, key) => {
+    on_submit=${async (values, key) => {
+      const { reason, expires_at } = values;
       const until = expires_at ? new Date(`${expires_at}T00:00:00Z`).toISOString() : null;
       await api.post(
         '/v1/entitlement-overrides',
@@ -28,7 +35,13 @@ function Override({ org_id, on_done }) {
       on_done('entitlements.override_set');
     }}>
     <${Field} form=${form} name="key" label=${t('money.key')} maxlength="128" spellcheck=${false}
-      autocomplete="off" />
+      autocomplete="off" list="entitlement-keys" on_change=${(key) => {
+        const known = rows.find((row) => row.key === key);
+        if (known) form.set('value_type', known.value_type);
+      }} />
+    <datalist id="entitlement-keys">${rows.map(
+      (row) => html`<option value=${row.key} key=${row.key}></option>`,
+    )}</datalist>
     <${Field} form=${form} name="value" label=${t('settings.value')} maxlength="1000"
       autocomplete="off" />
     <${Field} form=${form} name="value_type" label=${t('money.type')}
@@ -41,13 +54,14 @@ function Override({ org_id, on_done }) {
 
 function Overrides({ pages, on_done }) {
   const t = useWords();
+  const names = useNames(pages.items.map((row) => row.created_by_user_id));
   const remove = async (row) => {
     const question = {
       title: t('money.override_end'),
       action: t('money.override_end'),
       text: t('money.override_end_text', { key: row.key }),
     };
-    const done = await act(() => api.del(`/v1/entitlement-overrides/${row.id}`), question);
+    const done = await ask_and_do({ ...question, work: () => api.del(`/v1/entitlement-overrides/${row.id}`) });
     if (done) on_done('entitlements.override_deleted');
   };
   const columns = [
@@ -59,6 +73,14 @@ function Overrides({ pages, on_done }) {
     },
     { title: t('settings.value'), is_wide: true, cell: (row) => html`<bdi>${row.value}</bdi>` },
     { title: t('money.reason'), is_wide: true, cell: (row) => html`<bdi>${row.reason}</bdi>` },
+    {
+      title: t('money.by'),
+      cell: (row) =>
+        row.created_by_user_id &&
+        html`<a href=${address(`/platform/users/${row.created_by_user_id}`)}><bdi>${
+          names.get(row.created_by_user_id) || t('change.somebody')
+        }</bdi></a>`,
+    },
     { title: t('money.until'), cell: (row) => date(row.expires_at) },
     {
       title: '',
@@ -86,30 +108,13 @@ export function Entitlements({ query }) {
   const org_id = query.org_id || session.get().me.org_id;
   const call = useCall(with_query('/v1/entitlements', { org_id }));
   const overrides = usePages(with_query('/v1/entitlement-overrides', { org_id }));
-  const recorded = useRecorded();
   const done = (action) => {
     call.reload();
     overrides.reload();
-    recorded.done(action);
+    show_change({ action });
   };
   const columns = [
-    {
-      title: t('money.key'),
-      is_title: true,
-      is_wide: true,
-      cell: (row) => html`<code>${row.key}</code>`,
-    },
-    { title: t('settings.value'), is_wide: true, cell: (row) => html`<bdi>${row.value}</bdi>` },
-    {
-      title: t('money.used'),
-      is_number: true,
-      cell: (row) => (row.used === null ? '' : number(row.used)),
-    },
-    {
-      title: t('settings.source'),
-      cell: (row) => html`<span class=${`mark ${look[row.source]}`}>
-        ${t(`money.source.${row.source}`)}</span>`,
-    },
+    ...limit_columns(t),
     {
       title: t('money.next'),
       is_wide: true,
@@ -117,9 +122,9 @@ export function Entitlements({ query }) {
     },
   ];
   return html`<h1>${t('money.entitlements')}</h1><${OrgChoice} org_id=${org_id} key=${org_id} />
-    ${recorded.view}
+    <${Changed} />
     <${Table} pages=${whole_list(call)} columns=${columns} label=${t('money.entitlements')}
       key_of=${(row) => row.key} />
     <${Overrides} pages=${overrides} on_done=${done} />
-    <${Override} org_id=${org_id} on_done=${done} key=${`new ${org_id}`} />`;
+    <${Override} org_id=${org_id} rows=${call.body ?? []} on_done=${done} key=${`new ${org_id}`} />`;
 }

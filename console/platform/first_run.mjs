@@ -2,12 +2,15 @@
 import { api } from '../api.mjs';
 import { html, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
+import { Changed, show_change } from '../org/change.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { Field, Submit, useForm } from '../ui/form.mjs';
 import { useCall } from '../ui/list.mjs';
-import { number_or_none, PanelForm, useRecorded } from './parts.mjs';
+import '../words/platform.mjs';
+import { Server } from './mail.mjs';
+import { number_or_none, PanelForm } from './parts.mjs';
 
-const providers_path = '/v1/llm-providers?scope=platform&limit=200';
+const query = /** @type {const} */ ({ scope: 'platform' });
 const modes = ['open', 'invite_only', 'disabled'];
 
 function Step({ title, is_done, children }) {
@@ -23,9 +26,8 @@ function NewProvider({ on_done }) {
   return html`<${PanelForm} form=${form} title=${t('start.add_provider')}
     text=${t('start.provider_text')} on_submit=${async (values, key) => {
       const given = Object.entries(values).filter(([, value]) => value.trim() !== '');
-      await api.post('/v1/llm-providers?scope=platform', Object.fromEntries(given), {
-        idempotency_key: key,
-      });
+      const body = /** @type {any} */ (Object.fromEntries(given));
+      await api.post('/v1/llm-providers', body, { query, idempotency_key: key });
       on_done('llm_providers.create');
     }}>
     <${Field} form=${form} name="name" label=${t('start.provider_name')} autocomplete="off"
@@ -55,7 +57,7 @@ function NewModel({ providers, on_done }) {
   return html`<${PanelForm} form=${form} title=${t('start.add_model')}
     text=${t('start.model_text')} on_submit=${async (values, key) => {
       await api.post(
-        `/v1/llm-providers/${values.provider_id}/models?scope=platform`,
+        `/v1/llm-providers/${values.provider_id}/models`,
         {
           model: values.model.trim(),
           is_default: true,
@@ -63,7 +65,7 @@ function NewModel({ providers, on_done }) {
           input_usd_per_mtok: number_or_none(values.input_usd_per_mtok),
           output_usd_per_mtok: number_or_none(values.output_usd_per_mtok),
         },
-        { idempotency_key: key },
+        { query, idempotency_key: key },
       );
       on_done('llm_models.create');
     }}>
@@ -85,7 +87,8 @@ function Registration({ setting, on_done }) {
   const form = useForm({ value: setting.value });
   return html`<${PanelForm} form=${form} title=${t('start.registration_text')}
     on_submit=${async (values) => {
-      await api.put(`/v1/admin/settings/${setting.key}`, values);
+      const { value } = values;
+      await api.put(`/v1/admin/settings/${setting.key}`, { value });
       on_done('settings.set');
     }}>
     <${Field} form=${form} name="value" label=${setting.key}
@@ -97,32 +100,32 @@ function Registration({ setting, on_done }) {
 export function FirstRun() {
   const t = useWords();
   const [adds_provider, set_adds_provider] = useState(false);
-  const providers = useCall(providers_path);
+  const providers = useCall('/v1/llm-providers', { query: { ...query, limit: 200 } });
   const mail = useCall('/v1/admin/email/status');
+  const config = useCall('/v1/admin/email/config');
   const settings = useCall('/v1/admin/settings');
-  const recorded = useRecorded();
-  const reload = () => [providers, mail, settings].forEach((call) => call.reload());
+  const reload = () => [providers, mail, config, settings].forEach((call) => call.reload());
   const done = (action) => {
     set_adds_provider(false);
     reload();
-    recorded.done(action);
+    show_change({ action });
   };
-  const error = providers.error ?? mail.error ?? settings.error;
+  const error = providers.error ?? mail.error ?? config.error ?? settings.error;
   if (error) return html`<${ErrorBox} error=${error} on_retry=${reload} />`;
-  if (!providers.body || !mail.body || !settings.body) {
+  if (!providers.body || !mail.body || !config.body || !settings.body) {
     return html`<h1>${t('platform.start')}</h1><p class="dim working">${t('loading')}</p>`;
   }
   const all = providers.body;
   const model = all.flatMap((one) => one.models).find((one) => one.is_default);
   const mode = settings.body.find((one) => one.key === 'auth.registration_mode');
-  return html`<h1>${t('platform.start')}</h1><p>${t('start.text')}</p>${recorded.view}
+  return html`<h1>${t('platform.start')}</h1><p>${t('start.text')}</p><${Changed} />
     <${Step} title=${t('start.provider')} is_done=${all.length > 0}>
       ${all.length > 0 && html`<p>${all.map((one) => html`<bdi>${one.name}</bdi> `)}</p>`}
       ${
         all.length === 0 || adds_provider
           ? html`<${NewProvider} on_done=${done} />`
           : html`<button type="button" onClick=${() => set_adds_provider(true)}>
-            ${t('start.add_provider')}</button>`
+            ${t('start.another')}</button>`
       }
     <//>
     <${Step} title=${t('start.model')} is_done=${Boolean(model)}>
@@ -135,8 +138,15 @@ export function FirstRun() {
       }
     <//>
     <${Step} title=${t('start.mail')} is_done=${mail.body.configured}>
-      <p>${t('start.mail_text')}${' '}<bdi>${mail.body.from}</bdi></p>
-      <p><a href="#/platform/mail">${t('start.to_mail')}</a></p><//>
+      <p>${t('start.mail_text')}</p>
+      ${
+        mail.body.configured
+          ? html`<p>${t('mail.from')}: <bdi>${mail.body.from}</bdi>${' '}
+            <a href="#/platform/mail">${t('start.to_mail')}</a></p>`
+          : html`<div class="panels">
+            <${Server} config=${config.body} on_done=${done} key=${JSON.stringify(config.body)} />
+          </div>`
+      }<//>
     <${Step} title=${t('start.registration')} is_done=${mode.source !== 'default'}>
       <${Registration} setting=${mode} on_done=${done} key=${mode.value} /><//>
     <${Step} title=${t('start.finish')} is_done=${Boolean(model)}>

@@ -2,13 +2,25 @@
 import { api, with_query } from '../api.mjs';
 import { html, useState } from '../html.mjs';
 import { date, useWords } from '../i18n.mjs';
+import { Changed, show_change } from '../org/change.mjs';
+import { ask_and_do } from '../org/parts.mjs';
+import { LastChange, useLastChanges } from '../org/who.mjs';
 import { set_query } from '../router.mjs';
 import { session } from '../session.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { Table, usePages } from '../ui/list.mjs';
-import { act, PanelForm, useRecorded } from './parts.mjs';
+import '../words/platform.mjs';
+import '../words/platform_money.mjs';
+import '../words/platform_people.mjs';
+import '../words/platform_system.mjs';
+import { OrgField } from './org_field.mjs';
+import { PanelForm } from './parts.mjs';
 
+/** @param {string} key @returns {`/v1/feature-flags/${string}`} */
 const path_of = (key) => `/v1/feature-flags/${encodeURIComponent(key)}`;
+/** @param {string} key @returns {`/v1/feature-flags/${string}/org-overrides`} */
+const overrides_of = (key) => `/v1/feature-flags/${encodeURIComponent(key)}/org-overrides`;
+const turn_word = (t, flag) => t(flag.default_value ? 'flags.turn_off' : 'flags.turn_on');
 const word_of = (t, value) => t(value ? 'settings.on' : 'settings.off');
 
 function NewFlag({ on_done }) {
@@ -35,10 +47,9 @@ function Why({ flag }) {
   return html`<section class="panel"><h2>${t('flags.why')}</h2>
     <${Form} form=${form} label=${t('flags.why')} on_submit=${async ({ org_id }) => {
       const query = { org_id: org_id.trim() };
-      set_answer((await api.get(with_query(`${path_of(flag)}/evaluate`, query))).body);
+      set_answer((await api.get(`/v1/feature-flags/${encodeURIComponent(flag)}/evaluate`, { query })).body);
     }}>
-      <${Field} form=${form} name="org_id" label=${t('platform.org_id')} spellcheck=${false}
-        autocomplete="off" />
+      <${OrgField} form=${form} />
       <div class="actions"><${Submit} form=${form} kind="">${t('flags.ask')}<//></div>
     <//>
     ${
@@ -55,26 +66,29 @@ function Override({ flag, on_done }) {
   const form = useForm({ org_id: '', enabled: true });
   return html`<${PanelForm} form=${form} title=${t('flags.override')}
     on_submit=${async (values, key) => {
-      await api.post(`${path_of(flag)}/org-overrides`, values, { idempotency_key: key });
+      await api.post(overrides_of(flag), values, { idempotency_key: key });
       on_done('feature_flags.override_set');
     }}>
-    <${Field} form=${form} name="org_id" label=${t('platform.org_id')} spellcheck=${false}
-      autocomplete="off" />
+    <${OrgField} form=${form} />
     <${Field} form=${form} name="enabled" type="checkbox" label=${t('settings.on')} />
     <div class="actions"><${Submit} form=${form}>${t('flags.override')}<//></div><//>`;
 }
 
 function Flag({ flag, on_done }) {
   const t = useWords();
-  const pages = usePages(`${path_of(flag)}/org-overrides`);
+  const pages = usePages(overrides_of(flag));
   const done = (action) => {
     pages.reload();
     on_done(action);
   };
   const remove = async (row) => {
-    if (await act(() => api.del(`${path_of(flag)}/org-overrides/${row.org_id}`))) {
-      done('feature_flags.override_deleted');
-    }
+    const is_done = await ask_and_do({
+      title: `${t('money.override_end')}: ${flag}`,
+      action: t('money.override_end'),
+      text: t('flags.override_end_text', { key: flag, org: row.org_id }),
+      work: () => api.del(`${overrides_of(flag)}/${row.org_id}`),
+    });
+    if (is_done) done('feature_flags.override_deleted');
   };
   const columns = [
     {
@@ -101,20 +115,21 @@ function Flag({ flag, on_done }) {
 export function Flags({ query }) {
   const t = useWords();
   const pages = usePages('/v1/feature-flags');
-  const recorded = useRecorded();
+  const changes = useLastChanges(['feature_flags.create', 'feature_flags.update']);
   const done = (action) => {
     pages.reload();
-    recorded.done(action);
+    changes.reload();
+    show_change({ action });
   };
   const turn = async (flag) => {
     const default_value = !flag.default_value;
     const value = word_of(t, default_value);
     const question = {
-      title: `${t('flags.turn')}: ${flag.key}`,
-      action: t('flags.turn'),
+      title: `${turn_word(t, flag)}: ${flag.key}`,
+      action: turn_word(t, flag),
       text: t('flags.flip_text', { key: flag.key, value }),
     };
-    const is_done = await act(() => api.patch(path_of(flag.key), { default_value }), question);
+    const is_done = await ask_and_do({ ...question, work: () => api.patch(path_of(flag.key), { default_value }) });
     if (is_done) done('feature_flags.update');
   };
   const remove = async (flag) => {
@@ -124,7 +139,7 @@ export function Flags({ query }) {
       text: t('flags.delete_text', { key: flag.key }),
       typed: flag.key,
     };
-    if (!(await act(() => api.del(path_of(flag.key)), question))) return;
+    if (!(await ask_and_do({ ...question, work: () => api.del(path_of(flag.key)) }))) return;
     set_query({ flag: '' });
     done('feature_flags.delete');
   };
@@ -144,15 +159,20 @@ export function Flags({ query }) {
     },
     { title: t('flags.default'), cell: (flag) => word_of(t, flag.default_value) },
     {
+      title: t('settings.last_change'),
+      cell: (flag) => html`<${LastChange} row=${changes.rows.get(flag.key)} />`,
+    },
+    {
       title: '',
-      cell: (flag) => html`<button type="button" class="small" onClick=${() => turn(flag)}
-          aria-label=${`${t('flags.turn')}: ${flag.key}`}>${t('flags.turn')}</button>${' '}
+      cell: (flag) => html`<span class="row-actions"><button type="button" class="small"
+          onClick=${() => turn(flag)}
+          aria-label=${`${turn_word(t, flag)}: ${flag.key}`}>${turn_word(t, flag)}</button>
         <button type="button" class="small danger" onClick=${() => remove(flag)}
-          aria-label=${`${t('flags.delete')}: ${flag.key}`}>${t('flags.delete')}</button>`,
+          aria-label=${`${t('flags.delete')}: ${flag.key}`}>${t('flags.delete')}</button></span>`,
     },
   ];
-  return html`<h1>${t('flags.title')}</h1>${recorded.view}
+  return html`<h1>${t('flags.title')}</h1><${Changed} />
     <${Table} pages=${pages} columns=${columns} label=${t('flags.title')} />
-    ${query.flag && html`<${Flag} flag=${query.flag} on_done=${recorded.done} key=${query.flag} />`}
+    ${query.flag && html`<${Flag} flag=${query.flag} on_done=${(action) => show_change({ action })} key=${query.flag} />`}
     <${NewFlag} on_done=${done} />`;
 }

@@ -2,11 +2,14 @@
 import { api } from '../api.mjs';
 import { html } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
+import { Changed, show_change } from '../org/change.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { useCall } from '../ui/list.mjs';
+import '../words/platform.mjs';
+import '../words/platform_system.mjs';
 import { client_address } from './client_address.mjs';
-import { number_or_none, PanelForm, useRecorded } from './parts.mjs';
+import { number_or_none, PanelForm } from './parts.mjs';
 
 const path = '/v1/admin/gateway-config';
 const modes = ['direct', 'proxy', 'cdn'];
@@ -17,6 +20,8 @@ function Try({ policy }) {
   const t = useWords();
   const form = useForm({ peer: '10.0.0.1', forwarded_for: '203.0.113.9', connecting_ip: '' });
   const answer = client_address(policy, form.values);
+  const sessions = useCall('/v1/me/sessions');
+  const mine = sessions.body?.find((one) => one.current)?.client_ip;
   return html`<section class="panel"><h2>${t('gateway.try')}</h2><p>${t('gateway.try_text')}</p>
     <${Form} form=${form} label=${t('gateway.try')} on_submit=${() => {}}>
       <${Field} form=${form} name="peer" label=${t('gateway.peer')} autocomplete="off" />
@@ -31,6 +36,11 @@ function Try({ policy }) {
           autocomplete="off" />`
       }
     <//>
+    ${
+      mine &&
+      html`<p class="dim">${t('gateway.mine', { address: mine })}${' '}<button type="button"
+        class="link" onClick=${() => form.set('peer', mine)}>${t('gateway.use_mine')}</button></p>`
+    }
     <div role="status">${
       answer
         ? html`<p><strong>${t('gateway.answer', { address: answer.address })}</strong></p>
@@ -47,7 +57,7 @@ function Rules({ config, on_done }) {
     risk_reject_threshold: String(config.risk_reject_threshold),
   });
   const { ip_mode, trusted_cidrs } = form.values;
-  return html`<div class="panels"><${PanelForm} form=${form} title=${t('gateway.title')}
+  return html`<div class="panels"><${PanelForm} form=${form} title=${t('gateway.rules')}
       text=${t('gateway.change_text')} on_submit=${async (values) => {
         const { body } = await api.put(path, {
           ip_mode: values.ip_mode,
@@ -69,14 +79,13 @@ function Rules({ config, on_done }) {
 export function Gateway() {
   const t = useWords();
   const call = useCall(path);
-  const recorded = useRecorded();
-  return html`<h1>${t('gateway.title')}</h1>${recorded.view}
+  return html`<h1>${t('gateway.title')}</h1><${Changed} />
     <${ErrorBox} error=${call.error} on_retry=${call.reload} />
     ${
       call.body &&
       html`<${Rules} config=${call.body} key=${JSON.stringify(call.body)} on_done=${(body) => {
         call.set(body);
-        recorded.done('gateway.config_set');
+        show_change({ action: 'gateway.config_set' });
       }} />`
     }`;
 }

@@ -2,15 +2,19 @@
 import { api } from '../api.mjs';
 import { html } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
+import { Changed, show_change } from '../org/change.mjs';
 import { session } from '../session.mjs';
 import { ErrorBox, toast } from '../ui/error.mjs';
 import { Field, Submit, useForm } from '../ui/form.mjs';
 import { useCall } from '../ui/list.mjs';
-import { number_or_none, PanelForm, useRecorded } from './parts.mjs';
+import '../words/platform.mjs';
+import '../words/platform_people.mjs';
+import '../words/platform_system.mjs';
+import { number_or_none, PanelForm } from './parts.mjs';
 
 const modes = ['starttls', 'tls', 'none'];
 
-function Server({ config, on_done }) {
+export function Server({ config, on_done }) {
   const t = useWords();
   const form = useForm({
     from: config.from,
@@ -21,9 +25,13 @@ function Server({ config, on_done }) {
     smtp_tls_mode: config.smtp_tls_mode,
   });
   return html`<${PanelForm} form=${form} title=${t('mail.server')}
-    on_submit=${async ({ smtp_pass, smtp_port, ...values }) => {
-      const body = { ...values, smtp_port: number_or_none(smtp_port) };
-      await api.put('/v1/admin/email/config', smtp_pass ? { ...body, smtp_pass } : body);
+    on_submit=${async (values) => {
+      const { smtp_pass, smtp_port } = values;
+      await api.put('/v1/admin/email/config', {
+        ...values,
+        smtp_port: number_or_none(smtp_port),
+        smtp_pass: smtp_pass || undefined,
+      });
       on_done('email.config_set');
     }}>
     <${Field} form=${form} name="from" label=${t('mail.from')} maxlength="320" autocomplete="off" />
@@ -40,7 +48,7 @@ function Server({ config, on_done }) {
     <div class="actions"><${Submit} form=${form}>${t('platform.change')}<//></div><//>`;
 }
 
-function Test({ on_done }) {
+export function Test({ on_done }) {
   const t = useWords();
   const form = useForm({ to: session.get().me.email });
   return html`<${PanelForm} form=${form} title=${t('mail.test')} text=${t('mail.test_text')}
@@ -57,18 +65,17 @@ export function Mail() {
   const t = useWords();
   const status = useCall('/v1/admin/email/status');
   const config = useCall('/v1/admin/email/config');
-  const recorded = useRecorded();
   const done = (action) => {
     status.reload();
     config.reload();
-    recorded.done(action);
+    show_change({ action });
   };
   return html`<div class="head"><h1>${t('mail.title')}</h1>${
     status.body &&
     html`<span class=${status.body.configured ? 'mark good' : 'mark bad'}>
       ${t(status.body.configured ? 'mail.configured' : 'mail.not_configured')}</span>
       <span class="dim">${t(`mail.source.${status.body.source}`)}</span>`
-  }</div>${recorded.view}
+  }</div><${Changed} />
     <${ErrorBox} error=${status.error ?? config.error} on_retry=${() => {
       status.reload();
       config.reload();

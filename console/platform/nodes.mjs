@@ -1,8 +1,10 @@
 // How every part is: daemons, pools, the database and the work in it, in the words of
 // `hostlerctl doctor`.
 import { html, useEffect } from '../html.mjs';
-import { ago, number, time, useWords } from '../i18n.mjs';
+import { ago, duration, number, time, useWords } from '../i18n.mjs';
 import { Table, useCall } from '../ui/list.mjs';
+import '../words/platform.mjs';
+import '../words/platform_system.mjs';
 import { whole_list } from './parts.mjs';
 
 const again_ms = 10_000;
@@ -24,6 +26,32 @@ export function Findings({ findings }) {
     label=${t('platform.health')} key_of=${(row) => `${row.what} ${row.message}`} />`;
 }
 
+// What one daemon does for all by the clock, and what of it failed last.
+function Jobs({ maintenance }) {
+  const t = useWords();
+  const columns = [
+    { title: t('platform.job'), is_title: true, cell: (row) => html`<code>${row.job}</code>` },
+    { title: t('platform.period'), is_number: true, cell: (row) => duration(row.period_ms) },
+    {
+      title: t('platform.done_at'),
+      cell: (row) => html`<span title=${time(row.done_at)}>${ago(row.done_at)}</span>`,
+    },
+    { title: t('log.took'), is_number: true, cell: (row) => duration(row.took_ms) },
+    {
+      title: t('platform.faults'),
+      is_wide: true,
+      cell: (row) =>
+        row.faults > 0 &&
+        html`<span class="mark bad">${number(row.faults)}</span> <bdi>${row.fault}</bdi>
+          <span class="dim">${ago(row.fault_at)}</span>`,
+    },
+  ];
+  return html`<h2>${t('platform.jobs')}</h2>
+    <p>${t('platform.jobs_text')} ${time(maintenance.since)}.</p>
+    <${Table} pages=${whole_list({}, maintenance.jobs)} columns=${columns}
+      label=${t('platform.jobs')} key_of=${(row) => row.job} />`;
+}
+
 export function Nodes() {
   const t = useWords();
   const nodes = useCall('/v1/admin/nodes');
@@ -32,6 +60,7 @@ export function Nodes() {
     return () => clearInterval(timer);
   }, []);
   const findings = (nodes.body ?? []).flatMap((node) => node.findings);
+  const maintainer = nodes.body?.find((node) => node.maintenance);
   const counted = (value) => (value === null ? '' : number(value));
   const columns = [
     {
@@ -40,7 +69,11 @@ export function Nodes() {
       cell: (row) => html`<span class="mark">${t(`platform.kind.${row.kind}`)}</span>`,
     },
     { title: t('platform.host'), is_wide: true, cell: (row) => html`<bdi>${row.host}</bdi>` },
-    { title: t('platform.version'), cell: (row) => html`<bdi>${row.version}</bdi>` },
+    {
+      title: t('platform.version'),
+      is_wide: true,
+      cell: (row) => html`<bdi>${row.version}</bdi>`,
+    },
     {
       title: t('platform.since'),
       cell: (row) => html`<span title=${time(row.started_at)}>${ago(row.started_at)}</span>`,
@@ -66,5 +99,6 @@ export function Nodes() {
     <${Table} pages=${whole_list(nodes)} columns=${columns} label=${t('platform.nodes')} />
     <h2>${t('platform.health')}</h2>
     <p>${t('platform.doctor')} <code>hostlerctl doctor</code></p>
-    ${nodes.body && html`<${Findings} findings=${findings} />`}`;
+    ${nodes.body && html`<${Findings} findings=${findings} />`}
+    ${maintainer && html`<${Jobs} maintenance=${maintainer.maintenance} />`}`;
 }

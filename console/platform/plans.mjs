@@ -2,10 +2,16 @@
 import { api } from '../api.mjs';
 import { html } from '../html.mjs';
 import { date, useWords } from '../i18n.mjs';
+import { Changed, show_change } from '../org/change.mjs';
+import { ask_and_do } from '../org/parts.mjs';
 import { address } from '../router.mjs';
 import { Field, Submit, useForm } from '../ui/form.mjs';
 import { Table, usePages } from '../ui/list.mjs';
-import { act, PanelForm, useRecorded } from './parts.mjs';
+import '../words/platform.mjs';
+import '../words/platform_money.mjs';
+import '../words/platform_people.mjs';
+import { OrgField } from './org_field.mjs';
+import { PanelForm } from './parts.mjs';
 
 const look = { active: 'good', cancelled: 'warn', expired: '' };
 
@@ -66,8 +72,7 @@ function Subscribe({ plans, on_done }) {
       );
       on_done('subscriptions.create');
     }}>
-    <${Field} form=${form} name="org_id" label=${t('platform.org_id')} spellcheck=${false}
-      autocomplete="off" />
+    <${OrgField} form=${form} />
     <${Field} form=${form} name="plan_id" label=${t('money.plan')}
       options=${plans.map((plan) => [plan.id, plan.display_name])} />
     <${Field} form=${form} name="current_period_start" type="date" label=${t('money.from')} />
@@ -84,7 +89,7 @@ function Subscriptions({ pages, plans, on_done }) {
       action: t('money.unsubscribe'),
       text: t('money.unsubscribe_text', { plan: name_of(row.plan_id) }),
     };
-    const done = await act(() => api.del(`/v1/subscriptions/${row.id}`), question);
+    const done = await ask_and_do({ ...question, work: () => api.del(`/v1/subscriptions/${row.id}`) });
     if (done) on_done('subscriptions.cancel');
   };
   const columns = [
@@ -124,11 +129,10 @@ export function Plans() {
   const t = useWords();
   const plans = usePages('/v1/plans');
   const subscriptions = usePages('/v1/subscriptions');
-  const recorded = useRecorded();
   const done = (action) => {
     plans.reload();
     subscriptions.reload();
-    recorded.done(action);
+    show_change({ action });
   };
   const columns = [
     {
@@ -143,14 +147,14 @@ export function Plans() {
       cell: (plan) => html`<code>${plan.name}</code>`,
     },
     {
-      title: t('money.plan_gives'),
+      title: t('money.gives'),
       is_wide: true,
       cell: (plan) =>
         plan.entitlements.map((each) => html`<div><code>${each.key} = ${each.value}</code></div>`),
     },
     { title: t('users.since'), cell: (plan) => date(plan.created_at) },
   ];
-  return html`<h1>${t('money.plans')}</h1>${recorded.view}
+  return html`<h1>${t('money.plans')}</h1><${Changed} />
     <${Table} pages=${plans} columns=${columns} label=${t('money.plans')} />
     <${Subscriptions} pages=${subscriptions} plans=${plans.items} on_done=${done} />
     <div class="panels"><${NewPlan} on_done=${done} />

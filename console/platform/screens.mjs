@@ -1,22 +1,22 @@
 // The platform's screens and their entries in the navigation: for platform administrators alone.
-import '../words/platform.mjs';
-import '../words/platform_system.mjs';
-import '../words/platform_people.mjs';
-import '../words/platform_money.mjs';
-import { AccessLog } from './access_log.mjs';
-import { CodesScreen } from './codes.mjs';
-import { PlatformCredits } from './credits.mjs';
-import { Dashboard } from './dashboard.mjs';
-import { Entitlements } from './entitlements.mjs';
-import { FirstRun } from './first_run.mjs';
-import { Flags } from './flags.mjs';
-import { Gateway } from './gateway.mjs';
-import { Mail } from './mail.mjs';
-import { Nodes } from './nodes.mjs';
-import { Plans } from './plans.mjs';
-import { Settings } from './settings.mjs';
-import { User } from './user.mjs';
-import { Users } from './users.mjs';
+// They come in a part of their own.
+import { lazy } from '../lazy.mjs';
+import '../words/platform_screens.mjs';
+
+const Dashboard = lazy(() => import('./dashboard.mjs'), 'Dashboard');
+const FirstRun = lazy(() => import('./first_run.mjs'), 'FirstRun');
+const Users = lazy(() => import('./users.mjs'), 'Users');
+const User = lazy(() => import('./user.mjs'), 'User');
+const Settings = lazy(() => import('./settings.mjs'), 'Settings');
+const PlatformCredits = lazy(() => import('./credits.mjs'), 'PlatformCredits');
+const Plans = lazy(() => import('./plans.mjs'), 'Plans');
+const Entitlements = lazy(() => import('./entitlements.mjs'), 'Entitlements');
+const Flags = lazy(() => import('./flags.mjs'), 'Flags');
+const Nodes = lazy(() => import('./nodes.mjs'), 'Nodes');
+const AccessLog = lazy(() => import('./access_log.mjs'), 'AccessLog');
+const Mail = lazy(() => import('./mail.mjs'), 'Mail');
+const Gateway = lazy(() => import('./gateway.mjs'), 'Gateway');
+const Codes = lazy(() => import('./codes.mjs'), 'CodesScreen');
 
 export const platform_screens = [
   ['/platform', Dashboard, { title: 'platform.dashboard' }],
@@ -32,21 +32,28 @@ export const platform_screens = [
   ['/platform/access-log', AccessLog, { title: 'log.title' }],
   ['/platform/mail', Mail, { title: 'mail.title' }],
   ['/platform/gateway', Gateway, { title: 'gateway.title' }],
-  ['/platform/codes', CodesScreen, { title: 'codes.title' }],
+  ['/platform/codes', Codes, { title: 'codes.title' }],
 ];
 
+const entry = (path, title, keys) => ({
+  path,
+  title,
+  keys,
+  is_platform: true,
+  group: 'platform.title',
+});
 export const platform_navigation = [
-  { path: '/platform', title: 'platform.dashboard', keys: 'p d', is_alone: true },
-  { path: '/platform/start', title: 'platform.start', keys: 'p f' },
-  { path: '/platform/users', title: 'users.title', keys: 'p u' },
-  { path: '/platform/settings', title: 'settings.title', keys: 'p s' },
-  { path: '/platform/credits', title: 'money.title', keys: 'p c' },
-  { path: '/platform/plans', title: 'money.plans', keys: 'p p' },
-  { path: '/platform/entitlements', title: 'money.entitlements', keys: 'p e' },
-  { path: '/platform/flags', title: 'flags.title', keys: 'p g' },
-  { path: '/platform/nodes', title: 'platform.nodes', keys: 'p h' },
-  { path: '/platform/access-log', title: 'log.title', keys: 'p l' },
-  { path: '/platform/mail', title: 'mail.title', keys: 'p m' },
-  { path: '/platform/gateway', title: 'gateway.title', keys: 'p w' },
-  { path: '/platform/codes', title: 'codes.title', keys: 'p r' },
-].map((entry) => ({ ...entry, is_platform: true, group: 'platform.title' }));
+  { ...entry('/platform', 'platform.dashboard', 'p d'), is_alone: true },
+  entry('/platform/start', 'platform.start', 'p f'),
+  entry('/platform/users', 'users.title', 'p u'),
+  entry('/platform/settings', 'settings.title', 'p s'),
+  entry('/platform/credits', 'money.title', 'p c'),
+  entry('/platform/plans', 'money.plans', 'p p'),
+  entry('/platform/entitlements', 'money.entitlements', 'p e'),
+  entry('/platform/flags', 'flags.title', 'p g'),
+  entry('/platform/nodes', 'platform.nodes', 'p h'),
+  entry('/platform/access-log', 'log.title', 'p l'),
+  entry('/platform/mail', 'mail.title', 'p m'),
+  entry('/platform/gateway', 'gateway.title', 'p w'),
+  entry('/platform/codes', 'codes.title', 'p r'),
+];

@@ -1,24 +1,39 @@
 // Live settings: what each is, where its value comes from, what it may be and what a change does.
 import { api } from '../api.mjs';
 import { html, useState } from '../html.mjs';
-import { number, useWords } from '../i18n.mjs';
+import { bytes, duration, number, useWords } from '../i18n.mjs';
+import { Changed, show_change } from '../org/change.mjs';
+import { ask_and_do } from '../org/parts.mjs';
+import { LastChange, useLastChanges } from '../org/who.mjs';
 import { set_query } from '../router.mjs';
 import { with_fresh_login } from '../ui/confirm.mjs';
 import { Dialog } from '../ui/dialog.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { Table, useCall } from '../ui/list.mjs';
-import { act, useRecorded, whole_list } from './parts.mjs';
+import '../words/platform.mjs';
+import '../words/platform_system.mjs';
+import { whole_list } from './parts.mjs';
 
+/** @param {string} key @returns {`/v1/admin/settings/${string}`} */
 const path_of = (key) => `/v1/admin/settings/${key}`;
+const area_of = (row) => row.key.split('.')[0];
 const look = { db: 'live', env: 'warn', default: '' };
 
-function shown(row, t) {
-  if (row.secret) return html`<span class="dim">${t('settings.secret')}</span>`;
+function shown_text(row, t) {
+  if (row.secret) return t('settings.secret');
   if (row.type === 'boolean') return t(row.value ? 'settings.on' : 'settings.off');
   if (row.type === 'strings') return row.value.join(', ') || t('settings.empty');
-  if (typeof row.value === 'number') return `${number(row.value)} ${row.unit ?? ''}`;
+  if (typeof row.value === 'number') return `${number(row.value)} ${row.unit ?? ''}${in_words(row)}`;
   return row.value === '' ? t('settings.empty') : row.value;
+}
+
+const ms_of = { seconds: 1000, milliseconds: 1 };
+// What large numbers of seconds and bytes are: 604,800 seconds (168 h).
+function in_words({ value, unit }) {
+  if (unit in ms_of && value * ms_of[unit] >= 60_000) return ` (${duration(value * ms_of[unit])})`;
+  if (unit === 'bytes' && value >= 1024) return ` (${bytes(value)})`;
+  return '';
 }
 
 function bounds(row, t) {
@@ -54,13 +69,19 @@ function Change({ row, on_close, on_done }) {
     text: { type: row.secret ? 'password' : 'text', spellcheck: false },
   };
   return html`<${Dialog} title=${row.key} on_close=${on_close}>
-    <p>${row.description}</p><p class="dim">${t('settings.effect')}</p>
+    <p>${row.description}</p><p class="dim">${t('settings.effect')}${
+      row.key.startsWith('limit.') && ` ${t('settings.effect_limit')}`
+    }</p>
     <${Form} form=${form} label=${row.key} on_submit=${async ({ value }) => {
-      await with_fresh_login(() => api.put(path_of(row.key), { value: value_of(row, value) }));
-      on_done('settings.set');
+      const secrets = row.secret ? { value: 'HOSTLER_SETTING' } : {};
+      await with_fresh_login(() =>
+        api.put(path_of(row.key), { value: value_of(row, value) }, { secrets }),
+      );
+      on_done('settings.set', row.key);
     }}>
       <${Field} form=${form} name="value" label=${t('settings.value')} ...${kinds[row.type]}
-        hint=${bounds(row, t)} autocomplete="off" autofocus />
+        hint=${html`${t('settings.now', { value: shown_text(row, t) })} ${bounds(row, t)}`}
+        autocomplete="off" autofocus />
       <div class="actions"><${Submit} form=${form}>${t('platform.change')}<//></div>
     <//><//>`;
 }
@@ -72,13 +93,14 @@ function About({ row }) {
 export function Settings({ query }) {
   const t = useWords();
   const call = useCall('/v1/admin/settings');
-  const recorded = useRecorded();
   const [changed, set_changed] = useState(null);
   const { q = '' } = query;
-  const done = (action) => {
+  const changes = useLastChanges(['settings.set', 'settings.unset']);
+  const done = async (action, key) => {
     set_changed(null);
     call.reload();
-    recorded.done(action);
+    await show_change({ action, target_id: key });
+    changes.reload();
   };
   const take_back = async (row) => {
     const question = {
@@ -86,9 +108,11 @@ export function Settings({ query }) {
       action: t('settings.unset'),
       text: t('settings.unset_text', { key: row.key }),
     };
-    if (await act(() => api.del(path_of(row.key)), question)) done('settings.unset');
+    if (await ask_and_do({ ...question, work: () => api.del(path_of(row.key)) })) done('settings.unset', row.key);
   };
-  const has = (row) => `${row.key} ${row.description}`.toLowerCase().includes(q.toLowerCase());
+  const has = (row) =>
+    `${row.key} ${row.description}`.toLowerCase().includes(q.toLowerCase()) &&
+    (!query.changed || row.source !== 'default');
   const columns = [
     {
       title: t('settings.setting'),
@@ -99,7 +123,7 @@ export function Settings({ query }) {
     {
       title: t('settings.value'),
       is_wide: true,
-      cell: (row) => html`<bdi>${shown(row, t)}</bdi>`,
+      cell: (row) => html`<bdi class=${row.secret ? 'dim' : ''}>${shown_text(row, t)}</bdi>`,
     },
     {
       title: t('settings.source'),
@@ -107,6 +131,10 @@ export function Settings({ query }) {
         ${t(`settings.source.${row.source}`)}</span>`,
     },
     { title: t('settings.may_be'), cell: (row) => bounds(row, t) || t(`settings.${row.type}`) },
+    {
+      title: t('settings.last_change'),
+      cell: (row) => html`<${LastChange} row=${changes.rows.get(row.key)} />`,
+    },
     {
       title: '',
       cell: (row) => html`<button type="button" class="small"
@@ -119,12 +147,24 @@ export function Settings({ query }) {
           }`,
     },
   ];
-  return html`<div class="head"><h1>${t('settings.title')}</h1><span class="space"></span>
-      <label>${t('settings.find')}${' '}<input type="search" value=${q}
-        onInput=${(event) => set_query({ q: event.currentTarget.value })} /></label></div>
-    ${recorded.view}<${ErrorBox} error=${call.error} on_retry=${call.reload} />
-    <${Table} pages=${whole_list({ ...call, error: null }, (call.body ?? []).filter(has))}
-      columns=${columns} label=${t('settings.title')} key_of=${(row) => row.key} />
+  const rows = (call.body ?? []).filter(has);
+  const areas = [...new Set(rows.map(area_of))];
+  return html`<div class="head"><h1>${t('settings.title')}</h1></div>
+    <div class="filters"><div class="field"><label for="find-setting">${t('settings.find')}</label>
+        <input id="find-setting" type="search" value=${q}
+          onInput=${(event) => set_query({ q: event.currentTarget.value })} /></div>
+      <label class="check"><input type="checkbox" checked=${Boolean(query.changed)}
+        onChange=${(event) => set_query({ changed: event.currentTarget.checked ? 'yes' : '' })} />
+        ${t('settings.only_changed')}</label></div>
+    <${Changed} /><${ErrorBox} error=${call.error} on_retry=${call.reload} />
+    ${areas.map(
+      (area) => html`<h2 key=${`head ${area}`}><code>${area}</code></h2>
+      <${Table} pages=${whole_list({ ...call, error: null }, rows.filter((row) => area_of(row) === area))}
+        columns=${columns} label=${`${t('settings.title')}: ${area}`} key=${area}
+        key_of=${(row) => row.key} />`,
+    )}
+    ${!call.body && call.is_loading && html`<p class="dim working">${t('loading')}</p>`}
+    ${call.body && rows.length === 0 && html`<p class="empty">${t('settings.none')}</p>`}
     ${
       changed &&
       html`<${Change} row=${changed} on_done=${done} key=${changed.key}

@@ -1,15 +1,22 @@
-// Everything about one user: who it is, what may be changed, organizations with credits, whom they
-// brought, what they did.
+// Everything about one user: who it is, organizations with credits and plans, whom they brought,
+// what may be changed, what was done to them and by them.
 import { api, with_query } from '../api.mjs';
 import { html } from '../html.mjs';
-import { number, time, useWords } from '../i18n.mjs';
+import { date, number, time, useWords } from '../i18n.mjs';
+import { Changed, show_change } from '../org/change.mjs';
+import { ask_and_do } from '../org/parts.mjs';
+import { useNames } from '../org/who.mjs';
 import { address, go } from '../router.mjs';
 import { useStore } from '../store.mjs';
 import { session } from '../session.mjs';
 import { ErrorBox, toast } from '../ui/error.mjs';
 import { Field, Submit, useForm } from '../ui/form.mjs';
 import { Table, useCall, usePages } from '../ui/list.mjs';
-import { act, PanelForm, useRecorded, whole_list } from './parts.mjs';
+import '../words/platform.mjs';
+import '../words/platform_money.mjs';
+import '../words/platform_people.mjs';
+import { Tree } from './codes.mjs';
+import { PanelForm, whole_list } from './parts.mjs';
 import { UserState } from './users.mjs';
 
 function Facts({ user }) {
@@ -28,6 +35,7 @@ function Facts({ user }) {
   )}</dl>`;
 }
 
+/** @param {{path: `/v1/admin/users/${string}`, [more: string]: any}} props */
 function Change({ user, path, on_done }) {
   const t = useWords();
   const first = { username: user.username, email: user.email, email_verified: user.email_verified };
@@ -35,7 +43,8 @@ function Change({ user, path, on_done }) {
   return html`<${PanelForm} form=${form} title=${t('users.change')} on_submit=${async (values) => {
     const changes = Object.entries(values).filter(([name, value]) => value !== first[name]);
     if (!changes.length) return;
-    const { body } = await api.patch(path, Object.fromEntries(changes));
+    const patch = /** @type {any} */ (Object.fromEntries(changes));
+    const { body } = await api.patch(path, patch);
     toast(t('saved'));
     on_done(body, 'users.update');
   }}>
@@ -49,20 +58,22 @@ function Change({ user, path, on_done }) {
 }
 
 // What suspends and deletes; says before what it does.
+/** @param {{path: `/v1/admin/users/${string}`, [more: string]: any}} props */
 function End({ user, path, on_done }) {
   const t = useWords();
   const is_active = user.status === 'active';
+  /** @type {'suspended' | 'active'} */
   const status = is_active ? 'suspended' : 'active';
   const words = is_active ? 'users.suspend' : 'users.activate';
   const set_status = async () => {
-    let answer;
+    let changed = null;
     const patch = async () => {
-      answer = await api.patch(path, { status });
+      changed = (await api.patch(path, { status })).body;
     };
     const question = { title: t(words), action: t(words), is_danger: is_active };
     const text = t(is_active ? 'users.suspend_text' : 'users.activate_text', { name: user.login });
-    if (!(await act(patch, { ...question, text }))) return;
-    on_done(answer.body, is_active ? 'users.suspend' : 'users.activate');
+    if (!(await ask_and_do({ ...question, text, work: patch }))) return;
+    on_done(changed, is_active ? 'users.suspend' : 'users.activate');
   };
   const remove = async () => {
     const question = {
@@ -71,7 +82,7 @@ function End({ user, path, on_done }) {
       text: t('users.delete_text', { name: user.login }),
       typed: user.login,
     };
-    if (await act(() => api.del(path), question)) on_done(null, 'users.delete');
+    if (await ask_and_do({ ...question, work: () => api.del(path) })) on_done(null, 'users.delete');
   };
   return html`<section class="panel"><h2>${t('users.access')}</h2>
     <p>${t(is_active ? 'users.suspend_text' : 'users.activate_text', { name: user.login })}</p>
@@ -80,9 +91,29 @@ function End({ user, path, on_done }) {
   </section>`;
 }
 
-function OrgBalance({ org_id }) {
+function Balance({ org_id }) {
   const { body } = useCall(with_query('/v1/admin/credits', { org_id, limit: 1 }));
   return body && html`${number(body.available)}`;
+}
+
+// Whether a plan gives the organization something, and how many values are overridden.
+function Sources({ org_id }) {
+  const t = useWords();
+  const { body } = useCall(with_query('/v1/entitlements', { org_id }));
+  if (!body) return null;
+  const of_plan = body.filter((row) => row.source === 'plan');
+  const overridden = body.filter((row) => row.source === 'override').length;
+  const end = of_plan[0]?.expires_at;
+  return html`${
+    of_plan.length > 0
+      ? html`<span class="mark good">${t('money.source.plan')}</span>${
+          end && html` <span class="dim">${t('users.plan_until', { date: date(end) })}</span>`
+        }`
+      : html`<span class="dim">${t('users.no_plan')}</span>`
+  }${
+    overridden > 0 &&
+    html` <span class="mark live">${t('users.overrides', { count: overridden })}</span>`
+  }`;
 }
 
 function Orgs({ user }) {
@@ -98,7 +129,12 @@ function Orgs({ user }) {
     {
       title: t('credits.available'),
       is_number: true,
-      cell: (org) => html`<${OrgBalance} org_id=${org.org_id} />`,
+      cell: (org) => html`<${Balance} org_id=${org.org_id} />`,
+    },
+    {
+      title: t('money.plan'),
+      is_wide: true,
+      cell: (org) => html`<${Sources} org_id=${org.org_id} />`,
     },
     {
       title: t('users.more'),
@@ -111,10 +147,13 @@ function Orgs({ user }) {
     columns=${columns} label=${t('users.orgs')} key_of=${(org) => org.org_id} />`;
 }
 
-function Deeds({ user_id }) {
+// Rows of the audit log that `query` finds, and the way to all of them.
+function Log({ title, query }) {
   const t = useWords();
-  const filter = { actor_user_id: user_id, limit: 20 };
-  const pages = usePages(with_query('/v1/audit-logs', filter), { pick: (body) => body.data });
+  const path = with_query('/v1/audit-logs', { ...query, limit: 10 });
+  const pages = usePages(path, { pick: (body) => body.data });
+  const names = useNames(pages.items.map((row) => row.actor_user_id));
+  /** @type {import('../types/calls').Columns<typeof pages>} */
   const columns = [
     {
       title: t('credits.when'),
@@ -123,43 +162,52 @@ function Deeds({ user_id }) {
       cell: (row) => time(row.created_at),
     },
     { title: t('users.deed'), cell: (row) => html`<code>${row.action}</code>` },
-    {
+    !query.actor_user_id && {
+      title: t('users.by'),
+      cell: (row) => html`<bdi>${names.get(row.actor_user_id) || row.actor_user_id}</bdi>`,
+    },
+    query.actor_user_id && {
       title: t('credits.about'),
       is_wide: true,
-      cell: (row) => html`<bdi>${row.target_id}</bdi>`,
+      cell: (row) => html`<bdi>${row.target_type} ${row.target_id}</bdi>`,
     },
     { title: t('users.result'), cell: (row) => t(`users.result.${row.result}`) },
     { title: t('users.address'), cell: (row) => html`<bdi>${row.client_ip}</bdi>` },
   ];
-  return html`<h2>${t('users.deeds')}</h2>
-    <${Table} pages=${pages} columns=${columns} label=${t('users.deeds')} />`;
+  return html`<div class="head"><h2>${title}</h2><a href=${address('/audit', {
+    ...query,
+    scope: 'platform',
+  })}>${t('users.all_rows')}</a></div>
+    <${Table} pages=${{ ...pages, has_more: false }} columns=${columns} label=${title} />`;
 }
 
 export function User({ params }) {
   const t = useWords();
   const { me } = useStore(session);
-  const path = `/v1/admin/users/${encodeURIComponent(params.user_id)}`;
+  const path = /** @type {`/v1/admin/users/${string}`} */ (
+    `/v1/admin/users/${encodeURIComponent(params.user_id)}`
+  );
   const call = useCall(path);
-  const recorded = useRecorded();
   if (call.error) return html`<${ErrorBox} error=${call.error} on_retry=${call.reload} />`;
   const user = call.body;
   if (!user) return html`<p class="dim working">${t('loading')}</p>`;
   const done = (changed, action) => {
-    recorded.done(action);
     if (changed) call.set(changed);
     else go('/platform/users');
+    show_change({ action, target_id: user.id });
   };
   const is_other = user.id !== me.id && user.status !== 'deleted';
   return html`<div class="head"><h1><bdi>${user.username}</bdi></h1>
       <${UserState} status=${user.status} />
       ${user.platform_admin && html`<span class="mark live">${t('users.admin')}</span>`}</div>
-    ${recorded.view}<${Facts} user=${user} />
+    <${Changed} /><${Facts} user=${user} />
     <${Orgs} user=${user} />
-    <p><a href=${address('/platform/codes', { user_id: user.id })}>${t('users.brought')}</a></p>
+    <${Tree} user_id=${user.id} />
     <div class="panels">${
       user.status !== 'deleted' &&
       html`<${Change} user=${user} path=${path} on_done=${done} key=${JSON.stringify(user)} />`
     }
     ${is_other && html`<${End} user=${user} path=${path} on_done=${done} />`}</div>
-    <${Deeds} user_id=${user.id} />`;
+    <${Log} title=${t('users.done_to')} query=${{ target_type: 'user', target_id: user.id }} />
+    <${Log} title=${t('users.deeds')} query=${{ actor_user_id: user.id }} />`;
 }

@@ -2,9 +2,11 @@
 import { with_query } from '../api.mjs';
 import { html } from '../html.mjs';
 import { ago, date, time, useWords } from '../i18n.mjs';
+import { Changed } from '../org/change.mjs';
 import { set_query } from '../router.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { Table, usePages } from '../ui/list.mjs';
+import '../words/platform_people.mjs';
 
 const states = ['', 'active', 'suspended', 'deleted'];
 const look = { active: 'good', suspended: 'warn', deleted: '' };
@@ -35,7 +37,7 @@ export function Users({ query }) {
     },
     { title: t('users.since'), cell: (one) => date(one.created_at) },
   ];
-  return html`<h1>${t('users.title')}</h1>
+  return html`<h1>${t('users.title')}</h1><${Changed} />
     <${Form} form=${form} label=${t('users.find')}
       on_submit=${(values) => set_query({ q: values.q.trim(), status: values.status })}>
       <div class="filters">

@@ -2,6 +2,7 @@
 import { api } from '../api.mjs';
 import { html, useState } from '../html.mjs';
 import { date, useWords } from '../i18n.mjs';
+import { Changed, show_change } from '../org/change.mjs';
 import { go } from '../router.mjs';
 import { may, reload_session, session, switch_org } from '../session.mjs';
 import { useStore } from '../store.mjs';
@@ -18,13 +19,14 @@ function Invite({ org, on_sent, on_close }) {
   const form = useForm({ email: '', role: 'member' });
   return html`<${Dialog} title=${t('members.invite')} on_close=${on_close}>
     <${Form} form=${form} label=${t('members.invite')} on_submit=${async (values, key) => {
-      await api.post(
+      const { body } = await api.post(
         `/v1/orgs/${org.id}/invitations`,
         { ...values, email: values.email.trim() },
         { idempotency_key: key },
       );
       toast(t('members.invited', { email: values.email.trim() }));
       on_sent();
+      await show_change({ action: 'invitations.create', target_id: body.id });
     }}>
       <${Field} form=${form} name="email" type="email" label=${t('code.email')}
         autocomplete="off" autofocus />
@@ -62,6 +64,7 @@ function Name({ org }) {
       await api.patch(`/v1/orgs/${org.id}`, values);
       await reload_session();
       toast(t('saved'));
+      await show_change({ action: 'orgs.update', target_id: org.id });
     }}>
       <${Field} form=${form} name="name" label=${t('org.name')} dir="auto" maxlength="200"
         autocomplete="off" />
@@ -79,6 +82,7 @@ function Invitations({ pages, org }) {
     try {
       await api.del(`/v1/orgs/${org.id}/invitations/${one.id}`);
       pages.change((items) => items.filter((item) => item.id !== one.id));
+      await show_change({ action: 'invitations.revoke', target_id: one.id });
     } catch (error) {
       toast_error(error);
     }
@@ -113,14 +117,28 @@ function Members({ org, me }) {
   const pages = usePages(`/v1/orgs/${org.id}/members`);
   const may_manage = may('org.members.manage');
   const change_role = async (member, role) => {
+    const is_me = member.user_id === me.id;
+    // What one cannot take back oneself.
+    const is_far = role === 'owner' || is_me;
+    const question = {
+      title: `${t('members.role')}: ${t(`role.${role}`)}`,
+      text: t(is_me ? 'members.role_me' : 'members.role_owner', {
+        name: member.username,
+        role: t(`role.${role}`),
+      }),
+      action: t('members.change_role'),
+    };
+    if (is_far && !(await ask(question))) return pages.reload();
     try {
       const { body } = await api.patch(`/v1/orgs/${org.id}/members/${member.user_id}`, { role });
       pages.change((items) => items.map((item) => (item.user_id === member.user_id ? body : item)));
-      if (member.user_id === me.id) await reload_session();
+      if (is_me) await reload_session();
+      await show_change({ action: 'orgs.member_role', target_id: member.user_id });
     } catch (error) {
       toast_error(error);
       pages.reload();
     }
+    return undefined;
   };
   const remove = async (member) => {
     const is_me = member.user_id === me.id;
@@ -143,6 +161,7 @@ function Members({ org, me }) {
         go('/organization', {}, { replace: true });
       } else {
         pages.change((items) => items.filter((item) => item.user_id !== member.user_id));
+        await show_change({ action: 'orgs.member_removed', target_id: member.user_id });
       }
     } catch (error) {
       toast_error(error);
@@ -158,7 +177,7 @@ function Members({ org, me }) {
       cell: (one) => html`<bdi>${one.username}</bdi>
       ${one.user_id === me.id && html` <span class="mark">${t('members.me')}</span>`}`,
     },
-    { title: t('code.email'), cell: (one) => html`<bdi>${one.email}</bdi>` },
+    { title: t('code.email'), is_wide: true, cell: (one) => html`<bdi>${one.email}</bdi>` },
     {
       title: t('members.role'),
       cell: (one) =>
@@ -202,6 +221,7 @@ export function Organization() {
         ${t('members.invite')}</button>`
       }
       <button type="button" onClick=${() => set_opened('new')}>${t('org.new')}</button></div>
+    <${Changed} />
     ${may('org.manage') && html`<${Name} org=${org} key=${org.id} />`}
     <${Members} org=${org} me=${me} />
     ${may_invite && html`<${Invitations} pages=${invitations} org=${org} />`}

@@ -14,8 +14,11 @@ const series_of = {
   cost: [['cost_usd', 'usage.cost', '--accent']],
   requests: [
     ['well', 'log.well', '--accent'],
+    ['refused', 'log.refused', '--warn'],
     ['failed', 'log.failed', '--bad'],
   ],
+  median: [['median', 'log.median', '--accent']],
+  slowest: [['slowest', 'log.slowest', '--warn']],
 };
 /** @type {Intl.DateTimeFormatOptions} */
 const clock = { hour: '2-digit', minute: '2-digit' };
@@ -44,7 +47,7 @@ export function make_plot(place, days, what) {
   const shown = (value) => (value === null ? '' : what === 'cost' ? usd(value) : number(value));
   const short = (value) => (what === 'cost' ? usd(value) : number(value, { notation: 'compact' }));
   const wanted = series_of[what];
-  const span = what === 'requests' ? spans.minute : spans.day;
+  const span = days[0]?.at === undefined ? spans.day : spans.minute;
   const times = days.map((day) => day.at ?? Date.parse(`${day.date}T00:00:00Z`) / 1000);
   const values = wanted.map(([member]) => days.map((day) => day[member]));
   // The last series is drawn first, as high as all together.

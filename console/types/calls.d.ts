@@ -42,6 +42,7 @@ export interface Options<Q> {
   headers?: Record<string, string>;
   signal?: AbortSignal;
   is_open?: boolean;
+  secrets?: Record<string, string>;
 }
 interface Answered<T, P> {
   status: number;

@@ -37,6 +37,7 @@ add_words(
     'limits.key.limit.waiting_runs': 'Runs that wait for programs',
     'limits.key.limit.webhook_endpoints': 'Webhook endpoints',
     'limits.key.credits.monthly_grant': 'Credits a month',
+    'limits.key.limit.mcp_servers': 'MCP servers',
   },
   {
     'limits.what': '限额',
@@ -73,5 +74,6 @@ add_words(
     'limits.key.limit.waiting_runs': '等待程序的运行',
     'limits.key.limit.webhook_endpoints': 'Webhook 端点',
     'limits.key.credits.monthly_grant': '每月额度',
+    'limits.key.limit.mcp_servers': 'MCP 服务器',
   },
 );

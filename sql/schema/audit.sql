@@ -115,8 +115,8 @@ $$;
 -- GET /v1/audit-logs. At most 10,000 rows are looked at: a page of rare rows may end early, and says so by its
 -- next_before. An id is made a moment before its row's time, so ids bound the times by a second more.
 CREATE OR REPLACE FUNCTION audit_page(wanted_org uuid, wanted_action text, actor uuid, wanted_target text,
-    since timestamptz,
-    until timestamptz, page_limit integer, before uuid, OUT body text, OUT next uuid)
+    wanted_target_id text, since timestamptz, until timestamptz, page_limit integer, before uuid, OUT body text,
+    OUT next uuid)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     org uuid := audit_org(wanted_org);
@@ -139,6 +139,7 @@ BEGIN
             high := a.id;
             IF (wanted_action IS NULL OR a.action = wanted_action) AND (actor IS NULL OR a.actor_user_id = actor)
                AND (wanted_target IS NULL OR a.target_type = wanted_target)
+               AND (wanted_target_id IS NULL OR a.target_id = wanted_target_id)
                AND (since IS NULL OR a.created_at >= since) AND (until IS NULL OR a.created_at < until) THEN
                 ids := ids || a.id;
                 items := items || audit_json(a);

@@ -295,6 +295,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"actor_user_id", user},
       {"target_type", "'session'"},
       // A page that fills: of a moment alone all that its slack lets in would be looked at.
+      {"audit_page.target_id", "NULL"},
       {"audit_page.since", "clock_timestamp() - interval '1 day'"},
       {"audit_page.until", "clock_timestamp()"},
       {"group", "'web_search'"},

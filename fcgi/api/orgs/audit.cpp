@@ -8,6 +8,7 @@ namespace hostler {
 namespace {
 
 constexpr TextBounds word_bounds{.min = 1, .max = 100};
+constexpr TextBounds id_bounds{.min = 1, .max = 200};
 
 }  // namespace
 
@@ -17,6 +18,7 @@ OneStatement list_audit_logs(const Input& input) {
                           .action = fields.text("action", word_bounds),
                           .actor_user_id = fields.id("actor_user_id"),
                           .target_type = fields.text("target_type", word_bounds),
+                          .target_id = fields.text("target_id", id_bounds),
                           .since = fields.time("since"),
                           .until = fields.time("until"),
                           .limit = fields.limit(),

@@ -192,6 +192,10 @@ TEST(AuditLogs, AreFilteredByEachFilterAndAllTogether) {
   EXPECT_EQ(actions(team.read("?action=nothing.of_this_name")), "");
   std::vector<Json> rows = rows_of(team.read());
   ASSERT_EQ(rows.size(), 3u);
+  std::string key(rows[1].text_or("target_id"));
+  EXPECT_EQ(actions(team.read("?target_id=" + key)), "api_keys.revoke api_keys.create");
+  EXPECT_EQ(actions(team.read("?action=api_keys.create&target_id=" + key)), "api_keys.create");
+  EXPECT_EQ(actions(team.read("?target_id=nobody")), "");
   std::string middle(rows[1].text_or("created_at"));
   stack().sql().run_text(
       fmt::format("UPDATE audit_logs SET created_at = created_at + interval "

@@ -16,7 +16,10 @@ const dialog = (page) => page.locator('dialog[open]');
 const section = (page, name) =>
   page.locator('section.panel', { has: page.getByRole('heading', { name, exact: true }) });
 const recorded = (page, action) =>
-  page.locator('.notice', { hasText: action }).filter({ visible: true }).waitFor();
+  page
+    .getByRole('status', { name: 'In the audit log' })
+    .getByText(action, { exact: true })
+    .waitFor();
 const screens = [
   '/platform',
   '/platform/start',
@@ -320,7 +323,7 @@ export const flows = {
     await make.getByRole('button', { name: 'Make redemption codes' }).click();
     await recorded(page, 'redemption_codes.create');
     const made = await make.locator('pre').innerText();
-    await page.getByRole('button', { name: `Turn: ${made}` }).click();
+    await page.getByRole('button', { name: `Turn off: ${made}` }).click();
     await recorded(page, 'redemption_codes.update');
     await page.locator('tbody tr', { hasText: made }).getByText('off').waitFor();
   },

@@ -1,7 +1,7 @@
 // Both languages say the same things, and every word that a screen asks for is there.
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 import test from 'node:test';
 import { fileURLToPath } from 'node:url';
 
@@ -36,6 +36,29 @@ test('every key that the code names is in the tables', () => {
   for (const { name, text } of code) {
     for (const [, key] of text.matchAll(/\bt\('([\w.]+)'/g)) {
       assert.ok(key in tables.en || `${key}.other` in tables.en, `${name}: ${key}`);
+    }
+  }
+});
+
+// What a file imports when it is loaded, and what that imports: a screen that comes by itself has
+// no other words.
+const text_of = new Map(sources.map(({ name, text }) => [name, text]));
+function loaded_with(name, found = new Set()) {
+  if (found.has(name)) return found;
+  found.add(name);
+  for (const [, path] of text_of.get(name).matchAll(/(?:from|^import) '(\.[^']*)';$/gm)) {
+    loaded_with(normalize(join(dirname(name), path)), found);
+  }
+  return found;
+}
+
+test('every screen brings the words that it asks for', () => {
+  const first = loaded_with('main.mjs');
+  for (const { name, text } of code) {
+    const with_it = [...loaded_with(name), ...first].filter((each) => each.startsWith('words/'));
+    const words = with_it.map((each) => text_of.get(each)).join('\n');
+    for (const [, key] of text.matchAll(/\bt\('([\w.]+)'/g)) {
+      assert.ok(new RegExp(`\\s'?${key}(\\.other)?'?:`).test(words), `${name}: ${key}`);
     }
   }
 });

@@ -1,0 +1,37 @@
+// Names of the platform's screens.
+import { add_words } from '../i18n.mjs';
+
+add_words(
+  {
+    'platform.title': 'Platform',
+    'platform.dashboard': 'Dashboard',
+    'platform.start': 'First steps',
+    'platform.nodes': 'Health',
+    'users.title': 'Users',
+    'settings.title': 'Settings',
+    'money.title': 'Platform credits',
+    'money.plans': 'Plans',
+    'money.entitlements': 'Limits and features',
+    'flags.title': 'Feature flags',
+    'log.title': 'Access log',
+    'mail.title': 'Mail',
+    'gateway.title': 'Gateway',
+    'codes.title': 'Codes and referrals',
+  },
+  {
+    'platform.title': '平台',
+    'platform.dashboard': '概览',
+    'platform.start': '初始设置',
+    'platform.nodes': '健康状况',
+    'users.title': '用户',
+    'settings.title': '设置',
+    'money.title': '平台额度',
+    'money.plans': '套餐',
+    'money.entitlements': '组织的权益',
+    'flags.title': '功能开关',
+    'log.title': '访问日志',
+    'mail.title': '邮件',
+    'gateway.title': '网关',
+    'codes.title': '代码与邀请',
+  },
+);
