@@ -14,6 +14,7 @@
 #include "ctl/gateway.h"
 #include "ctl/output.h"
 #include "ctl/owner_session.h"
+#include "ctl/secrets.h"
 #include "lib/config/live_settings.h"
 #include "lib/config/secret_box.h"
 #include "lib/error.h"
@@ -43,6 +44,27 @@ std::optional<config::SecretBox> look_at_key_file(const config::Settings& settin
   return std::get<config::SecretBox>(std::move(box));
 }
 
+// The newest: a host with another key file than the others' stores under its own.
+void look_at_secrets(const config::SecretBox& box, int64_t version_wanted,
+                     postgres::DbSession& session, DoctorReport& report) {
+  if (version_wanted > box.newest_version()) {
+    report.fault("secrets", fmt::format("some need version {} of the key file, which ends with {}",
+                                        version_wanted, box.newest_version()));
+    return;
+  }
+  postgres::Result newest = session.run(query::DoctorSecrets{});
+  int64_t opened = 0;
+  for (int i = 0; i < newest.size(); ++i) opened += secret_opens(box, newest[i]) ? 1 : 0;
+  if (opened == newest.size()) {
+    report.well("secrets", fmt::format("the newest {} open", opened));
+  } else {
+    report.fault("secrets", fmt::format("of the newest {}, {} do not open with this host's key "
+                                        "file: give every host the one with which hostlerctl "
+                                        "secret verify opens most, and store the others anew",
+                                        newest.size(), newest.size() - opened));
+  }
+}
+
 void look_at_gateway(const config::Settings& in_force, postgres::DbSession& session,
                      DoctorReport& report) {
   postgres::Result shut = session.run(query::DoctorOrgsShut{});
@@ -69,10 +91,7 @@ void look_at_database(const config::Settings& settings, const std::optional<conf
   postgres::Result facts = session.run(query::DoctorDatabase{});
   const postgres::Row& row = facts.front();
   health::look_at_postgres(settings, row, report);
-  if (box && row.integer("key_version") > box->newest_version()) {
-    report.fault("secrets", fmt::format("some need version {} of the key file, which ends with {}",
-                                        row.integer("key_version"), box->newest_version()));
-  }
+  if (box) look_at_secrets(*box, row.integer("key_version"), session, report);
   config::Settings in_force =
       config::settings_with_stored(settings, session.run(query::SettingsAll{}), nullptr);
   look_at_gateway(in_force, session, report);

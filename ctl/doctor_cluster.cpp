@@ -167,11 +167,13 @@ void look_at_disk(postgres::DbSession& session, DoctorReport& report) {
   std::optional<std::string> why = session.why_refused(query::DoctorDisk{});
   session.rollback();
   if (!why) return;
-  report.fault(
-      "database disk",
-      fmt::format("{}: writes are answered 503 until there is room. No standby is promoted "
-                  "for that: its volume is as full",
-                  *why));
+  postgres::Result facts = session.run(query::DoctorServer{});
+  std::string_view address = facts.front().text("address");
+  report.fault("database disk",
+               fmt::format("the volume of the data on {} takes nothing: {}. Writes are answered "
+                           "503 until it has room. No standby is promoted for that: its volume is "
+                           "as full",
+                           address.empty() ? "this host" : address, *why));
 }
 
 }  // namespace hostler

@@ -173,10 +173,7 @@ int verify(const CommandCall& call) {
     for (int i = 0; i < page.size(); ++i) {
       const postgres::Row row = page[i];
       after = row.text("id");
-      config::SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"), {}};
-      config::SecretIdentity identity{after, std::string(row.text("org_id")),
-                                      std::string(row.text("kind"))};
-      if (!std::get<config::SecretBox>(box).rewrap(identity, sealed)) unreadable.push_back(after);
+      if (!secret_opens(std::get<config::SecretBox>(box), row)) unreadable.push_back(after);
     }
   }
   JsonWriter json;
@@ -193,6 +190,14 @@ int verify(const CommandCall& call) {
 }
 
 }  // namespace
+
+bool secret_opens(const config::SecretBox& box, const postgres::Row& secret) {
+  config::SealedSecret sealed{secret.integer("key_version"), secret.bytes("wrapped_key"), {}};
+  config::SecretIdentity identity{std::string(secret.text("id")),
+                                  std::string(secret.text("org_id")),
+                                  std::string(secret.text("kind"))};
+  return box.rewrap(identity, sealed).has_value();
+}
 
 void add_secret_commands(CommandLine& line) {
   CLI::App& topic = line.topic("secret", "the keys that encrypt stored secrets");

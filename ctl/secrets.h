@@ -2,6 +2,8 @@
 #pragma once
 
 #include "ctl/command_line.h"
+#include "lib/config/secret_box.h"
+#include "lib/postgres/database.h"
 
 namespace hostler {
 
@@ -12,5 +14,9 @@ namespace hostler {
 // rotation is under way. secret verify: whether the key file opens all that is stored, behind a
 // restore; exit_bad_input when it does not. Changes nothing.
 void add_secret_commands(CommandLine& line);
+
+// Whether a key of the box's file opens it. secret: a row of secrets with id, org_id, kind,
+// key_version and wrapped_key.
+bool secret_opens(const config::SecretBox& box, const postgres::Row& secret);
 
 }  // namespace hostler

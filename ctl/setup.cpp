@@ -18,6 +18,8 @@
 #include "ctl/setup_steps.h"
 #include "ctl/subprocess.h"
 #include "lib/crypto.h"
+#include "lib/postgres/session.h"
+#include "queries/operator.h"
 
 namespace hostler {
 namespace {
@@ -39,10 +41,28 @@ int set_up_users(const SetupOptions& options) {
   return is_done ? exit_ok : exit_software;
 }
 
+// Programs use the database already, of other hosts or those that were here: another key would open
+// nothing of theirs.
+bool others_have_a_key(const SetupOptions& options) {
+  if (options.superuser_url.empty()) return false;
+  std::string url =
+      postgres::conninfo_with(options.superuser_url, {{"dbname", options.database}});
+  if (postgres::why_no_connection(url)) return false;  // the next step makes it, or says why not
+  postgres::DbSession session(url, "hostlerctl setup");
+  if (!session.run(query::SchemaTables{}).front().boolean("has_migrations")) return false;
+  return session.run(query::SetupOtherHosts{}).front().boolean("have_a_key");
+}
+
 int set_up_key(const SetupOptions& options) {
   if (file_exists(key_file)) {
     report_step("key file", fmt::format("{} is there", key_file));
     return exit_ok;
+  }
+  if (others_have_a_key(options)) {
+    return fail(exit_bad_input,
+                fmt::format("the database is in use, and what it stores opens with the key of those "
+                            "who use it alone: copy their {} to here, mode 0600, owner root",
+                            key_file));
   }
   report_change(options, "key file",
                 fmt::format("{}; keep a copy apart from the database's backups", key_file));

@@ -46,6 +46,10 @@ BEGIN
 END
 $$;
 
+-- name: setup_other_hosts
+-- Whether daemons were here, or secrets are stored: by programs that have a key.
+SELECT EXISTS (SELECT FROM daemons) OR EXISTS (SELECT FROM secrets) AS have_a_key;
+
 -- name: setup_operator_text
 -- GRANT and CREATE ROLE take no parameters: their text, or no row when the role is an operator.
 -- $1 role text
@@ -303,6 +307,10 @@ SELECT coalesce(json_agg(plan_json(plans) ORDER BY id DESC), '[]') AS item FROM 
 -- name: secrets_lock
 -- One rotation at a time; the session holds it.
 SELECT pg_try_advisory_lock(hashtextextended('hostler secret rotate', 0)) AS is_ours;
+
+-- name: doctor_secrets
+-- The newest, for whether a host's key file opens them.
+SELECT id, org_id, kind, key_version, wrapped_key FROM secrets ORDER BY id DESC LIMIT 100;
 
 -- name: secrets_to_rewrap
 -- The next of those that are not under the newest key.

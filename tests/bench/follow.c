@@ -1,5 +1,6 @@
 /* Follows many event streams over TLS, with one thread and epoll: the client of both Hostler's and nchan's fan-out.
- * Called by streams.py: follow PORT FIRST END LIST [one-by-one]
+ * Called by streams.py and tests/scale: follow [ADDRESS:]PORT FIRST END LIST [one-by-one]
+ *   ADDRESS  of IPv4, else loopback
  *   FIRST  the text of the line with which the seconds begin
  *   END    the text that ends a stream, in one of its lines
  *   LIST   a file, one stream a line, fields between tabs: PATH, TOKEN; with KEY and BODY a POST under that
@@ -7,6 +8,7 @@
  *   one-by-one: each is opened when the one before has its answer's head
  * Says "open" when every stream has its answer's head. Goes on until all have ended, or standard input closes; then
  * prints one line of JSON. Words that are times (16 digits, microseconds) are measured against this clock. */
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -39,6 +41,7 @@ static const char *first_text, *end_text;
 static long deliveries, first_us, last_us, opened_us, lag_count;
 static int* lags;
 static SSL_CTX* context;
+static struct sockaddr_in server;
 
 static long now_us(void) {
   struct timespec now;
@@ -51,11 +54,18 @@ static void fail(const char* what) {
   exit(1);
 }
 
-static SSL* connect_tls(int port) {
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((unsigned short)port)};
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+static void read_server(const char* text) {
+  char address[64] = "127.0.0.1";
+  const char* colon = strchr(text, ':');
+  if (colon != NULL) snprintf(address, sizeof address, "%.*s", (int)(colon - text), text);
+  server.sin_family = AF_INET;
+  server.sin_port = htons((unsigned short)atoi(colon == NULL ? text : colon + 1));
+  if (inet_pton(AF_INET, address, &server.sin_addr) != 1) fail("no such address");
+}
+
+static SSL* connect_tls(void) {
   int line = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
-  if (line < 0 || connect(line, (struct sockaddr*)&address, sizeof address) != 0) fail("cannot connect");
+  if (line < 0 || connect(line, (struct sockaddr*)&server, sizeof server) != 0) fail("cannot connect");
   setsockopt(line, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   SSL* tls = SSL_new(context);
   SSL_set_fd(tls, line);
@@ -63,12 +73,12 @@ static SSL* connect_tls(int port) {
   return tls;
 }
 
-static void open_stream(struct stream* stream, int port, char* fields) {
+static void open_stream(struct stream* stream, char* fields) {
   char head[2048];
   const char *path = strsep(&fields, "\t"), *token = strsep(&fields, "\t"), *key = strsep(&fields, "\t");
   const char* body = key == NULL ? "" : fields;
   if (token == NULL || body == NULL) fail("a line of the list lacks fields");
-  stream->tls = connect_tls(port);
+  stream->tls = connect_tls();
   /* HTTP/1.0: the body comes as it is, without the lengths of chunks in it. */
   int length = snprintf(head, sizeof head,
                         "%s %s HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\n",
@@ -200,7 +210,7 @@ static void await_head(struct stream* stream) {
   }
 }
 
-static void open_all(const char* list, int port, int one_by_one) {
+static void open_all(const char* list, int one_by_one) {
   static char line[4096];
   FILE* file = fopen(list, "r");
   if (file == NULL) fail("no list");
@@ -211,7 +221,7 @@ static void open_all(const char* list, int port, int one_by_one) {
   rewind(file);
   for (int i = 0; i < stream_count && fgets(line, sizeof line, file) != NULL; ++i) {
     line[strcspn(line, "\n")] = '\0';
-    open_stream(&streams[i], port, line);
+    open_stream(&streams[i], line);
     if (one_by_one) await_head(&streams[i]);
   }
   fclose(file);
@@ -226,9 +236,10 @@ int main(int count, char** texts) {
   setrlimit(RLIMIT_NOFILE, &limit);
   first_text = texts[2];
   end_text = texts[3];
+  read_server(texts[1]);
   context = SSL_CTX_new(TLS_client_method());
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
-  open_all(texts[4], atoi(texts[1]), count > 5);
+  open_all(texts[4], count > 5);
   int poller = epoll_create1(EPOLL_CLOEXEC);
   for (int i = 0; i < stream_count; ++i) {
     struct epoll_event wanted = {.events = EPOLLIN, .data.ptr = &streams[i]};

@@ -61,10 +61,13 @@ class Host:
         return sh(*self.words(*command, environment=environment), check=check, **more)
 
     def start(self, name, *command, environment=()):
+        """With a name of the host's own."""
+        named = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', self.name]
+        words = self.words(*command, environment=environment)
         log = open(self.folder / f"{name}.log", "ab")
         self.programs[name] = subprocess.Popen(
-            self.words(*command, environment=environment), stdin=subprocess.DEVNULL, stdout=log,
-            stderr=log, start_new_session=True)
+            named + words, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            start_new_session=True)
 
     def pids(self):
         pids = sh("ip", "netns", "pids", self.namespace, check=False).stdout

@@ -30,6 +30,7 @@ class Programs:
         self.key.chmod(0o600)
         shutil.chown(self.key, net.USER)
         self.password = None  # of all roles; None: they need none
+        self.more = []  # settings, beside those of environment()
 
     def database(self, role):
         words = [f"PGUSER={role}", f"HOSTLER_DATABASE_URL={self.url}"]
@@ -64,15 +65,15 @@ class Programs:
                 "HOSTLER_API_OWN_CONNECTIONS=6", "HOSTLER_ACCESS_LOG_DIR=",
                 "HOSTLER_CREDIT_INITIAL_GRANT=100000000",
                 "HOSTLER_LIMIT_REQUESTS_PER_MINUTE=1000000", "HOSTLER_LIMIT_CONCURRENT_RUNS=10000",
-                "HOSTLER_LIMIT_CONCURRENT_RUNS_PER_USER=0"]
+                "HOSTLER_LIMIT_CONCURRENT_RUNS_PER_USER=0", *self.more]
 
     def start_daemon(self, host, slots, program=None):
         host.start("runner", (program or self.bin) / "hostler-runner",
                    environment=[*self.environment(host, "hostler_runner"),
                                 f"HOSTLER_RUN_SLOTS={slots}"])
 
-    def start_runner(self, host, slots):
-        host.start("model", self.bin / "fake-model", "--port", MODEL_PORT)
+    def start_runner(self, host, slots, *words_of_model):
+        host.start("model", self.bin / "fake-model", "--port", MODEL_PORT, *words_of_model)
         self.start_daemon(host, slots)
 
     def start_pool(self, host, program=None):
@@ -127,17 +128,22 @@ class Programs:
 
     def post(self, path, body, token=""):
         """Through the first API host; the answer."""
+        return self.call(path, token, "-H", "Content-Type: application/json", "-d",
+                         json.dumps(body))
+
+    def call(self, path, token, *words):
         base = f"https://{self.fixture.hosts['api1'].address}:{PORT}"
         caller = f"Authorization: Bearer {token}" if token else "X-None: 1"
-        answer = self.edge.run("curl", "-sk", "--max-time", 10, "-H", caller, "-H",
-                               "Content-Type: application/json", "-d", json.dumps(body),
-                               base + path).stdout
-        return json.loads(answer)
+        return json.loads(self.edge.run("curl", "-sk", "--max-time", 10, "-H", caller, *words,
+                                        base + path).stdout)
+
+    def log_in_admin(self):
+        answer = self.post("/v1/auth/login", {"login": "admin", "password": PASSWORD})
+        return answer["access_token"]
 
     def register_model(self):
         """As dev/stack/up does."""
-        answer = self.post("/v1/auth/login", {"login": "admin", "password": PASSWORD})
-        token = answer["access_token"]
+        token = self.log_in_admin()
         provider = self.post("/v1/llm-providers?scope=platform", {
             "name": "fake-model", "provider_kind": "openai",
             "base_url": f"http://127.0.0.1:{MODEL_PORT}/v1", "api_key": "a secret"}, token)

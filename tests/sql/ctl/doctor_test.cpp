@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "lib/config/secret_box.h"
 #include "lib/crypto.h"
 #include "lib/health/database_health.h"
 #include "queries/health.h"
@@ -108,6 +109,28 @@ TEST_F(Doctor, SaysWhoDoesThePeriodicJobsAndWhichFailOrAreLate) {
   EXPECT_THAT(report, ContainsRegex("warning +maintenance +late was not done for 31[0-9] s"));
   EXPECT_THAT(report, Not(HasSubstr("failed fails")));
   EXPECT_THAT(report, Not(HasSubstr("not_late")));
+}
+
+TEST_F(Doctor, TellsOfAKeyFileThatIsNotTheOneOfTheOtherHosts) {
+  std::string folder = testing::TempDir() + "doctor-" + to_hex(random_bytes(8));
+  std::filesystem::create_directory(folder);
+  for (const char* name : {"/ours", "/theirs"}) {
+    std::ofstream(folder + name, std::ios::binary) << random_bytes(32);
+    std::filesystem::permissions(folder + name, std::filesystem::perms::owner_read);
+  }
+  config::SecretBox theirs =
+      std::get<config::SecretBox>(config::SecretBox::load(folder + "/theirs"));
+  std::string id = "01900000-0000-7000-8000-000000000001";
+  config::SealedSecret sealed = theirs.seal({id, "", "webhook"}, "of another host");
+  database_.as_superuser().run_text(fmt::format(
+      "INSERT INTO secrets (id, kind, key_version, wrapped_key, sealed) VALUES ('{}', 'webhook', "
+      "{}, decode('{}', 'hex'), decode('{}', 'hex'))",
+      id, sealed.key_version, to_hex(sealed.wrapped_key), to_hex(sealed.sealed)));
+  EXPECT_THAT(reported({"HOSTLER_SECRETS_KEY_FILE=" + folder + "/ours"}),
+              ContainsRegex("failure +secrets +of the newest 1, 1 do not open"));
+  EXPECT_THAT(reported({"HOSTLER_SECRETS_KEY_FILE=" + folder + "/theirs"}),
+              ContainsRegex("ok +secrets +the newest 1 open"));
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(Doctor, LooksAtEachHostOfTheAddress) {

@@ -1,0 +1,44 @@
+// hostlerctl setup on further hosts: they take the first one's key file, or nothing of theirs opens.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/support/rigs/database.h"
+#include "tests/support/rigs/run_program.h"
+
+namespace hostler {
+namespace {
+
+using testing::HasSubstr;
+using namespace testing_support;
+
+class SetupOfAHost : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (access("/etc/hostler/secret.key", F_OK) == 0) GTEST_SKIP() << "this host is set up";
+  }
+  ProgramRun tried() {
+    return run_ctl({"setup", "--dry-run", "--without-nginx", "--superuser-url",
+                    database_.superuser_url(), "--database", database_.name()},
+                   {"HOSTLER_DATABASE_URL=" + database_.superuser_url()});
+  }
+
+  TestDatabase database_;
+};
+
+TEST_F(SetupOfAHost, MakesAKeyFileWhenNobodyHasOne) {
+  ProgramRun run = tried();
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("key file     to do: /etc/hostler/secret.key"));
+}
+
+TEST_F(SetupOfAHost, MakesNoneBesideThatOfProgramsThatUseTheDatabase) {
+  database_.as_superuser().run_text(
+      "INSERT INTO daemons (host, instance, version) VALUES ('one.example', 's', '1')");
+  ProgramRun run = tried();
+  EXPECT_EQ(run.status, 65);
+  EXPECT_THAT(run.err, HasSubstr("copy their /etc/hostler/secret.key to here"));
+}
+
+}  // namespace
+}  // namespace hostler
