@@ -86,6 +86,7 @@ std::string Daemon::metrics_text() {
   }
   if (maintainer_) counts.is_maintainer = maintainer_->epoch().has_value();
   counts.slots = options_.slots;
+  if (tools_) counts.mcp_streams = static_cast<int64_t>(tools_->held_calls().held());
   if (access_log_) {
     counts.access_log_lines = access_log_->lines();
     counts.access_log_skipped = access_log_->lines_skipped();
@@ -127,9 +128,10 @@ void Daemon::make_parts() {
   agent_services_ = std::make_unique<AgentServices>(
       AgentServices{loop_, db_, http_, *events_, secrets_, settings, *tools_});
   outbox_ = std::make_unique<Outbox>(OutboxServices{loop_, db_, http_, secrets_, settings}, id_);
-  connections_ =
-      std::make_unique<ConnectionMaintenance>(OAuthServices{loop_, db_, http_, secrets_, settings});
-  listings_ = std::make_unique<ListingJob>(OAuthServices{loop_, db_, http_, secrets_, settings});
+  OAuthServices mcp_services{loop_, db_, http_, secrets_, settings};
+  connections_ = std::make_unique<ConnectionMaintenance>(mcp_services);
+  listings_ = std::make_unique<ListingJob>(mcp_services);
+  task_polls_ = std::make_unique<TaskPolls>(mcp_services);
   RunQueueOptions queue_options{options_.slots, [this] { outbox_->look(); }};
   queue_ = std::make_unique<RunQueue>(*agent_services_, tasks_, id_, queue_options,
                                       [this] { return streams(); });
@@ -166,6 +168,8 @@ void Daemon::begin_tasks() {
   tasks_.add_forever("webhooks", outbox_->webhooks_forever());
   tasks_.add_forever("mcp_connections", connections_->work_forever());
   tasks_.add_forever("mcp_listings", listings_->list_forever());
+  tasks_.add_forever("mcp_tasks", task_polls_->poll_forever());
+  tasks_.add_forever("mcp_streams", tools_->held_calls().watch_forever());
 }
 
 void Daemon::begin_access_log() {
@@ -188,9 +192,16 @@ void Daemon::begin_egress() {
   tasks_.add_essential("outbound", egress_proxy_->open_when_free());
 }
 
+// A run that ended, or whose person answered, may have calls that go on at their servers.
+void Daemon::look_at_remote_calls() {
+  if (task_polls_) task_polls_->look();
+  if (tools_) tools_->held_calls().look();
+}
+
 void Daemon::hear_of_control(std::string_view run_id) {
   if (queue_) queue_->look_for_cancels();
   if (outbox_) outbox_->look();
+  look_at_remote_calls();
   // A run that nobody owned was ended by the API: its subscribers read that from the table.
   bus_.changed_elsewhere({std::string(run_id)});
 }

@@ -26,6 +26,7 @@
 #include "runner/notifications.h"
 #include "runner/oauth/connection_maintenance.h"
 #include "runner/registration.h"
+#include "runner/tools/task_polls.h"
 #include "runner/tools/tool_box.h"
 
 namespace hostler::runner {
@@ -68,6 +69,7 @@ class Daemon {
   void begin_access_log();
   void begin_egress();
   void listen();
+  void look_at_remote_calls();
   void hear_of_control(std::string_view run_id);
   Task<void> leave(std::function<void()> done);
   Task<bool> hand_back();
@@ -97,6 +99,7 @@ class Daemon {
   std::unique_ptr<Maintainer> maintainer_;
   std::unique_ptr<ConnectionMaintenance> connections_;
   std::unique_ptr<ListingJob> listings_;
+  std::unique_ptr<TaskPolls> task_polls_;
   std::unique_ptr<Maintenance> maintenance_;
   std::unique_ptr<EgressProxy> egress_proxy_;
   loop::TaskSet tasks_;  // last: its coroutines use all of the above

@@ -127,9 +127,9 @@ class Draft {
     });
     this.wait = this.entries.at(-1);
     if (kind === 'tool_results') {
-      const by_webhook = ({ answered_by }) => answered_by === 'webhook';
+      const is_ours = ({ answered_by }) => answered_by === 'client';
       for (const call of calls ?? [])
-        this.owe(call.tool_call_id, by_webhook(call) ? 'webhook' : 'owed');
+        this.owe(call.tool_call_id, is_ours(call) ? 'owed' : 'webhook');
     } else {
       this.change_tool(tool_call_id, { state: asking_states[kind] ?? 'asking' });
     }

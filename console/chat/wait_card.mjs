@@ -159,8 +159,8 @@ function OwedCall({ run_id, call }) {
 function ToolResults({ run_id, story }) {
   const t = useWords();
   const owed = owed_calls(story);
-  const by_webhook = (story.wait.calls ?? []).filter(
-    ({ answered_by }) => answered_by === 'webhook',
+  const by_others = (story.wait.calls ?? []).filter(
+    ({ answered_by }) => answered_by !== 'client',
   );
   return html`<div class="wait">
     <p>${t('chat.wait.tool_results')}</p>
@@ -169,10 +169,10 @@ function ToolResults({ run_id, story }) {
       call=${call} />`,
     )}
     ${
-      by_webhook.length > 0 &&
+      by_others.length > 0 &&
       owed.length === 0 &&
       html`<p class="note">
-      ${t('chat.webhook_answers')} ${by_webhook.map(
+      ${t('chat.webhook_answers')} ${by_others.map(
         ({ tool_name }) => html`<code
         dir="ltr">${tool_name}</code> `,
       )}

@@ -29,6 +29,12 @@ Task<std::string> new_request_id(AgentServices& services) {
   co_return std::string(created.at(0).text());
 }
 
+// Who owes the call's result.
+std::string_view answerer_of(const RunParts& parts, const ToolCall& call) {
+  if (parts.offered.remote(call.name) != nullptr) return "server";
+  return parts.offered.has(call.name) ? "webhook" : "client";
+}
+
 }  // namespace
 
 Task<void> ask(AgentServices& services, RunPtr run, int turn, ToolCall call) {
@@ -67,8 +73,7 @@ Task<void> ask_for_results(AgentServices& services, RunPtr run, const RunParts& 
     for (const ToolCall& call : calls) {
       json->begin_object().member("tool_call_id", call.id).member("tool_name", call.name);
       if (json == &shown) json->member_raw("arguments", shown_arguments(call));
-      bool is_webhook = parts.offered.has(call.name);
-      json->member("answered_by", is_webhook ? "webhook" : "client").end_object();
+      json->member("answered_by", answerer_of(parts, call)).end_object();
     }
     json->end_array().end_object();
   }

@@ -86,11 +86,15 @@ struct StillOpen {
 Task<std::optional<ToolOutcome>> make_remote_call(AgentServices& services, RunPtr run,
                                                   const RemoteTool& tool, ToolContext context,
                                                   int turn, ToolCall call, StillOpen& open) {
-  McpCall wanted{tool, turn, call};
+  McpCall wanted{tool, turn, call, run->claim.asks_nobody()};
   Task<McpOutcome> work = services.tools.call_remote_tool(std::move(context), std::move(wanted));
   McpOutcome came = co_await work;
   auto* outcome = std::get_if<ToolOutcome>(&came);
   if (outcome != nullptr) co_return std::move(*outcome);
+  if (std::holds_alternative<McpAway>(came)) {
+    open.awaited.push_back(std::move(call));
+    co_return std::nullopt;
+  }
   if (run->claim.asks_nobody()) co_return nobody_to_ask();
   auto* question = std::get_if<McpQuestion>(&came);
   if (question != nullptr) {

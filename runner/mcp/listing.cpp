@@ -1,12 +1,15 @@
 // See runner/mcp/listing.h.
 #include "runner/mcp/listing.h"
 
+#include <functional>
+#include <memory>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "lib/loop/wait.h"
 #include "runner/mcp/param_headers.h"
 #include "runner/mcp/raw_json.h"
 
@@ -23,12 +26,19 @@ struct Listed {
   std::string definition;
 };
 
-struct Listing {
+struct ListedSoFar {
   std::vector<Listed> tools;
   std::vector<std::pair<std::string, std::string>> left_out;
   std::set<std::string> names;
   std::optional<int64_t> ttl_ms;
   size_t bytes = 0;
+};
+// Read by the thread pool, page after page.
+using Listing = std::shared_ptr<ListedSoFar>;
+
+struct Page {
+  std::optional<std::string> cursor;  // of the next one; nothing: that was the last
+  std::string fault;                  // why it is none at all; empty: it is one
 };
 
 std::string error_json(std::string_view code, std::string_view message) {
@@ -50,7 +60,7 @@ std::string error_of(const SessionAnswer& sent) {
   return error_json(answer.status == 0 ? "tool.unreachable" : "tool.failed", answer.message);
 }
 
-void take_tool(Listing& listing, std::string_view definition, bool has_param_headers) {
+void take_tool(ListedSoFar& listing, std::string_view definition, bool has_param_headers) {
   std::optional<Json> tool = parse_json_or_nothing(definition);
   std::string name(tool && tool->is_object() ? tool->text_or("name") : "");
   if (name.empty()) {
@@ -71,31 +81,29 @@ void take_tool(Listing& listing, std::string_view definition, bool has_param_hea
   listing.tools.push_back({std::move(name), std::string(definition)});
 }
 
-// The next page's cursor; nothing: that was the last. fault: why it is none at all.
-std::optional<std::string> take_page(Listing& listing, std::string_view result,
-                                     bool has_param_headers, std::string& fault) {
+Page take_page(ListedSoFar& listing, std::string_view result, bool has_param_headers) {
   std::optional<Json> json = parse_json_or_nothing(result);
   const Json* tools = json && json->is_object() ? json->find("tools") : nullptr;
   if (tools == nullptr || !tools->is_array()) {
-    fault = "What the server answered is no list of tools.";
-    return std::nullopt;
+    return {std::nullopt, "What the server answered is no list of tools."};
   }
   listing.bytes += result.size();
   for (std::string_view one : raw_elements(*raw_member(result, "tools"))) {
     take_tool(listing, one, has_param_headers);
   }
-  if (listing.tools.size() > tools_max || listing.bytes > bytes_max) {
-    fault = "The server lists more tools than can be read.";
-    return std::nullopt;
+  bool is_too_much = listing.tools.size() + listing.left_out.size() > tools_max;
+  if (is_too_much || listing.bytes > bytes_max) {
+    return {std::nullopt, "The server lists more tools than can be read."};
   }
   const Json* ttl = json->find("ttlMs");
   if (ttl != nullptr && ttl->is_integer()) listing.ttl_ms = *ttl->as_integer();
   std::string cursor(json->text_or("nextCursor"));
-  if (cursor.empty() || cursor.size() > cursor_bytes_max) return std::nullopt;
-  return cursor;
+  if (cursor.size() > cursor_bytes_max) return {std::nullopt, "The server's cursor is too long."};
+  if (cursor.empty()) return {};
+  return {cursor, ""};
 }
 
-std::string outcome_json(const Listing& listing, const std::string& version) {
+std::string outcome_json(const ListedSoFar& listing, const std::string& version) {
   JsonWriter json;
   json.begin_object().member("protocol_version", version).key("ttl_ms");
   if (listing.ttl_ms) {
@@ -120,23 +128,33 @@ std::string outcome_json(const Listing& listing, const std::string& version) {
 
 Task<std::string> list_tools(OAuthServices services, SessionAsk ask) {
   RemoteSession session(services, std::move(ask));
-  Listing listing;
-  std::optional<std::string> cursor;
-  for (int page = 0; page < pages_max; ++page) {
+  Listing listing = std::make_shared<ListedSoFar>();
+  Page page;
+  for (int pages = 0; pages < pages_max; ++pages) {
     RpcMessage message;
     message.method = "tools/list";
     JsonWriter params;
     params.begin_object();
-    if (cursor) params.member("cursor", *cursor);
+    if (page.cursor) params.member("cursor", *page.cursor);
     message.params = params.end_object().take();
     Task<SessionAnswer> requesting = session.request(std::move(message));
     SessionAnswer sent = co_await requesting;
     if (sent.refused || sent.answer.kind != RpcAnswer::Kind::result) co_return error_of(sent);
-    std::string fault;
-    bool has_param_headers = session.version() == modern_version;
-    cursor = take_page(listing, sent.answer.json, has_param_headers, fault);
-    if (!fault.empty()) co_return error_json("tool.bad_answer", fault);
-    if (!cursor) co_return outcome_json(listing, session.version());
+    // Thousands of definitions would hold up the loop.
+    std::function<Page()> read = [listing, result = std::move(sent.answer.json),
+                                  has_param_headers = session.version() == modern_version] {
+      return take_page(*listing, result, has_param_headers);
+    };
+    page = co_await loop::on_thread(services.loop, std::move(read));
+    if (!page.fault.empty()) co_return error_json("tool.bad_answer", page.fault);
+    if (page.cursor) continue;
+    std::function<std::string()> write = [listing, version = session.version()] {
+      return outcome_json(*listing, version);
+    };
+    std::string outcome = co_await loop::on_thread(services.loop, std::move(write));
+    Task<void> ending = session.end();
+    co_await ending;
+    co_return outcome;
   }
   co_return error_json("tool.bad_answer", "The server's list of tools has no end.");
 }

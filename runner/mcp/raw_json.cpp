@@ -6,6 +6,7 @@
 namespace hostler::runner {
 namespace {
 
+constexpr size_t values_max = 200'000;
 constexpr std::string_view white_space = " \t\r\n";
 
 size_t skip_space(std::string_view json, size_t at) {
@@ -51,6 +52,19 @@ size_t value_end(std::string_view json, size_t at) {
 }
 
 }  // namespace
+
+bool has_few_values(std::string_view json) {
+  size_t values = 1;
+  for (size_t at = 0; at < json.size();) {
+    if (json[at] == '"') {
+      at = string_end(json, at);
+      continue;
+    }
+    if (json[at] == ',' || json[at] == '[' || json[at] == '{') ++values;
+    ++at;
+  }
+  return values <= values_max;
+}
 
 std::optional<std::string_view> raw_member(std::string_view json, std::string_view name) {
   size_t at = skip_space(json, 0);

@@ -6,10 +6,11 @@
 #include <fmt/format.h>
 
 #include "lib/json.h"
+#include "lib/loop/wait.h"
 #include "runner/mcp/param_headers.h"
 #include "runner/mcp/raw_json.h"
-#include "runner/mcp/remote_session.h"
 #include "runner/mcp/result_text.h"
+#include "runner/mcp/task_answer.h"
 
 namespace hostler::runner {
 namespace {
@@ -41,17 +42,48 @@ RpcMessage message_of(const RemoteCall& call) {
   return message;
 }
 
-RemoteOutcome outcome_of_result(const std::string& result) {
+RemoteOutcome asking(std::string_view result, const Json& json) {
+  RemoteOutcome outcome;
+  outcome.ending = Ending::input_required;
+  outcome.questions = raw_member(result, "inputRequests").value_or("{}");
+  const Json* state = json.find("requestState");
+  if (state != nullptr && state->is_text()) outcome.request_state = *state->as_text();
+  return outcome;
+}
+
+RemoteOutcome begun_task(std::string_view result) {
+  std::optional<RemoteTask> task = read_task(result);
+  if (!task) return ended(Ending::failed, "tool.bad_answer", "The server answered with no task.");
+  RemoteOutcome outcome;
+  outcome.ending = Ending::task;
+  outcome.task_id = std::move(task->id);
+  outcome.poll_ms = task->status == RemoteTask::Status::working ? task->poll_ms : 0;
+  return outcome;
+}
+
+// What the server's answer makes of the call. Of megabytes: not on a loop.
+RemoteOutcome outcome_of_answer(std::string_view result) {
+  std::optional<Json> json = parse_json_or_nothing(result);
+  std::string_view type = json && json->is_object() ? json->text_or("resultType") : "";
+  if (type == "input_required") return asking(result, *json);
+  if (type == "task") return begun_task(result);
+  return outcome_of_result(result);
+}
+
+Task<RemoteOutcome> read_answer(loop::Loop& loop, std::string result) {
+  if (result.size() <= read_at_once_bytes_max) co_return outcome_of_answer(result);
+  std::function<RemoteOutcome()> read = [result = std::move(result)] {
+    return outcome_of_answer(result);
+  };
+  RemoteOutcome outcome = co_await loop::on_thread(loop, std::move(read));
+  co_return outcome;
+}
+
+}  // namespace
+
+RemoteOutcome outcome_of_result(std::string_view result) {
   std::optional<Json> json = parse_json_or_nothing(result);
   std::string_view type = json && json->is_object() ? json->text_or("resultType", "complete") : "";
-  if (type == "input_required") {
-    RemoteOutcome outcome;
-    outcome.ending = Ending::input_required;
-    outcome.questions = raw_member(result, "inputRequests").value_or("{}");
-    const Json* state = json->find("requestState");
-    if (state != nullptr && state->is_text()) outcome.request_state = *state->as_text();
-    return outcome;
-  }
   if (type != "complete") {
     return ended(Ending::failed, "tool.bad_answer",
                  "The server answered with a kind of result that was not asked for.");
@@ -67,7 +99,7 @@ RemoteOutcome outcome_of_result(const std::string& result) {
   return outcome;
 }
 
-RemoteOutcome outcome_of(SessionAnswer sent) {
+RemoteOutcome outcome_of_failure(SessionAnswer sent) {
   if (sent.refused) {
     Ending ending = sent.refused->refusal == Refusal::needs_authorization
                         ? Ending::needs_authorization
@@ -75,15 +107,9 @@ RemoteOutcome outcome_of(SessionAnswer sent) {
     return ended(ending, std::move(sent.refused->code), std::move(sent.refused->message));
   }
   RpcAnswer& answer = sent.answer;
-  switch (answer.kind) {
-    case RpcAnswer::Kind::result:
-      return outcome_of_result(answer.json);
-    case RpcAnswer::Kind::error:
-      return ended(
-          Ending::failed, "tool.failed",
-          fmt::format("The server refused the call ({}): {}", answer.code, answer.message));
-    default:
-      break;
+  if (answer.kind == RpcAnswer::Kind::error) {
+    return ended(Ending::failed, "tool.failed",
+                 fmt::format("The server refused the call ({}): {}", answer.code, answer.message));
   }
   if (answer.is_denied) return ended(Ending::failed, "tool.url_denied", answer.message);
   if (answer.was_heard) return ended(Ending::unknown, "tool.outcome_unknown", answer.message);
@@ -92,9 +118,7 @@ RemoteOutcome outcome_of(SessionAnswer sent) {
                is_refused ? "tool.failed" : "tool.unreachable", answer.message);
 }
 
-}  // namespace
-
-Task<RemoteOutcome> call_remote(OAuthServices services, RemoteCall call) {
+SessionAsk session_of(const RemoteCall& call) {
   SessionAsk ask;
   ask.credential = call.credential;
   ask.is_org_scope = call.server.is_org_scope;
@@ -102,10 +126,18 @@ Task<RemoteOutcome> call_remote(OAuthServices services, RemoteCall call) {
   ask.trace_id = call.trace_id;
   ask.limit_ms = call.limit_ms;
   ask.question = call.ask;
-  RemoteSession session(services, std::move(ask));
+  return ask;
+}
+
+Task<RemoteOutcome> call_remote(OAuthServices services, RemoteSession& session, RemoteCall call) {
   Task<SessionAnswer> requesting = session.request(message_of(call));
   SessionAnswer sent = co_await requesting;
-  co_return outcome_of(std::move(sent));
+  if (sent.refused || sent.answer.kind != RpcAnswer::Kind::result) {
+    co_return outcome_of_failure(std::move(sent));
+  }
+  Task<RemoteOutcome> reading = read_answer(services.loop, std::move(sent.answer.json));
+  RemoteOutcome outcome = co_await reading;
+  co_return outcome;
 }
 
 }  // namespace hostler::runner

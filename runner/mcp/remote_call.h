@@ -1,6 +1,5 @@
-// One call of a tool of an MCP server, from the first request of a negotiation that is needed to
-// the server's answer. Decides nothing about repeating: runner/tools/mcp_call.cpp does, by how it
-// ended.
+// One call of a tool of an MCP server: what is asked, and what the server's answer is. Decides
+// nothing about repeating: runner/tools/mcp_call.cpp does, by how it ended.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +7,7 @@
 #include <string>
 
 #include "lib/loop/task.h"
+#include "runner/mcp/remote_session.h"
 #include "runner/mcp/rpc_exchange.h"
 #include "runner/oauth/oauth_services.h"
 #include "runner/oauth/server_credentials.h"
@@ -38,6 +38,7 @@ struct RemoteOutcome {
   enum class Ending {
     result,               // text
     input_required,       // questions, request_state
+    task,                 // task_id, poll_ms: the result comes later
     needs_authorization,  // nothing was done: the server knows nobody
     never_sent,           // the server cannot have heard of it
     unknown,              // it was sent, and no answer came
@@ -50,9 +51,19 @@ struct RemoteOutcome {
   std::string message;
   std::string questions;  // JSON text: inputRequests
   std::optional<std::string> request_state;
+  std::string task_id;
+  int64_t poll_ms = 0;
 };
 
-// Cancelled by destroying it: the connection is closed, which tells the server.
-Task<RemoteOutcome> call_remote(OAuthServices services, RemoteCall call);
+// Whom the call's session speaks with.
+SessionAsk session_of(const RemoteCall& call);
+// The first request of the session. Cancelled by destroying it: the connection is closed, which
+// tells a server of the modern revision; for others see RemoteSession::cancelling().
+Task<RemoteOutcome> call_remote(OAuthServices services, RemoteSession& session, RemoteCall call);
+
+// What a CallToolResult, JSON text, makes of the call.
+RemoteOutcome outcome_of_result(std::string_view result);
+// What came of a request that is part of a call, when it is no result.
+RemoteOutcome outcome_of_failure(SessionAnswer sent);
 
 }  // namespace hostler::runner

@@ -1,10 +1,13 @@
 // See runner/mcp/remote_session.h.
 #include "runner/mcp/remote_session.h"
 
+#include <exception>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "lib/log.h"
 #include "runner/mcp/raw_json.h"
 
 namespace hostler::runner {
@@ -13,6 +16,12 @@ namespace {
 constexpr int64_t header_mismatch = -32020;
 constexpr int64_t unsupported_version = -32022;
 constexpr int64_t missing_capability = -32021;
+constexpr int64_t farewell_ms = 5'000;
+constexpr int64_t stream_head_ms = 3'000;  // for which a call waits for the stream beside it
+
+void log_stream_failure(const std::string& name, std::exception_ptr failure) {
+  log_error("mcp_stream_failed", {{"stream", name}, {"cause", loop::cause_of(failure)}});
+}
 
 SessionAnswer failed(std::string words) {
   SessionAnswer answer;
@@ -44,10 +53,18 @@ bool is_refusal(const RpcAnswer& answer) {
   return answer.kind == RpcAnswer::Kind::status && (answer.status == 401 || answer.status == 403);
 }
 
+// Everything it needs is its own.
+Task<void> tell_cancelled(OAuthServices services, RpcTarget target, Speech speech, std::string id) {
+  Task<RpcAnswer> telling =
+      exchange_rpc(services, target, speech, cancellation_of(id), RpcQuestion());
+  co_await telling;
+  if (!speech.session_id.empty()) co_await end_session(services, target, speech);
+}
+
 }  // namespace
 
 RemoteSession::RemoteSession(OAuthServices services, SessionAsk ask)
-    : services_(services), ask_(std::move(ask)) {}
+    : services_(services), ask_(std::move(ask)), listening_(services.loop, log_stream_failure) {}
 
 RpcTarget RemoteSession::target() const {
   RpcTarget target;
@@ -87,6 +104,7 @@ Task<SessionAnswer> RemoteSession::send(RpcMessage message) {
     is_renewed_ = true;
     shown_ = std::move(outcome.shown);
     message.id = message.id.empty() ? "" : new_rpc_id();
+    if (!last_id_.empty()) last_id_ = message.id;
   }
 }
 
@@ -139,6 +157,24 @@ Task<std::optional<SessionAnswer>> RemoteSession::initialize() {
   co_return std::nullopt;
 }
 
+// Before the first call of a server that may ask: some ask on a stream that belongs to no request.
+Task<void> RemoteSession::listen() {
+  struct Heard {
+    loop::Signal told;
+    bool is_told = false;
+  };
+  auto heard = std::make_shared<Heard>();
+  // Not from within the stream's coroutine, which ends with the session.
+  auto on_open = [heard, &loop = services_.loop] {
+    loop.defer([heard] {
+      heard->is_told = true;
+      heard->told.notify();
+    });
+  };
+  listening_.add("server", listen_to_server(services_, target(), speech_, ask_.question, on_open));
+  if (!heard->is_told) co_await heard->told.wait_for(services_.loop, stream_head_ms);
+}
+
 Task<std::optional<SessionAnswer>> RemoteSession::begin() {
   // One that was modern before stands alone with each request.
   if (ask_.protocol_version == modern_version) co_return std::nullopt;
@@ -148,15 +184,31 @@ Task<std::optional<SessionAnswer>> RemoteSession::begin() {
   co_return end;
 }
 
+Task<void> RemoteSession::end() {
+  if (speech_.session_id.empty() || !shown_) co_return;
+  RpcTarget whom = target();
+  whom.limit_ms = farewell_ms;
+  co_await end_session(services_, std::move(whom), speech_);
+}
+
+std::optional<Task<void>> RemoteSession::cancelling() const {
+  if (speech_.is_modern() || last_id_.empty() || !shown_) return std::nullopt;
+  RpcTarget whom = target();
+  whom.limit_ms = farewell_ms;
+  return tell_cancelled(services_, std::move(whom), speech_, last_id_);
+}
+
 Task<SessionAnswer> RemoteSession::request(RpcMessage message) {
   if (!has_begun_) {
     std::optional<SessionAnswer> end = co_await begin();
     // Nothing of the request itself was sent.
     if (end) end->answer.was_heard = false;
     if (end) co_return std::move(*end);
+    if (ask_.question && !speech_.is_modern()) co_await listen();
     has_begun_ = true;
   }
   message.id = new_rpc_id();
+  last_id_ = message.id;
   SessionAnswer sent = co_await send(std::move(message));
   if (!sent.refused && sent.answer.kind == RpcAnswer::Kind::status) {
     RpcAnswer plain = std::move(sent.answer);

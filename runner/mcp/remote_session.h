@@ -7,6 +7,8 @@
 #include <string>
 
 #include "lib/loop/task.h"
+#include "lib/loop/task_set.h"
+#include "lib/loop/wait.h"
 #include "runner/mcp/rpc_exchange.h"
 #include "runner/oauth/server_credentials.h"
 
@@ -34,20 +36,29 @@ class RemoteSession {
   // The first one begins with what is needed to speak with the server.
   Task<SessionAnswer> request(RpcMessage message);
   const std::string& version() const { return speech_.version; }
+  // Tells an older server that it need keep nothing of the session; of all others nothing is sent.
+  // Best when the last answer was taken: it is waited for, for seconds.
+  Task<void> end();
+  // What tells an older server that nobody waits for the last request's answer; nothing: closing
+  // the connection is enough. Lives without the session.
+  std::optional<Task<void>> cancelling() const;
 
  private:
   Task<std::optional<SessionAnswer>> begin();
   Task<std::optional<SessionAnswer>> discover();
   Task<std::optional<SessionAnswer>> initialize();
+  Task<void> listen();
   Task<SessionAnswer> send(RpcMessage message);
   RpcTarget target() const;
 
   OAuthServices services_;
   SessionAsk ask_;
   Speech speech_;
+  std::string last_id_;  // of the last request
   std::optional<ShownCredential> shown_;
   bool is_renewed_ = false;
   bool has_begun_ = false;
+  loop::TaskSet listening_;  // last: its coroutine uses all of the above
 };
 
 }  // namespace hostler::runner

@@ -16,10 +16,12 @@
 namespace hostler::runner {
 namespace {
 
-constexpr size_t words_bytes_max = 2000;
 constexpr size_t error_body_bytes_max = 64 << 10;
 constexpr int64_t retry_default_ms = 1000;
 constexpr int resumes_max = 600;
+// What an older server says and asks besides its answer: more of it is left unread, or unanswered.
+constexpr size_t aside_bytes_max = 256 << 10;
+constexpr int asides_max = 200;
 
 RpcAnswer failure_of(const http::HttpFailure& failure) {
   using Kind = http::HttpFailureKind;
@@ -42,6 +44,16 @@ RpcAnswer broken(std::string words) {
   return answer;
 }
 
+// Of megabytes on the thread pool.
+Task<std::optional<RpcAnswer>> read_message(loop::Loop& loop, std::string text, std::string id) {
+  if (text.size() <= read_at_once_bytes_max) co_return read_response(text, id);
+  std::function<std::optional<RpcAnswer>()> read = [text = std::move(text), id = std::move(id)] {
+    return read_response(text, id);
+  };
+  std::optional<RpcAnswer> answer = co_await loop::on_thread(loop, std::move(read));
+  co_return answer;
+}
+
 bool is_stream(const http::HttpHead& head) {
   return head.header("content-type").starts_with("text/event-stream");
 }
@@ -59,6 +71,8 @@ class Exchange {
         due_ms_(services.loop.now_ms() + target_.limit_ms) {}
 
   Task<RpcAnswer> run();
+  Task<void> end_session();
+  Task<void> listen(std::function<void()> on_open);
 
  private:
   http::HttpRequest request_with(std::vector<http::HttpField> fields) const;
@@ -67,6 +81,7 @@ class Exchange {
   Task<RpcAnswer> read_body(http::HttpExchange& http, const http::HttpHead& head);
   Task<std::optional<RpcAnswer>> read_stream(http::HttpExchange& http, EventReader& events);
   Task<RpcAnswer> read_streams(std::unique_ptr<http::HttpExchange> http);
+  http::HttpRequest stream_request(std::string_view last_event_id) const;
   Task<void> answer_question(std::string text);
   Task<void> say(std::string body);
 
@@ -77,6 +92,7 @@ class Exchange {
   RpcQuestion question_;
   int64_t due_ms_;
   size_t bytes_ = 0;
+  int asides_ = 0;
 };
 
 http::HttpRequest Exchange::request_with(std::vector<http::HttpField> fields) const {
@@ -130,7 +146,10 @@ Task<RpcAnswer> Exchange::read_body(http::HttpExchange& http, const http::HttpHe
   if (is_good && message_.id.empty()) co_return plain;
   if (is_good && http.failure()) co_return failure_of(*http.failure());
   // What refuses a request may not know its id.
-  std::optional<RpcAnswer> read = read_response(body, is_good ? message_.id : "");
+  std::string id = is_good ? message_.id : std::string();
+  Task<std::optional<RpcAnswer>> reading =
+      read_message(services_.loop, std::move(body), std::move(id));
+  std::optional<RpcAnswer> read = co_await reading;
   bool is_refusal = head.status == 401 || head.status == 403;
   if (read && !is_refusal && (is_good || read->kind == RpcAnswer::Kind::error)) {
     read->status = plain.status;
@@ -154,11 +173,22 @@ Task<std::optional<RpcAnswer>> Exchange::read_stream(http::HttpExchange& http,
       co_return broken("The server's answer is too long.");
     }
     for (std::optional<std::string> text = events.next(); text; text = events.next()) {
-      std::optional<RpcAnswer> read = read_response(*text, message_.id);
+      Task<std::optional<RpcAnswer>> reading = read_message(services_.loop, *text, message_.id);
+      std::optional<RpcAnswer> read = co_await reading;
       if (read) co_return read;
-      if (!speech_.is_modern()) co_await answer_question(std::move(*text));
+      bool is_aside = !speech_.is_modern() && text->size() <= aside_bytes_max;
+      if (is_aside) co_await answer_question(std::move(*text));
     }
   }
+}
+
+// Empty: a new one.
+http::HttpRequest Exchange::stream_request(std::string_view last_event_id) const {
+  std::vector<http::HttpField> fields = {{"Accept", "text/event-stream"},
+                                         {"MCP-Protocol-Version", speech_.version}};
+  if (!last_event_id.empty()) fields.emplace_back("Last-Event-ID", last_event_id);
+  if (!speech_.session_id.empty()) fields.emplace_back("Mcp-Session-Id", speech_.session_id);
+  return request_with(std::move(fields));
 }
 
 // A stream that ends before the response: an older server may be asked for the rest.
@@ -176,11 +206,7 @@ Task<RpcAnswer> Exchange::read_streams(std::unique_ptr<http::HttpExchange> http)
     }
     co_await loop::sleep_ms(services_.loop, pause_ms);
     events.begin_again();
-    std::vector<http::HttpField> fields = {{"Accept", "text/event-stream"},
-                                           {"MCP-Protocol-Version", speech_.version},
-                                           {"Last-Event-ID", events.last_id()}};
-    if (!speech_.session_id.empty()) fields.emplace_back("Mcp-Session-Id", speech_.session_id);
-    http = std::make_unique<http::HttpExchange>(services_.http, request_with(std::move(fields)));
+    http = std::make_unique<http::HttpExchange>(services_.http, stream_request(events.last_id()));
     const http::HttpHead* head = co_await http->head();
     if (head == nullptr) continue;
     if (head->status != 200 || !is_stream(*head)) {
@@ -205,6 +231,7 @@ Task<void> Exchange::answer_question(std::string text) {
   std::optional<Json> asked = parse_json_or_nothing(text);
   std::optional<std::string_view> id = raw_member(text, "id");
   if (!asked || !asked->is_object() || !id || asked->find("method") == nullptr) co_return;
+  if (++asides_ > asides_max) co_return;
   std::string id_json(*id);
   std::string_view method = asked->text_or("method");
   if (method == "ping") {
@@ -220,6 +247,25 @@ Task<void> Exchange::answer_question(std::string text) {
   } else {
     co_await say(rpc_refusal(id_json));
   }
+}
+
+Task<void> Exchange::end_session() {
+  std::vector<http::HttpField> fields = {{"MCP-Protocol-Version", speech_.version},
+                                         {"Mcp-Session-Id", speech_.session_id}};
+  http::HttpRequest request = request_with(std::move(fields));
+  request.method = "DELETE";
+  request.response_bytes_max = error_body_bytes_max;
+  request.over_limit = http::OverLimit::cut;
+  co_await services_.http.fetch(std::move(request));
+}
+
+Task<void> Exchange::listen(std::function<void()> on_open) {
+  auto http = std::make_unique<http::HttpExchange>(services_.http, stream_request(""));
+  const http::HttpHead* head = co_await http->head();
+  on_open();
+  if (head == nullptr || head->status != 200 || !is_stream(*head)) co_return;
+  Task<RpcAnswer> reading = read_streams(std::move(http));
+  co_await reading;
 }
 
 Task<RpcAnswer> Exchange::run() {
@@ -241,24 +287,20 @@ Task<RpcAnswer> Exchange::run() {
 
 }  // namespace
 
-std::optional<RpcAnswer> read_response(std::string_view text, std::string_view id) {
-  std::optional<Json> json = parse_json_or_nothing(text);
-  if (!json || !json->is_object() || json->text_or("jsonrpc") != "2.0") return std::nullopt;
-  const Json* error = json->find("error");
-  if (error == nullptr && json->find("result") == nullptr) return std::nullopt;
-  if (!id.empty() && json->text_or("id") != id) return std::nullopt;
-  RpcAnswer answer;
-  if (error == nullptr) {
-    answer.kind = RpcAnswer::Kind::result;
-    answer.json = raw_member(text, "result").value_or("");
-    return answer;
-  }
-  answer.kind = RpcAnswer::Kind::error;
-  answer.code = error->integer_or("code", 0);
-  answer.message = utf8_prefix(error->text_or("message"), words_bytes_max);
-  std::optional<std::string_view> raw = raw_member(text, "error");
-  answer.json = raw ? std::string(raw_member(*raw, "data").value_or("")) : "";
-  return answer;
+Task<void> listen_to_server(OAuthServices services, RpcTarget target, Speech speech,
+                            RpcQuestion question, std::function<void()> on_open) {
+  RpcMessage none;
+  none.id = new_rpc_id();  // no response is ours
+  Exchange exchange(services, std::move(target), std::move(speech), std::move(none),
+                    std::move(question));
+  Task<void> listening = exchange.listen(std::move(on_open));
+  co_await listening;
+}
+
+Task<void> end_session(OAuthServices services, RpcTarget target, Speech speech) {
+  Exchange exchange(services, std::move(target), std::move(speech), RpcMessage(), nullptr);
+  Task<void> ending = exchange.end_session();
+  co_await ending;
 }
 
 Task<RpcAnswer> exchange_rpc(OAuthServices services, RpcTarget target, Speech speech,

@@ -13,6 +13,7 @@
 #include "lib/http/client.h"
 #include "lib/json.h"
 #include "lib/loop/task.h"
+#include "runner/mcp/rpc_answer.h"
 #include "runner/mcp/wire.h"
 #include "runner/oauth/oauth_services.h"
 
@@ -27,25 +28,6 @@ struct RpcTarget {
   size_t answer_bytes_max = size_t{5} << 20;
 };
 
-struct RpcAnswer {
-  enum class Kind {
-    result,  // json: the result
-    error,   // code, message, json: the error's data
-    status,  // an HTTP answer without a message: status, www_authenticate
-    failed,  // no answer: was_heard, message
-  };
-  Kind kind = Kind::failed;
-  std::string json;
-  int64_t code = 0;
-  std::string message;  // of an error the server's own words, bounded; else ours
-  int status = 0;
-  std::string www_authenticate;
-  std::string session_id;
-  bool was_heard = true;    // failed: whether the server may have heard it
-  bool is_timeout = false;  // failed: nothing came in time
-  bool is_denied = false;   // failed: an address that may not be called
-};
-
 // What an older server asks: the params of elicitation/create, as JSON text; answers the result as
 // JSON text.
 using RpcQuestion = std::function<Task<std::string>(std::string params)>;
@@ -54,7 +36,12 @@ using RpcQuestion = std::function<Task<std::string>(std::string params)>;
 Task<RpcAnswer> exchange_rpc(OAuthServices services, RpcTarget target, Speech speech,
                              RpcMessage message, RpcQuestion question);
 
-// A message of a server: a response with that id, read; nothing: it is another message.
-std::optional<RpcAnswer> read_response(std::string_view text, std::string_view id);
+// The stream on which an older server sends what belongs to no request of ours (GET): what it asks
+// there is answered, until the stream ends. on_open: called when it is known whether it has one.
+Task<void> listen_to_server(OAuthServices services, RpcTarget target, Speech speech,
+                            RpcQuestion question, std::function<void()> on_open);
+
+// Ends the session of an older server that gave one (DELETE); what it answers means nothing.
+Task<void> end_session(OAuthServices services, RpcTarget target, Speech speech);
 
 }  // namespace hostler::runner

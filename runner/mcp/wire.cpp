@@ -20,9 +20,15 @@ void add_client(JsonWriter& json) {
   json.begin_object().member("name", "hostler").member("version", HOSTLER_VERSION).end_object();
 }
 
-// What servers may ask of us: a person, by a form.
-void add_capabilities(JsonWriter& json) {
-  json.begin_object().key("elicitation").begin_object().end_object().end_object();
+// What servers may ask of us: a person, by a form. And that a call may become a task; before the
+// modern revision tasks were another thing, which is not offered.
+void add_capabilities(JsonWriter& json, bool is_modern) {
+  json.begin_object().key("elicitation").begin_object().end_object();
+  if (is_modern) {
+    json.key("extensions").begin_object().key(std::string(prefix) + "tasks");
+    json.begin_object().end_object().end_object();
+  }
+  json.end_object();
 }
 
 void add_meta(JsonWriter& json, const Speech& speech) {
@@ -31,7 +37,7 @@ void add_meta(JsonWriter& json, const Speech& speech) {
   json.key(std::string(prefix) + "clientInfo");
   add_client(json);
   json.key(std::string(prefix) + "clientCapabilities");
-  add_capabilities(json);
+  add_capabilities(json, true);
   json.end_object();
 }
 
@@ -91,10 +97,19 @@ std::string rpc_refusal(std::string_view id_json) {
   return json.end_object().take();
 }
 
+RpcMessage cancellation_of(std::string_view id) {
+  RpcMessage message;
+  message.method = "notifications/cancelled";
+  JsonWriter json;
+  json.begin_object().member("requestId", id).member("reason", "The run was cancelled.");
+  message.params = json.end_object().take();
+  return message;
+}
+
 std::string initialize_params() {
   JsonWriter json;
   json.begin_object().member("protocolVersion", first_older_version).key("capabilities");
-  add_capabilities(json);
+  add_capabilities(json, false);
   json.key("clientInfo");
   add_client(json);
   return json.end_object().take();

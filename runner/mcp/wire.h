@@ -27,7 +27,7 @@ struct Speech {
 struct RpcMessage {
   std::string method;
   std::string params;  // JSON text of an object, without _meta; empty: none
-  std::string name;    // of the tool that is called; else empty
+  std::string name;    // of the tool that is called, or the task that is meant; else empty
   std::vector<http::HttpField> param_headers;
   std::string id;  // empty: a notification
 };
@@ -42,6 +42,10 @@ std::vector<http::HttpField> rpc_headers(const RpcMessage& message, const Speech
 // The answer to something that an older server asked for. result: JSON text.
 std::string rpc_answer(std::string_view id_json, std::string_view result);
 std::string rpc_refusal(std::string_view id_json);
+
+// That nobody waits for the answer to the request with that id any more: for older servers, to whom
+// a connection that is closed does not say so.
+RpcMessage cancellation_of(std::string_view id);
 
 // The params of initialize.
 std::string initialize_params();

@@ -57,6 +57,7 @@ constexpr ReadRow<int64_t Own::*> own_rows[] = {
     {counter, "hostler_runner_delivery_failures_total", "", "Attempts to send a webhook or mail that failed.", &Own::deliveries_failed},
     {counter, "hostler_runner_access_log_lines_total", "", "Lines of nginx's access log that were read.", &Own::access_log_lines},
     {counter, "hostler_runner_access_log_skipped_total", "", "Lines among them that no row could be made of.", &Own::access_log_skipped},
+    {gauge, "hostler_runner_mcp_streams", "", "Streams of MCP servers that are held while a person is asked.", &Own::mcp_streams},
     {gauge, "hostler_runner_access_log_unread_bytes", "", "Bytes of this host's access log that are not in the database yet.", &Own::access_log_unread_bytes},
     {gauge, "hostler_runner_access_log_lag_seconds", "", "How long ago the last poll of the access log found everything read.", &Own::access_log_lag_us},
 };
@@ -75,6 +76,8 @@ constexpr ReadRow<const char*> shared_rows[] = {
     {gauge, "hostler_outbox_failed", "", "Messages that were given up.", "outbox_failed"},
     {gauge, "hostler_outbox_lag_seconds", "kind=\"mail\"", "For how long the oldest message that waits has been due.", "mail_lag_us"},
     {gauge, "hostler_outbox_lag_seconds", "kind=\"webhook\"", "", "webhook_lag_us"},
+    {gauge, "hostler_mcp_lag_seconds", "kind=\"task\"", "For how long an MCP server has been due to be asked.", "mcp_task_lag_us"},
+    {gauge, "hostler_mcp_lag_seconds", "kind=\"listing\"", "", "mcp_listing_lag_us"},
     {gauge, "hostler_daemons", "", "Daemons that give a sign of life.", "daemons"},
     {gauge, "hostler_database_connections", "", "Connections to Postgres, everybody's.", "connections"},
     {gauge, "hostler_database_connections_max", "", "What max_connections allows.", "connections_max"},

@@ -37,6 +37,7 @@ struct RunnerCounts {
   int64_t deliveries = 0;         // of the outbox, under way now
   int64_t delivered = 0;          // webhooks and mails
   int64_t deliveries_failed = 0;  // attempts, not messages
+  int64_t mcp_streams = 0;        // that are held while a person is asked
   int64_t access_log_lines = 0;
   int64_t access_log_skipped = 0;
   int64_t access_log_unread_bytes = 0;

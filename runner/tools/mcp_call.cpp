@@ -9,8 +9,11 @@
 #include "lib/loop/wait.h"
 #include "lib/postgres/database.h"
 #include "queries/mcp_calls.h"
+#include "queries/mcp_tasks.h"
 #include "runner/mcp/remote_call.h"
 #include "runner/oauth/server_credentials.h"
+#include "runner/tools/held_calls.h"
+#include "runner/tools/mcp_outcome.h"
 #include "runner/tools/mcp_state.h"
 #include "runner/tools/webhook_call.h"
 
@@ -21,15 +24,17 @@ constexpr int tries_max = 3;
 constexpr int64_t first_pause_ms = 250;    // doubled from try to try
 constexpr int64_t limit_ms = 300'000;      // of one request and its answer
 constexpr int64_t authorizations_max = 3;  // of one call
+constexpr size_t request_state_bytes_max = 64 << 10;
+constexpr int64_t held_ms = 20'000;  // as HeldCalls renews it
 
 OAuthServices mcp_services(ToolServices& services) {
   return {services.loop, services.db, services.http, services.secrets, services.settings};
 }
 
-ToolOutcome outcome_unknown() {
-  return tool_failed("tool.outcome_unknown",
-                     "Nobody knows whether the call was carried out: it was under way when it was "
-                     "cut off. It must not be repeated unseen.");
+ToolOutcome nobody_to_ask() {
+  return tool_failed("tool.denied",
+                     "The tool's server asks a person, and nobody can be asked in this form of "
+                     "request.");
 }
 
 // Why the call is not made.
@@ -51,8 +56,8 @@ ToolOutcome refusal_of(std::string_view state) {
 // One call, from its first try to its end or to a wait.
 class CallUnderWay {
  public:
-  CallUnderWay(ToolServices& services, ToolContext context, McpCall call)
-      : services_(services), context_(std::move(context)), call_(std::move(call)) {}
+  CallUnderWay(ToolServices& services, HeldCalls& held, ToolContext context, McpCall call)
+      : services_(services), held_(held), context_(std::move(context)), call_(std::move(call)) {}
 
   Task<McpOutcome> make();
 
@@ -61,17 +66,23 @@ class CallUnderWay {
   Task<void> keep(McpState state, int more_authorizations);
   Task<McpOutcome> end(ToolOutcome outcome);
   Task<McpOutcome> authorize(int64_t authorizations);
+  Task<McpOutcome> deny();
+  Task<McpOutcome> begin_task(std::optional<std::string> task_id, int64_t due_ms);
+  Task<McpOutcome> go_on_away(int64_t authorizations);
   Task<std::optional<McpOutcome>> asked(RemoteOutcome came);
+  Task<std::optional<McpOutcome>> asked_on_stream(HeldCalls::Call held);
   Task<std::optional<McpOutcome>> answered(RemoteOutcome came, int64_t authorizations);
+  Task<std::optional<McpOutcome>> send(postgres::Result begun, ToolPermits::Permit permit);
   RemoteCall request_of(const postgres::Row& row) const;
-  ToolOutcome outcome_of(const RemoteOutcome& came) const;
 
   ToolServices& services_;
+  HeldCalls& held_;
   ToolContext context_;
   McpCall call_;
   McpState state_;
   int64_t tries_ = 0;
   int repeated_ = 0;  // tries of ours that may be followed by another
+  bool is_kept_ = false;
   std::string server_key_;
 };
 
@@ -96,6 +107,7 @@ Task<postgres::Result> CallUnderWay::begin() {
 
 // A run that is fenced goes on without: what it says is not kept either.
 Task<void> CallUnderWay::keep(McpState state, int more_authorizations) {
+  is_kept_ = true;
   postgres::BoundStatement keeping = query::McpCallKeep{.run_id = context_.run_id,
                                                         .epoch = context_.epoch,
                                                         .tool_call_id = call_.call.id,
@@ -105,9 +117,11 @@ Task<void> CallUnderWay::keep(McpState state, int more_authorizations) {
   co_await work;
 }
 
-// What nobody may repeat is kept before the step that shows it.
+// What nobody may repeat is kept before the step that shows it, and what was kept to go on with is
+// forgotten.
 Task<McpOutcome> CallUnderWay::end(ToolOutcome outcome) {
-  if (!call_.tool.is_idempotent) {
+  bool is_kept = is_kept_ || state_.away != McpState::Away::no;
+  if (!call_.tool.is_idempotent || is_kept) {
     postgres::BoundStatement ending =
         query::McpCallEnd{.run_id = context_.run_id,
                           .epoch = context_.epoch,
@@ -132,11 +146,71 @@ Task<McpOutcome> CallUnderWay::authorize(int64_t authorizations) {
   co_return McpAuthorization{call_.tool.server_id, server_key_};
 }
 
+Task<McpOutcome> CallUnderWay::deny() {
+  Task<McpOutcome> ending = end(nobody_to_ask());
+  McpOutcome ended = co_await ending;
+  co_return ended;
+}
+
+// The call goes on without the run: as a task, or on its stream, where its server asks.
+Task<McpOutcome> CallUnderWay::begin_task(std::optional<std::string> task_id, int64_t due_ms) {
+  std::optional<std::string> holder;
+  if (!task_id) holder = held_.claim_id();
+  postgres::BoundStatement beginning =
+      query::McpTaskBegin{.run_id = context_.run_id,
+                          .epoch = context_.epoch,
+                          .tool_call_id = call_.call.id,
+                          .server_id = call_.tool.server_id,
+                          .task_id = std::move(task_id),
+                          .is_idempotent = call_.tool.is_idempotent,
+                          .remote_state = mcp_state_json(state_),
+                          .claim_id = std::move(holder),
+                          .due_ms = due_ms};
+  Task<postgres::Result> work = ask_postgres(mcp_services(services_), std::move(beginning));
+  co_await work;
+  std::optional<McpQuestion> question = open_question(state_);
+  if (question) co_return *std::move(question);
+  co_return McpAway{};
+}
+
+// What its server wants of a person, and what came of that.
+Task<McpOutcome> CallUnderWay::go_on_away(int64_t authorizations) {
+  bool is_asking = state_.stage == McpState::Stage::questions;
+  std::optional<McpQuestion> question;
+  if (is_asking) question = open_question(state_);
+  bool wants_person = question || state_.stage == McpState::Stage::unauthorized;
+  if (wants_person && call_.asks_nobody) {
+    Task<McpOutcome> denying = deny();
+    McpOutcome denied = co_await denying;
+    co_return denied;
+  }
+  if (question) co_return *std::move(question);
+  if (state_.stage == McpState::Stage::unauthorized) {
+    Task<McpOutcome> authorizing = authorize(authorizations);
+    McpOutcome outcome = co_await authorizing;
+    co_return outcome;
+  }
+  if (state_.stage != McpState::Stage::away) {
+    state_.stage = McpState::Stage::away;
+    postgres::BoundStatement resuming =
+        query::McpTaskResume{.run_id = context_.run_id,
+                             .epoch = context_.epoch,
+                             .tool_call_id = call_.call.id,
+                             .remote_state = mcp_state_json(state_)};
+    Task<postgres::Result> work = ask_postgres(mcp_services(services_), std::move(resuming));
+    co_await work;
+    held_.look();
+  }
+  co_return McpAway{};
+}
+
 // Nothing: the server only wants to be asked again, with its state.
 Task<std::optional<McpOutcome>> CallUnderWay::asked(RemoteOutcome came) {
   state_.rounds += 1;
-  bool is_askable_now = is_askable(came.questions, came.request_state.has_value());
-  if (state_.rounds > question_rounds_max || !is_askable_now) {
+  std::optional<std::string> questions = askable(came.questions, came.request_state.has_value());
+  bool is_too_much = came.request_state && came.request_state->size() > request_state_bytes_max;
+  if (is_too_much) questions.reset();
+  if (state_.rounds > question_rounds_max || !questions) {
     ToolOutcome refused = tool_failed(
         "tool.failed",
         "The server asks for more than forms that a person fills in, at most 16 times.");
@@ -145,7 +219,7 @@ Task<std::optional<McpOutcome>> CallUnderWay::asked(RemoteOutcome came) {
     co_return ended;
   }
   state_.stage = McpState::Stage::questions;
-  state_.questions = std::move(came.questions);
+  state_.questions = std::move(*questions);
   state_.request_state = std::move(came.request_state);
   state_.answers = "{}";
   co_await keep(state_, 0);
@@ -154,21 +228,13 @@ Task<std::optional<McpOutcome>> CallUnderWay::asked(RemoteOutcome came) {
   co_return *std::move(question);
 }
 
-ToolOutcome CallUnderWay::outcome_of(const RemoteOutcome& came) const {
-  ToolOutcome outcome;
-  switch (came.ending) {
-    case RemoteOutcome::Ending::never_sent:
-      return tool_failed("tool.unreachable", came.message);
-    case RemoteOutcome::Ending::unknown:
-      if (call_.tool.is_idempotent) return tool_failed("tool.timeout", came.message);
-      return outcome_unknown();
-    case RemoteOutcome::Ending::result:
-      if (came.is_error) return tool_failed("tool.failed", came.text);
-      outcome.result = came.text;
-      return outcome;
-    default:
-      return tool_failed(came.code, came.message);
-  }
+// An older server asks: its stream is held from here on.
+Task<std::optional<McpOutcome>> CallUnderWay::asked_on_stream(HeldCalls::Call held) {
+  state_ = held.state();
+  Task<McpOutcome> beginning = begin_task(std::nullopt, held_ms);
+  McpOutcome question = co_await beginning;
+  held.let_go();
+  co_return question;
 }
 
 RemoteCall CallUnderWay::request_of(const postgres::Row& row) const {
@@ -208,25 +274,66 @@ Task<std::optional<McpOutcome>> CallUnderWay::answered(RemoteOutcome came, int64
     std::optional<McpOutcome> question = co_await asking;
     co_return question;
   }
-  Task<McpOutcome> work =
-      ending == Ending::needs_authorization ? authorize(authorizations) : end(outcome_of(came));
-  McpOutcome outcome = co_await work;
+  if (ending == Ending::task) {
+    state_ = McpState();
+    state_.stage = McpState::Stage::away;
+    state_.away = McpState::Away::task;
+    Task<McpOutcome> beginning = begin_task(std::move(came.task_id), came.poll_ms);
+    McpOutcome away = co_await beginning;
+    co_return away;
+  }
+  bool is_unauthorized = ending == Ending::needs_authorization;
+  ToolOutcome outcome = tool_outcome_of(came, call_.tool.is_idempotent);
+  Task<McpOutcome> work = is_unauthorized ? authorize(authorizations) : end(std::move(outcome));
+  McpOutcome ended = co_await work;
+  co_return ended;
+}
+
+// One request, and what comes of it; nothing: it is to be tried again.
+Task<std::optional<McpOutcome>> CallUnderWay::send(postgres::Result begun,
+                                                   ToolPermits::Permit permit) {
+  postgres::Row row = begun.front();
+  int64_t authorizations = row.integer("authorizations");
+  RemoteCall request = request_of(row);
+  RemoteOutcome came;
+  if (request.server.protocol_version == modern_version) {
+    RemoteSession session(mcp_services(services_), session_of(request));
+    Task<RemoteOutcome> sending = call_remote(mcp_services(services_), session, std::move(request));
+    came = co_await sending;
+  } else {
+    HeldKey key{context_.run_id, call_.call.id, call_.tool.is_idempotent};
+    HeldCalls::Call held =
+        held_.begin(std::move(key), std::move(request), call_.asks_nobody, std::move(permit));
+    std::optional<RemoteOutcome> ended = co_await held.next();
+    if (!ended) {
+      Task<std::optional<McpOutcome>> asking = asked_on_stream(std::move(held));
+      std::optional<McpOutcome> question = co_await asking;
+      co_return question;
+    }
+    came = std::move(*ended);
+  }
+  Task<std::optional<McpOutcome>> answering = answered(std::move(came), authorizations);
+  std::optional<McpOutcome> outcome = co_await answering;
   co_return outcome;
 }
 
 Task<McpOutcome> CallUnderWay::make() {
   for (;;) {
     // Not while it pauses between tries: that costs nobody anything.
-    ToolPermits::Permit taken = co_await services_.calls.take(context_.org_id);
-    std::optional<ToolPermits::Permit> permit(std::move(taken));
+    ToolPermits::Permit permit = co_await services_.calls.take(context_.org_id);
     postgres::Result begun = co_await begin();
     postgres::Row row = begun.front();
     std::string state(row.text("state"));
     if (state == "result") co_return early_outcome(row.text("early"));
-    if (state != "send") co_return refusal_of(state);
-    tries_ = row.integer("tries");
     server_key_ = row.text("server_key");
     state_ = read_mcp_state(row.text_or_null("remote_state").value_or(""));
+    if (state == "away") {
+      Task<McpOutcome> going_on = go_on_away(row.integer("authorizations"));
+      McpOutcome outcome = co_await going_on;
+      co_return outcome;
+    }
+    if (state != "send") co_return refusal_of(state);
+    tries_ = row.integer("tries");
     std::optional<McpQuestion> question;
     if (state_.stage == McpState::Stage::questions) question = open_question(state_);
     if (question) co_return *std::move(question);
@@ -234,21 +341,19 @@ Task<McpOutcome> CallUnderWay::make() {
     bool goes_on = before.stage != McpState::Stage::fresh;
     state_.stage = McpState::Stage::sent;
     if (goes_on) co_await keep(state_, 0);
-    Task<RemoteOutcome> sending = call_remote(mcp_services(services_), request_of(row));
-    RemoteOutcome came = co_await sending;
-    int64_t authorizations = row.integer("authorizations");
-    std::optional<McpOutcome> outcome = co_await answered(std::move(came), authorizations);
+    Task<std::optional<McpOutcome>> sending = send(std::move(begun), std::move(permit));
+    std::optional<McpOutcome> outcome = co_await sending;
     if (outcome) co_return *std::move(outcome);
     if (goes_on && state_.stage == McpState::Stage::sent) co_await keep(before, 0);
-    permit.reset();
     co_await loop::sleep_ms(services_.loop, first_pause_ms << repeated_);
   }
 }
 
 }  // namespace
 
-Task<McpOutcome> call_mcp_tool(ToolServices& services, ToolContext context, McpCall call) {
-  CallUnderWay under_way(services, std::move(context), std::move(call));
+Task<McpOutcome> call_mcp_tool(ToolServices& services, HeldCalls& held, ToolContext context,
+                               McpCall call) {
+  CallUnderWay under_way(services, held, std::move(context), std::move(call));
   Task<McpOutcome> making = under_way.make();
   McpOutcome outcome = co_await making;
   co_return outcome;

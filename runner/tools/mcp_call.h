@@ -13,10 +13,13 @@
 
 namespace hostler::runner {
 
+class HeldCalls;
+
 struct McpCall {
   RemoteTool tool;
   int turn = 0;
-  ToolCall call;  // its arguments fit, as far as we know the schema's keywords
+  ToolCall call;             // its arguments fit, as far as we know the schema's keywords
+  bool asks_nobody = false;  // what waits for a person is denied
 };
 
 // The server asks a person before it answers.
@@ -32,10 +35,14 @@ struct McpAuthorization {
   std::string server_key;
 };
 
-using McpOutcome = std::variant<ToolOutcome, McpQuestion, McpAuthorization>;
+// It goes on at its server, and its result comes without the run (sql/schema/mcp_tasks.sql).
+struct McpAway {};
+
+using McpOutcome = std::variant<ToolOutcome, McpQuestion, McpAuthorization, McpAway>;
 
 // Waits while Postgres is away. Of a run that is fenced no result is written. Asked for again with
 // the same call when a person answered or connected.
-Task<McpOutcome> call_mcp_tool(ToolServices& services, ToolContext context, McpCall call);
+Task<McpOutcome> call_mcp_tool(ToolServices& services, HeldCalls& held, ToolContext context,
+                               McpCall call);
 
 }  // namespace hostler::runner

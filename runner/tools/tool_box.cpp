@@ -82,10 +82,10 @@ const ToolRow* find_tool(std::string_view name) {
 
 ToolBox::ToolBox(loop::Loop& loop, postgres::Database& db, http::HttpClient& http,
                  const config::SecretBox& secrets, const config::LiveSettings& settings)
-    : permits_(loop, call_shares), look_ups_(loop, look_up_shares), services_{loop,     db,
-                                                                              http,     secrets,
-                                                                              settings, permits_,
-                                                                              look_ups_} {}
+    : permits_(loop, call_shares),
+      look_ups_(loop, look_up_shares),
+      services_{loop, db, http, secrets, settings, permits_, look_ups_},
+      held_(OAuthServices{loop, db, http, secrets, settings}) {}
 
 std::vector<ToolDefinition> ToolBox::definitions(const std::vector<std::string>& names) const {
   std::vector<ToolDefinition> found;
@@ -139,7 +139,7 @@ Task<std::optional<ToolOutcome>> ToolBox::call_webhook(ToolContext context, Webh
 }
 
 Task<McpOutcome> ToolBox::call_remote_tool(ToolContext context, McpCall call) {
-  Task<McpOutcome> work = call_mcp_tool(services_, std::move(context), std::move(call));
+  Task<McpOutcome> work = call_mcp_tool(services_, held_, std::move(context), std::move(call));
   McpOutcome outcome = co_await work;
   co_return outcome;
 }

@@ -8,6 +8,7 @@
 
 #include "lib/loop/task.h"
 #include "runner/models/model.h"
+#include "runner/tools/held_calls.h"
 #include "runner/tools/mcp_call.h"
 #include "runner/tools/tool.h"
 #include "runner/tools/webhook_call.h"
@@ -34,11 +35,13 @@ class ToolBox {
   Task<McpOutcome> call_remote_tool(ToolContext context, McpCall call);
   // To be taken before call(), and kept until it has ended; the other calls take their own.
   ToolPermits& permits() { return permits_; }
+  HeldCalls& held_calls() { return held_; }
 
  private:
   ToolPermits permits_;
   ToolPermits look_ups_;
   ToolServices services_;
+  HeldCalls held_;
 };
 
 }  // namespace hostler::runner

@@ -441,6 +441,7 @@ CREATE INDEX mcp_servers_org ON mcp_servers (org_id, id);
 CREATE INDEX mcp_servers_secret ON mcp_servers (secret_id) WHERE secret_id IS NOT NULL;
 CREATE INDEX mcp_servers_due ON mcp_servers (listing_due_at) WHERE deleted_at IS NULL AND is_active;
 GRANT SELECT, INSERT, UPDATE ON mcp_servers TO hostler_api;
+GRANT SELECT (listing_due_at, deleted_at, is_active) ON mcp_servers TO hostler_runner;
 CREATE TABLE mcp_tools (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     server_id uuid NOT NULL REFERENCES mcp_servers,
@@ -554,6 +555,23 @@ CREATE INDEX mcp_authorizations_session ON mcp_authorizations (session_id, serve
 CREATE INDEX mcp_authorizations_secret ON mcp_authorizations (secret_id) WHERE secret_id IS NOT NULL;
 CREATE INDEX mcp_authorizations_due ON mcp_authorizations (created_at) WHERE status IN ('returned', 'exchanging');
 CREATE INDEX mcp_authorizations_time ON mcp_authorizations (created_at);
+CREATE TABLE mcp_tasks (
+    run_id uuid NOT NULL,
+    org_id uuid NOT NULL,
+    tool_call_id text NOT NULL,
+    server_id uuid NOT NULL REFERENCES mcp_servers,
+    task_id text,
+    is_idempotent boolean NOT NULL,
+    due_at timestamptz,
+    claim_id uuid,
+    failures integer NOT NULL DEFAULT 0,
+    PRIMARY KEY (run_id, tool_call_id),
+    FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id)
+);
+CREATE INDEX mcp_tasks_due ON mcp_tasks (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX mcp_tasks_claim ON mcp_tasks (claim_id) WHERE claim_id IS NOT NULL;
+CREATE INDEX mcp_tasks_server ON mcp_tasks (server_id);
+GRANT SELECT (due_at) ON mcp_tasks TO hostler_runner;
 
 DO $$
 DECLARE
@@ -561,8 +579,8 @@ DECLARE
     or_platforms text;
 BEGIN
     FOREACH new_table IN ARRAY ARRAY['mcp_servers', 'mcp_tools', 'mcp_approvals', 'mcp_discoveries', 'mcp_connections',
-        'mcp_authorizations'] LOOP
-        or_platforms := CASE WHEN new_table NOT IN ('mcp_connections', 'mcp_authorizations')
+        'mcp_authorizations', 'mcp_tasks'] LOOP
+        or_platforms := CASE WHEN new_table NOT IN ('mcp_connections', 'mcp_authorizations', 'mcp_tasks')
                              THEN ' OR org_id IS NULL' ELSE '' END;
         EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', new_table);
         EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', new_table);

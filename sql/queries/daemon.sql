@@ -381,18 +381,19 @@ SELECT (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND ow
        (SELECT count(*) FROM outbox WHERE status = 'pending' AND kind = 'mail') AS mails_pending,
        (SELECT count(*) FROM outbox WHERE status = 'pending' AND kind = 'webhook') AS webhooks_pending,
        (SELECT count(*) FROM outbox WHERE status = 'failed') AS outbox_failed,
-       (SELECT coalesce(greatest(extract(epoch FROM clock_timestamp() - min(next_attempt_at)), 0) * 1000000, 0)::bigint
-        FROM outbox WHERE status = 'pending' AND kind = 'mail') AS mail_lag_us,
-       (SELECT coalesce(greatest(extract(epoch FROM clock_timestamp() - min(next_attempt_at)), 0) * 1000000, 0)::bigint
-        FROM outbox WHERE status = 'pending' AND kind = 'webhook') AS webhook_lag_us,
+       (SELECT greatest(0, extract(epoch FROM clock_timestamp() - min(next_attempt_at)) * 1e6)::bigint FROM outbox
+        WHERE status = 'pending' AND kind = 'mail') AS mail_lag_us,
+       (SELECT greatest(0, extract(epoch FROM clock_timestamp() - min(next_attempt_at)) * 1e6)::bigint FROM outbox
+        WHERE status = 'pending' AND kind = 'webhook') AS webhook_lag_us,
+       (SELECT greatest(0, extract(epoch FROM now() - min(due_at)) * 1e6)::bigint FROM mcp_tasks) AS mcp_task_lag_us,
+       (SELECT greatest(0, extract(epoch FROM clock_timestamp() - min(listing_due_at)) * 1e6)::bigint FROM mcp_servers
+        WHERE deleted_at IS NULL AND is_active) AS mcp_listing_lag_us,
        (SELECT count(*) FROM daemons
         WHERE stopped_at IS NULL AND heartbeat_at > clock_timestamp() - interval '30 seconds') AS daemons,
        (SELECT count(*) FROM pg_stat_activity WHERE usesysid IS NOT NULL AND datid IS NOT NULL) AS connections,
-       current_setting('max_connections')::integer AS connections_max,
-       pg_database_size(current_database()) AS bytes,
+       current_setting('max_connections')::integer AS connections_max, pg_database_size(current_database()) AS bytes,
        month_partitions_ahead('run_events') AS event_months_ahead,
-       month_partitions_ahead('audit_logs') AS audit_months_ahead,
-       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_us
+       month_partitions_ahead('audit_logs') AS audit_months_ahead, (extract(epoch FROM now()) * 1e6)::bigint AS now_us
 FROM (SELECT count(*) AS claimed, count(*) FILTER (WHERE d.id IS NULL) AS lapsed
       FROM runs r LEFT JOIN daemons d ON d.id = r.owner_id AND d.stopped_at IS NULL
           AND d.heartbeat_at > clock_timestamp() - interval '30 seconds'

@@ -104,7 +104,8 @@ BEGIN
     UPDATE run_tool_results t SET result = CASE WHEN t.result IS NOT NULL THEN 'null'::json END,
         error_message = CASE WHEN t.error_code IS NOT NULL THEN '' END
     WHERE t.run_id = ANY (forgotten);
-    UPDATE run_asked_calls c SET early = NULL WHERE c.run_id = ANY (forgotten) AND c.early IS NOT NULL;
+    UPDATE run_asked_calls c SET early = NULL, remote_state = NULL
+    WHERE c.run_id = ANY (forgotten) AND (c.early IS NOT NULL OR c.remote_state IS NOT NULL);
     DELETE FROM run_left_calls c WHERE c.run_id = ANY (forgotten);
     DELETE FROM run_histories h WHERE h.run_id = ANY (forgotten);
     PERFORM FROM credit_accounts a

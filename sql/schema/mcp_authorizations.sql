@@ -212,8 +212,10 @@ BEGIN
         RETURN false;
     END IF;
     SELECT * INTO s FROM mcp_servers q WHERE q.id = a.server_id AND q.deleted_at IS NULL FOR NO KEY UPDATE;
-    IF s.id IS NULL OR new_tokens IS NULL THEN
-        PERFORM mcp_authorization_fail(a.id, coalesce(why, 'the server is gone'));
+    -- Who left the organization meanwhile has no connection there.
+    IF s.id IS NULL OR new_tokens IS NULL OR NOT EXISTS (
+        SELECT FROM org_members m WHERE m.org_id = a.org_id AND m.user_id = a.user_id) THEN
+        PERFORM mcp_authorization_fail(a.id, coalesce(why, 'the server or the membership is gone'));
         RETURN false;
     END IF;
     SELECT * INTO c FROM mcp_connections q

@@ -51,6 +51,7 @@ $$;
 --   used_up  likewise, and it was tried as often as it may be
 --   changed  what was offered is not what is approved and listed now: tool.definition_changed
 --   gone     the server or the tool is gone, or switched off
+--   away     it goes on without us (mcp_tasks.sql): remote_state tells whether a person is asked first
 --   fenced   the run is another daemon's
 -- tries_known: those that the caller made itself. remote_state: what the daemon keeps of the call between tries
 -- (mcp_call_keep). The run is locked.
@@ -80,6 +81,7 @@ BEGIN
     WHERE q.server_id = s.id AND q.name = tool AND q.state <> 'gone' AND mcp_is_allowed(s, q.name);
     state := CASE
         WHEN asked.early IS NOT NULL THEN 'result'
+        WHEN asked.remote_state ->> 'away' IS NOT NULL THEN 'away'
         WHEN t.id IS NOT NULL AND asked.try_id = this_try THEN 'send'
         -- It was gone on with (runner/tools/mcp_state.h), and no answer of ours came.
         WHEN asked.remote_state ->> 'stage' = 'sent' AND NOT is_idempotent THEN 'unknown'
@@ -140,6 +142,8 @@ BEGIN
     IF FOUND THEN
         UPDATE run_asked_calls a SET closed = true, early = coalesce(a.early, own), remote_state = NULL
         WHERE a.run_id = run AND a.tool_call_id = call_id AND a.answered_by = 'mcp';
+        -- What goes on of it at its server is cancelled.
+        UPDATE mcp_tasks t SET due_at = clock_timestamp() WHERE t.run_id = run AND t.tool_call_id = call_id;
     END IF;
     RETURN FOUND;
 END

@@ -107,11 +107,13 @@ BEGIN
                   ORDER BY t.item ->> 'name' ~ '[^a-zA-Z0-9_-]', t.nth
     LOOP
         bytes := bytes + coalesce(octet_length(listed.definition), 0);
-        IF listed.hash IS NULL OR listed.name = ANY (names) OR bytes > 2097152 THEN
+        IF listed.hash IS NULL OR listed.name = ANY (names) OR bytes > 2097152
+           OR mcp_free_name(s, listed.name) IS NULL THEN
             left_out := left_out || jsonb_build_object('name', left(listed.name, 256),
                 'reason', CASE WHEN listed.hash IS NULL THEN 'Its definition cannot be read, or is over 64 KiB.'
                     WHEN listed.name = ANY (names) THEN 'The name is there twice.'
-                    ELSE 'The definitions are over 2 MiB together.' END);
+                    WHEN bytes > 2097152 THEN 'The definitions are over 2 MiB together.'
+                    ELSE 'Other tools of the server have its name for models.' END);
             CONTINUE;
         END IF;
         names := names || listed.name;
@@ -131,19 +133,27 @@ BEGIN
 END
 $$;
 
+-- What models and personas call the tool: as they did before, else the first of its names that no other tool of the
+-- server has; null: they all have one.
+CREATE OR REPLACE FUNCTION mcp_free_name(s mcp_servers, listed_name text) RETURNS text
+LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
+    SELECT coalesce(
+        (SELECT t.tool_name FROM mcp_tools t WHERE t.server_id = s.id AND t.name = listed_name),
+        (SELECT n.name FROM (VALUES (1, mcp_tool_name(s.key, listed_name)),
+                                    (2, mcp_tool_name(s.key, listed_name, true))) AS n (nth, name)
+         WHERE NOT EXISTS (SELECT FROM mcp_tools o WHERE o.server_id = s.id AND o.tool_name = n.name)
+         ORDER BY n.nth LIMIT 1))
+$$;
+
 -- One tool of a listing.
 CREATE OR REPLACE FUNCTION mcp_tool_store(s mcp_servers, listed_name text, listed_definition text, listed_hash text)
 RETURNS mcp_tools
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
-    plain text := mcp_tool_name(s.key, listed_name);
     t mcp_tools;
 BEGIN
     INSERT INTO mcp_tools AS q (server_id, org_id, name, tool_name, definition, hash, state)
-    VALUES (s.id, s.org_id, listed_name,
-            mcp_tool_name(s.key, listed_name, EXISTS (
-                SELECT FROM mcp_tools o WHERE o.server_id = s.id AND o.tool_name = plain AND o.name <> listed_name)),
-            listed_definition, listed_hash, 'new')
+    VALUES (s.id, s.org_id, listed_name, mcp_free_name(s, listed_name), listed_definition, listed_hash, 'new')
     ON CONFLICT (server_id, name) DO UPDATE
         SET definition = listed_definition, hash = listed_hash, listed_at = clock_timestamp()
     RETURNING q.* INTO STRICT t;
@@ -180,5 +190,6 @@ END
 $$;
 
 REVOKE EXECUTE ON FUNCTION mcp_listing_claim, mcp_listing_store FROM hostler_api;
-REVOKE EXECUTE ON FUNCTION mcp_listing_fail, mcp_listed_hash, mcp_tools_store, mcp_tool_store, mcp_tools_gone
+REVOKE EXECUTE ON FUNCTION mcp_listing_fail, mcp_listed_hash, mcp_tools_store, mcp_tool_store, mcp_tools_gone,
+    mcp_free_name
     FROM hostler_api, hostler_runner;

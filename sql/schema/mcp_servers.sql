@@ -40,6 +40,7 @@ CREATE INDEX mcp_servers_secret ON mcp_servers (secret_id) WHERE secret_id IS NO
 CREATE INDEX mcp_servers_due ON mcp_servers (listing_due_at) WHERE deleted_at IS NULL AND is_active;
 SELECT make_scoped_table('mcp_servers');
 GRANT SELECT, INSERT, UPDATE ON mcp_servers TO hostler_api;
+GRANT SELECT (listing_due_at, deleted_at, is_active) ON mcp_servers TO hostler_runner;
 
 -- The server, when the request's scope has it. lock: hold it against changes until the transaction ends.
 CREATE OR REPLACE FUNCTION mcp_server_of_scope(server uuid, lock boolean) RETURNS mcp_servers

@@ -92,19 +92,22 @@ LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
                         OFFSET 0) AS d
 $$;
 
--- GET …/tools: newest first; as many as fit into a page, and one further (fcgi/http/items.h).
+-- GET …/tools: newest first; as many as fit into a page, and one further (fcgi/http/items.h). Of the platform's
+-- organizations are shown what is approved: the rest may be what a server shows one of them alone.
 CREATE OR REPLACE FUNCTION mcp_tool_page(server uuid, page_limit integer, before uuid)
 RETURNS TABLE (id uuid, item json)
 LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
 DECLARE
     s mcp_servers := mcp_server_of_reader(server);
+    sees_all boolean := s.org_id IS NOT NULL OR coalesce(current_request() ->> 'scope', '') <> 'org';
 BEGIN
     RETURN QUERY
     SELECT t.id, mcp_tool_json(t)
     FROM (SELECT r.id, coalesce(sum(r.bytes) OVER (ORDER BY r.id DESC
               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes_before
           FROM (SELECT q.id, 2 * octet_length(q.definition) AS bytes FROM mcp_tools q
-                WHERE q.server_id = s.id AND mcp_is_allowed(s, q.name) AND (before IS NULL OR q.id < before)
+                WHERE q.server_id = s.id AND mcp_is_allowed(s, q.name) AND (sees_all OR q.state = 'approved')
+                      AND (before IS NULL OR q.id < before)
                 ORDER BY q.id DESC LIMIT page_limit) AS r) AS sized
     JOIN mcp_tools t ON t.id = sized.id
     WHERE sized.bytes_before <= 2097152

@@ -258,6 +258,12 @@ BEGIN
     IF next_ids IS NOT NULL THEN
         UPDATE runs r SET queued = false WHERE r.id = ANY (next_ids);
     END IF;
+    -- What still goes on at servers of tools is cancelled there (mcp_tasks.sql).
+    IF '' <> ANY (statuses) THEN
+        UPDATE mcp_tasks t SET due_at = moment FROM unnest(run_ids, statuses) AS w (run_id, status)
+        WHERE w.status <> '' AND t.run_id = w.run_id AND EXISTS (
+            SELECT FROM runs r WHERE r.id = t.run_id AND r.ended_at IS NOT NULL);
+    END IF;
     IF taken_back IS NOT NULL THEN
         UPDATE messages m SET hidden_by_run_id = NULL
         WHERE m.hidden_by_run_id = ANY (taken_back) AND m.run_id <> m.hidden_by_run_id;

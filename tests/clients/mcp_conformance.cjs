@@ -31,20 +31,6 @@ function required(revision) {
     .map((line) => line.slice(4));
 }
 
-async function prepare() {
-  const { access_token: token } = await hostler.done('POST', '/v1/auth/login', {
-    body: { login: process.env.ADMIN_LOGIN, password: process.env.ADMIN_PASSWORD } });
-  const settings = {
-    'mail.site_url': process.env.BASE_URL,
-    // What the suite calls the document of a client; it is never read.
-    'mcp.client_id_url': 'https://conformance-test.local/client-metadata.json',
-    'outbound.allow_cidrs': ['127.0.0.0/8', '::1/128'],
-  };
-  for (const [key, value] of Object.entries(settings)) {
-    await hostler.done('PUT', `/v1/admin/settings/${key}`, { token, body: { value } });
-  }
-}
-
 // A scenario fails by a failure, and by a warning too.
 function judge(revision, scenario) {
   const given = ['client', '--command', `${process.execPath} ${driver}`, '--scenario', scenario,
@@ -62,7 +48,7 @@ function judge(revision, scenario) {
 async function main() {
   const [kind, revision] = process.argv.slice(2);
   const wanted = kind === 'few' ? few : { [revision]: required(revision) };
-  await prepare();
+  await hostler.prepare();
   let failed = 0;
   let all = 0;
   for (const [version, scenarios] of Object.entries(wanted)) {

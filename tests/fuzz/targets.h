@@ -21,6 +21,7 @@ void json(std::string_view input);
 void log_line(std::string_view input);
 void mail(std::string_view input);
 void mcp_answer(std::string_view input);
+void mcp_oauth(std::string_view input);
 void model_anthropic(std::string_view input);
 void model_openai(std::string_view input);
 void network(std::string_view input);
@@ -39,7 +40,7 @@ struct TargetRow {
   TargetFunction function;
 };
 
-constexpr std::array<TargetRow, 24> targets = {{
+constexpr std::array<TargetRow, 25> targets = {{
     {"address", address},
     {"body", body},
     {"confirmation", confirmation},
@@ -52,6 +53,7 @@ constexpr std::array<TargetRow, 24> targets = {{
     {"log_line", log_line},
     {"mail", mail},
     {"mcp_answer", mcp_answer},
+    {"mcp_oauth", mcp_oauth},
     {"model_anthropic", model_anthropic},
     {"model_openai", model_openai},
     {"network", network},

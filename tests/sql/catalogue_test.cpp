@@ -81,7 +81,8 @@ TEST_F(Catalogue, LetsNoRowPointIntoAnotherOrganization) {
                    // route_resolve() and persona_resolve() choose them. Organizations connect with
                    // the platform's MCP servers too.
                    " AND k.conname NOT IN ('runs_model_id_fkey', 'runs_persona_row_id_fkey', "
-                   "'mcp_connections_server_id_fkey', 'mcp_authorizations_server_id_fkey')"),
+                   "'mcp_connections_server_id_fkey', 'mcp_authorizations_server_id_fkey', "
+                   "'mcp_tasks_server_id_fkey')"),
             "")
       << "say FOREIGN KEY (org_id, x_id) REFERENCES xs (org_id, id); xs needs UNIQUE (org_id, id)";
 }

@@ -45,6 +45,17 @@ inline void add_tool_plan_values(std::map<std::string, std::string>& by_name,
       {"mcp_call_keep.run_id", owned_run},
       {"mcp_call_end.run_id", owned_run},
       {"more_authorizations", "0"},
+      {"mcp_task_begin.run_id", owned_run},
+      {"mcp_task_end.run_id", owned_run},
+      {"mcp_task_end.tool_call_id", "'w1'"},
+      {"mcp_task_begin.claim_id", "NULL"},
+      {"mcp_task_begin.task_id", "'t'"},
+      {"mcp_task_resume.run_id", owned_run},
+      {"full_orgs", "'{}'"},
+      {"verdict", "'again'"},
+      {"due_ms", "1000"},
+      {"has_failed", "false"},
+      {"is_idempotent", "false"},
   });
 }
 

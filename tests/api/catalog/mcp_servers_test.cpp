@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/json.h"
+#include "tests/support/hostile_urls.h"
 #include "tests/support/rows/accounts.h"
 #include "tests/support/rows/mcp_servers.h"
 
@@ -159,6 +161,15 @@ TEST(McpServers, OfOrganizationsLeadToPublicAddresses) {
   std::string id = made_by(user, "files");
   EXPECT_TRUE(is_problem(user.client.patch(path(id), R"({"url":"https://127.0.0.1/"})"), 422,
                          "tool.url_denied"));
+}
+
+TEST(McpServers, OfOrganizationsHaveNoHostileUrl) {
+  TestUser user = register_user(stack());
+  for (const char* hostile : hostile_urls) {
+    JsonWriter json;
+    json.begin_object().member("key", "a").member("url", with_port(hostile, 8443)).end_object();
+    EXPECT_EQ(post(user, json.take()).status, 422) << hostile;
+  }
 }
 
 TEST(McpServers, OfThePlatformMayBePrivateAndAreListedWithoutTheirAddress) {

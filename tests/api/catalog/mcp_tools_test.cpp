@@ -207,6 +207,39 @@ TEST(McpTools, HaveNamesOfTheirOwn) {
   EXPECT_EQ(listing.find("left_out")->as_array()->size(), 1u) << "Postgres takes no NUL";
 }
 
+// The six hex digits of these two are the same: a server may try for that.
+TEST(McpTools, WhoseNamesForModelsAreTakenAreLeftOut) {
+  TestUser user = register_user(stack());
+  std::string id = made_by(user, "files");
+  std::string stem(57, 'l');
+  store_listing(stack(), id, {{stem + "120"}, {stem + "2945"}, {"read"}});
+  EXPECT_EQ(user.client.get(path(id, "/tools")).json().as_array()->size(), 2u);
+  Json listing = *user.client.get(path(id)).json().find("listing");
+  EXPECT_EQ(listing.text_or("state"), "ok");
+  ASSERT_EQ(listing.find("left_out")->as_array()->size(), 1u);
+  EXPECT_EQ(listing.find("left_out")->as_array()->front().text_or("name"), stem + "2945");
+}
+
+// Whoever was listed with them saw what is theirs: of the platform's only what is approved is
+// everybody's.
+TEST(McpTools, OfThePlatformAreShownToOrganizationsWhenTheyAreApproved) {
+  TestUser admin = register_admin(stack());
+  TestUser user = register_user(stack());
+  std::string key = new_name("s").substr(0, 20);
+  Answer made = admin.client.post(
+      "/v1/mcp-servers", fmt::format(R"({{"key":"{}","url":"http://127.0.0.1:1/"}})", key));
+  ASSERT_EQ(made.status, 201) << made.body;
+  std::string id = made.member("id");
+  store_listing(stack(), id, {{"one"}});
+  store_listing(stack(), id, {{"one", "Changed."}, {"two"}});
+  EXPECT_EQ(user.client.get(path(id, "/tools")).body, "[]");
+  std::string all = "/v1/mcp-servers/" + id + "/tools";
+  EXPECT_EQ(admin.client.get(all).json().as_array()->size(), 2u);
+  EXPECT_EQ(admin.client.post(all + "/" + key + "__two:approve", "").status, 200);
+  EXPECT_EQ(user.client.get(path(id, "/tools")).json().as_array()->size(), 1u);
+  EXPECT_EQ(admin.client.del("/v1/mcp-servers/" + id).status, 204);
+}
+
 TEST(PersonaMcpTools, AreToolsOrWholeServersThatAreThere) {
   TestUser user = register_user(stack());
   std::string id = made_by(user, "files");

@@ -1,10 +1,12 @@
 // What servers of MCP send: the first byte cuts a stream of events into pieces; every event, and
-// the whole input, is read as a result, as a definition of a tool, and as questions.
+// the whole input, is read as a message, a result, a task, a definition of a tool, and questions.
 #include "lib/json.h"
 #include "runner/mcp/event_reader.h"
 #include "runner/mcp/param_headers.h"
 #include "runner/mcp/raw_json.h"
 #include "runner/mcp/result_text.h"
+#include "runner/mcp/rpc_answer.h"
+#include "runner/mcp/task_answer.h"
 #include "runner/tools/mcp_state.h"
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/targets.h"
@@ -50,14 +52,37 @@ void check_questions(std::string_view json) {
   runner::McpState again = runner::read_mcp_state(runner::mcp_state_json(state));
   require(again.questions == state.questions && again.request_state == state.request_state,
           "what is kept of a call is read as it was");
-  state.questions = json;
-  if (!runner::is_askable(json, false)) return;
+  require(parse_json_or_nothing(runner::unanswered(state, json)).has_value(),
+          "what nobody answered is JSON");
+  std::optional<std::string> asked = runner::askable(json, false);
+  if (!asked) return;
+  require(runner::askable(*asked, false) == asked, "what is kept of questions may be asked");
+  state.questions = *asked;
   std::optional<runner::McpQuestion> question = runner::open_question(state);
   require(question.has_value(), "what may be asked has a question");
   require(parse_json_or_nothing(question->schema).has_value(), "a form is JSON");
 }
 
+void check_message(std::string_view json) {
+  std::optional<runner::RpcAnswer> answer = runner::read_response(json, "");
+  if (!answer) return;
+  bool is_json = answer->json.empty() || parse_json_or_nothing(answer->json).has_value();
+  require(is_json, "a result, and an error's data, are JSON");
+  require(answer->message.size() <= 2000 && is_utf8(answer->message), "words are bounded");
+}
+
+void check_task(std::string_view json) {
+  std::optional<runner::RemoteTask> task = runner::read_task(json);
+  if (!task) return;
+  require(!task->id.empty() && task->id.size() <= runner::task_id_bytes_max, "an id is bounded");
+  require(task->poll_ms >= 500 && task->poll_ms <= 300'000, "a task is polled now and then");
+  require(parse_json_or_nothing(task->questions).has_value(), "questions are JSON");
+  check_result(task->result);
+}
+
 void check_text(std::string_view json) {
+  check_message(json);
+  check_task(json);
   check_result(json);
   check_members(json);
   check_headers(json);

@@ -3,24 +3,32 @@
 
 Says "listening on PORT" and appends every request to RECORD as a line of JSON {method, path,
 headers, body, rpc, tool}. Paths are /REVISION/FORM/NAME: REVISION is modern (2026-07-28) or older
-(2025-11-25, with a session); FORM is json, sse, or torn (an event stream that ends before the
-answer, taken up by GET); NAME sets servers apart. POST /definition/NAME with a description changes
-what the tools of NAME say of themselves. It runs until it is killed.
+(2025-11-25, with a session); FORM is json, sse, torn (an event stream that ends before the answer,
+taken up by GET), or beside (it asks on the stream of a GET); NAME sets servers apart. POST
+/definition/NAME with a description changes what the tools of NAME say of themselves. It runs until it is killed.
 
 Tools: echo {text}, order (structured), fail (an error of the tool), refuse (an error of the
-protocol), picture, ask (asks for a form, then tells what it got), slow and slow_again {ms} (the
-second is idempotent), hang_up (the connection breaks), big {bytes}.
+protocol), picture, ask (asks for a form, then tells what it got; an older server on the stream of
+the call), slow and slow_again {ms} (the second is idempotent), hang_up (the connection breaks), big
+{bytes}. Of the modern revision also tasks: later {ms} ends so much later, later_asks asks for a
+form, later_fails and later_lost end badly, later_never goes on until it is cancelled.
 """
 import asyncio
+import itertools
 import json
 import socket
 import ssl
 import struct
 import sys
+import time
 
 certificate, key, record = sys.argv[-3:]
 descriptions = {}
 torn = {}
+tasks = {}
+asked = {}
+streams = {}
+numbers = itertools.count(1)
 
 FORM = {"type": "object", "required": ["size"],
         "properties": {"size": {"type": "integer", "minimum": 1},
@@ -40,7 +48,9 @@ def tools_of(name):
              tool("order"), tool("fail"), tool("refuse"), tool("picture"), tool("ask"),
              tool("slow", {"ms": {"type": "integer"}}),
              tool("slow_again", {"ms": {"type": "integer"}}, idempotentHint=True),
-             tool("hang_up"), tool("big", {"bytes": {"type": "integer"}})]
+             tool("hang_up"), tool("big", {"bytes": {"type": "integer"}}),
+             tool("later", {"ms": {"type": "integer"}}), tool("later_asks"), tool("later_fails"),
+             tool("later_lost"), tool("later_never")]
     for one in tools:
         one["description"] = descriptions.get(name, "d")
     return tools
@@ -79,7 +89,69 @@ async def call(params, writer):
         raise ConnectionError
     if name == "big":
         return text("x" * arguments.get("bytes", 0))
+    if name.startswith("later"):
+        task = {"id": f"task-{next(numbers)}", "tool": name, "answers": {}, "cancelled": False,
+                "due": time.monotonic() + arguments.get("ms", 0) / 1000}
+        tasks[task["id"]] = task
+        return {"resultType": "task", **shown(task)}
     return None
+
+
+def status_of(task):
+    if task["cancelled"]:
+        return "cancelled", {}
+    if task["tool"] == "later_never" or time.monotonic() < task["due"]:
+        return "working", {}
+    if task["tool"] == "later_asks" and not task["answers"]:
+        return "input_required", {"inputRequests": {"form-1": {
+            "method": "elicitation/create",
+            "params": {"message": "Which size?", "requestedSchema": FORM}}}}
+    if task["tool"] == "later_fails":
+        return "failed", {"error": {"code": -32603, "message": "no more stock"}}
+    return "completed", {"result": text(json.dumps(task["answers"], sort_keys=True)
+                                        if task["answers"] else "done")}
+
+
+def shown(task):
+    status, further = status_of(task)
+    return {"taskId": task["id"], "status": status, "createdAt": "2026-01-01T00:00:00Z",
+            "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttlMs": None, "pollIntervalMs": 500,
+            **further}
+
+
+def of_task(method, params):
+    """Nothing: there is no such task."""
+    task = tasks.get(params.get("taskId"))
+    if task is None or task["tool"] == "later_lost":
+        return None
+    if method == "tasks/get":
+        return {"resultType": "complete", **shown(task)}
+    if method == "tasks/update":
+        task["answers"] |= params.get("inputResponses", {})
+    else:
+        task["cancelled"] = True
+    return {"resultType": "complete"}
+
+
+def begin_stream(writer):
+    writer.write(b"HTTP/1.1 200 Said\r\nContent-Type: text/event-stream\r\n"
+                 b"Connection: close\r\n\r\n")
+
+
+async def ask_on_stream(message, writer, beside):
+    """What an older server does with a tool that asks: on the stream of the call, or beside it."""
+    name = f"asked-{next(numbers)}"
+    asked[name] = asyncio.get_running_loop().create_future()
+    begin_stream(writer)
+    question = {"jsonrpc": "2.0", "id": name, "method": "elicitation/create",
+                "params": {"message": "Which size?", "requestedSchema": FORM}}
+    (beside or writer).write(f"data: {json.dumps(question)}\n\n".encode())
+    await writer.drain()
+    result = await asked[name]
+    answer = answer_of(message, text(json.dumps(result, sort_keys=True)))
+    writer.write(f"data: {json.dumps(answer)}\n\n".encode())
+    await writer.drain()
+    raise ConnectionError
 
 
 def answer_of(message, result):
@@ -132,13 +204,17 @@ async def serve_modern(form, path, name, headers, message, writer):
                   "tools": tools[5:] if second else tools[:5]}
         if not second:
             result["nextCursor"] = "second"
+    elif method.startswith("tasks/"):
+        result = of_task(method, message["params"])
+        if headers.get("mcp-name") != message["params"]["taskId"]:
+            result = None
     else:
         result = await call(message["params"], writer)
     await say(form, path, message, result, writer)
 
 
 async def serve_older(form, path, name, headers, message, writer):
-    method = message["method"]
+    method = message.get("method", "")
     if method == "initialize":
         result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
                   "serverInfo": {"name": "older", "version": "1"}}
@@ -147,9 +223,13 @@ async def serve_older(form, path, name, headers, message, writer):
     if headers.get("mcp-session-id") != "s-1":
         respond(writer, 400, b"no session")
         return
-    if "id" not in message:
+    if message.get("id") in asked:
+        asked[message["id"]].set_result(message.get("result"))
+    if "id" not in message or "method" not in message:
         respond(writer, 202)
         return
+    if method == "tools/call" and message["params"]["name"] == "ask":
+        await ask_on_stream(message, writer, streams.get(path) if form == "beside" else None)
     result = {"tools": tools_of(name)} if method == "tools/list" else await call(
         message["params"], writer)
     await say(form, path, message, result, writer)
@@ -179,6 +259,13 @@ async def answer(method, path, headers, body, message, writer):
         respond(writer, 200, b"ok")
     elif method == "GET" and headers.get("last-event-id") == "cut":
         respond_stream(writer, [("after", json.dumps(torn.pop(path)))])
+    elif method == "DELETE" and words[0] == "older":
+        respond(writer, 204)
+    elif method == "GET" and words[:2] == ["older", "beside"]:
+        begin_stream(writer)
+        streams[path] = writer
+        await writer.drain()
+        await asyncio.Event().wait()
     elif method != "POST":
         respond(writer, 405)
     elif words[0] == "modern":

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <random>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -60,26 +61,42 @@ TEST(RemoteKills, RepeatOnlyWhatTheServerSaysMayBeRepeated) {
     webhook_stack().kill_runner();
     webhook_stack().start_runner();
   }
-  size_t results = 0;
-  size_t unknown = 0;
   for (const std::string& run_id : run_ids) {
-    std::string status = wait_for_status(remote.user.client, run_id, "completed");
+    wait_for_status(remote.user.client, run_id, "completed");
+  }
+  std::map<int64_t, std::pair<std::string, int>> calls = calls_at(remote.path);
+  std::set<int64_t> told;
+  for (const std::string& run_id : run_ids) {
+    RunStory story = story_of(remote.user.client, run_id);
     // Crash after crash ends a run; that is told, too.
-    EXPECT_TRUE(status == "completed" || kills > 10) << run_id << " is " << status;
-    for (const Json& result : story_of(remote.user.client, run_id).all("tool.result")) {
-      const Json* error = result.find("error");
-      bool is_again = result.text_or("tool_name") == "shop__slow_again";
+    bool is_completed = story.status == "completed";
+    EXPECT_TRUE(is_completed || kills > 10) << run_id << " is " << story.status;
+    std::map<std::string, Json> results;
+    for (Json& result : story.all("tool.result")) {
+      std::string call_id(result.text_or("tool_call_id"));
+      results.emplace(std::move(call_id), std::move(result));
+    }
+    for (const Json& call : story.all("tool.call")) {
+      int64_t ms = call.find("arguments")->integer_or("ms", 0);
+      told.insert(ms);
+      auto result = results.find(std::string(call.text_or("tool_call_id")));
+      EXPECT_TRUE(result != results.end() || !is_completed) << call.dump();
+      if (result == results.end()) continue;
+      const Json* error = result->second.find("error");
+      bool is_again = call.text_or("tool_name") == "shop__slow_again";
       // Three tries, of which each may meet a kill.
-      EXPECT_TRUE(error == nullptr || !is_again || kills > 2) << result.dump();
-      ++(error == nullptr ? results : unknown);
-      if (error == nullptr) continue;
-      EXPECT_EQ(error->text_or("code"), is_again ? "tool.timeout" : "tool.outcome_unknown");
+      EXPECT_TRUE(error == nullptr || !is_again || kills > 2) << result->second.dump();
+      if (error == nullptr) {
+        EXPECT_GE(calls[ms].second, 1) << "an answer that the server never gave: " << call.dump();
+      } else {
+        EXPECT_EQ(error->text_or("code"), is_again ? "tool.timeout" : "tool.outcome_unknown");
+      }
     }
   }
-  EXPECT_EQ(results + unknown, kills > 10 ? results + unknown : static_cast<size_t>(number));
-  for (const auto& [ms, call] : calls_at(remote.path)) {
+  for (const auto& [ms, call] : calls) {
     const auto& [tool, count] = call;
     EXPECT_LE(count, tool == "slow_again" ? 3 : 1) << ms << " of " << tool;
+    EXPECT_TRUE(told.contains(ms)) << "called without a tool.call: " << ms << " of " << tool;
   }
   EXPECT_EQ(run_faults(webhook_stack()), "");
   EXPECT_EQ(money_faults(webhook_stack()), "");

@@ -27,6 +27,15 @@ TEST(RawJson, GivesElementsInTheirOrder) {
   EXPECT_TRUE(raw_elements("[ ]").empty());
 }
 
+TEST(RawJson, CountsValuesBesideTexts) {
+  std::string many = "[0";
+  for (int i = 0; i < 200'000; ++i) many += ",[]";
+  EXPECT_FALSE(has_few_values(many + "]"));
+  EXPECT_TRUE(has_few_values("[\"" + many + "\"]"));
+  EXPECT_TRUE(has_few_values(R"(["\",[\\"])"));
+  EXPECT_TRUE(has_few_values(""));
+}
+
 TEST(RawJson, OfAnotherKindHasNone) {
   EXPECT_EQ(raw_member("[1]", "a"), std::nullopt);
   EXPECT_EQ(raw_member("", "a"), std::nullopt);

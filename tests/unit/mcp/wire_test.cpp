@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/json.h"
-#include "runner/mcp/rpc_exchange.h"
+#include "runner/mcp/rpc_answer.h"
 
 namespace hostler::runner {
 namespace {
@@ -52,6 +52,19 @@ TEST(Wire, AnOlderServerGetsItsSessionAndNoMore) {
   EXPECT_EQ(header_of(message, older, "Mcp-Method"), "none");
   message.method = "initialize";
   EXPECT_EQ(header_of(message, older, "MCP-Protocol-Version"), "none");
+}
+
+// What a call may become is said of revisions that have it in this form.
+TEST(Wire, TasksAreOfferedToModernServersAlone) {
+  std::string modern = rpc_body(call_of("{}"), Speech());
+  EXPECT_NE(modern.find(R"("extensions":{"io.modelcontextprotocol/tasks":{}})"), std::string::npos);
+  EXPECT_EQ(initialize_params().find("extensions"), std::string::npos);
+}
+
+TEST(Wire, ACancellationNamesItsRequest) {
+  EXPECT_EQ(rpc_body(cancellation_of("7"), Speech{"2025-06-18", "s-1"}),
+            R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"7",)"
+            R"("reason":"The run was cancelled."}})");
 }
 
 TEST(Wire, IdsAreNeverTheSame) { EXPECT_NE(new_rpc_id(), new_rpc_id()); }

@@ -1,0 +1,34 @@
+// What comes back for a request to an MCP server, and how a message of a server is read as that.
+// Pure; what comes is a stranger's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hostler::runner {
+
+struct RpcAnswer {
+  enum class Kind {
+    result,  // json: the result
+    error,   // code, message, json: the error's data
+    status,  // an HTTP answer without a message: status, www_authenticate
+    failed,  // no answer: was_heard, message
+  };
+  Kind kind = Kind::failed;
+  std::string json;
+  int64_t code = 0;
+  std::string message;  // of an error the server's own words, bounded; else ours
+  int status = 0;
+  std::string www_authenticate;
+  std::string session_id;
+  bool was_heard = true;    // failed: whether the server may have heard it
+  bool is_timeout = false;  // failed: nothing came in time
+  bool is_denied = false;   // failed: an address that may not be called
+};
+
+// A message of a server: a response with that id, read; nothing: it is another message.
+std::optional<RpcAnswer> read_response(std::string_view text, std::string_view id);
+
+}  // namespace hostler::runner
