@@ -4,6 +4,7 @@
 #pragma once
 
 #include "fcgi/http/route.h"
+#include "lib/ids.h"
 #include "queries/admin_referrals.h"
 #include "queries/admin_users.h"
 #include "queries/credits.h"
@@ -28,6 +29,15 @@ inline postgres::BoundStatement guard_member(const PathValues& path) {
 
 inline postgres::BoundStatement guard_thread(const PathValues& path) {
   return query::ThreadGuard{.thread_id = path.find("thread_id")};
+}
+
+// A name that is none is nobody's id.
+inline postgres::BoundStatement guard_conversation(const PathValues& path) {
+  constexpr std::string_view begin = "conv_";
+  std::string_view name = path.find("conversation");
+  bool is_id = name.starts_with(begin) && is_uuid(name.substr(begin.size()));
+  return query::ThreadGuard{.thread_id = is_id ? std::string(name.substr(begin.size()))
+                                               : "00000000-0000-0000-0000-000000000000"};
 }
 
 inline postgres::BoundStatement guard_run(const PathValues& path) {

@@ -150,6 +150,10 @@ OneStatement list_openai_models(const Input& input);
 OneStatement show_openai_model(const Input& input);
 
 // openai/responses.cpp
+OneStatement create_conversation(const Input& input);
+OneStatement show_conversation(const Input& input);
+OneStatement update_conversation(const Input& input);
+OneStatement delete_conversation(const Input& input);
 OneStatement create_response(const Input& input);
 OneStatement show_response(const Input& input);
 OneStatement cancel_response(const Input& input);

@@ -10,19 +10,6 @@
 namespace hostler::formats {
 namespace {
 
-// The time in a UUIDv7: its first 48 bits are milliseconds since 1970.
-int64_t created_at(std::string_view run_id) {
-  int64_t ms = 0;
-  int digits = 0;
-  for (char c : run_id) {
-    if (c == '-') continue;
-    if (digits++ == 12) break;
-    int digit = c <= '9' ? c - '0' : c - 'a' + 10;
-    ms = ms * 16 + digit;
-  }
-  return ms / 1000;
-}
-
 std::string usage_json(std::string_view stored) {
   std::optional<Json> usage = parse_json_or_nothing(stored);
   if (!usage) return "null";
@@ -69,7 +56,7 @@ std::string response_object(std::string_view run_id, std::string_view client_fac
                             const ResponseState& state) {
   JsonWriter json;
   json.begin_object().member("id", response_id(run_id)).member("object", "response");
-  json.member("created_at", created_at(run_id)).member("status", state.status);
+  json.member("created_at", seconds_of_id(run_id)).member("status", state.status);
   write_time("completed_at", state.completed_at, json);
   write_error(state, json);
   json.key("incomplete_details");
@@ -87,6 +74,22 @@ std::string response_object(std::string_view run_id, std::string_view client_fac
   return object.append(client_facts.substr(1));
 }
 
+// A UUIDv7's first 48 bits are milliseconds since 1970.
+int64_t seconds_of_id(std::string_view id) {
+  int64_t ms = 0;
+  int digits = 0;
+  for (char c : id) {
+    if (c == '-') continue;
+    if (digits++ == 12) break;
+    int digit = c <= '9' ? c - '0' : c - 'a' + 10;
+    ms = ms * 16 + digit;
+  }
+  return ms / 1000;
+}
+
+std::string conversation_id(std::string_view thread_id) {
+  return fmt::format("conv_{}", thread_id);
+}
 std::string response_id(std::string_view run_id) { return fmt::format("resp_{}", run_id); }
 
 std::string response_item_id(std::string_view kind, std::string_view run_id, int64_t index) {

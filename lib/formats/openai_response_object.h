@@ -23,7 +23,11 @@ struct ResponseState {
 std::string response_object(std::string_view run_id, std::string_view client_facts,
                             const ResponseState& state);
 
-// "resp_" and the run's id.
+// When the thing with this UUIDv7 was made.
+int64_t seconds_of_id(std::string_view id);
+
+// "conv_" and the thread's id, "resp_" and the run's.
+std::string conversation_id(std::string_view thread_id);
 std::string response_id(std::string_view run_id);
 // The id of a response's nth item; kind: msg, rs or fc.
 std::string response_item_id(std::string_view kind, std::string_view run_id, int64_t index);

@@ -26,8 +26,8 @@ constexpr std::string_view no_character = R"([^\x{0}-\x{10ffff}])";
 constexpr std::string_view not_line_end = R"([^\x{a}\x{d}\x{2028}\x{2029}])";
 
 constexpr std::string_view no_looking_around =
-    "looks ahead or behind, which cannot be matched in linear time; say it with two patterns in "
-    "allOf, or with not";
+    "looks ahead or behind, which cannot be matched in linear time but right behind its ^; say it "
+    "with two patterns in allOf, or with not";
 constexpr std::string_view no_references =
     "refers back to a group, which cannot be matched in linear time; write the alternatives out";
 

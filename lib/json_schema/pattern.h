@@ -1,12 +1,14 @@
 // A pattern of JSON Schema: a regular expression of ECMA-262 (with the flag u), matched in linear
 // time by RE2, whose only includer this is. What RE2 means otherwise (\s, the dot, \u0041) is
-// translated; what it cannot do (looking around, references back) is refused when it is declared.
+// translated; what it cannot do (looking around, references back) is refused when it is declared,
+// but for looking ahead at the pattern's beginning (lib/json_schema/lookahead).
 #pragma once
 
 #include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace re2 {
 class RE2;
@@ -30,9 +32,14 @@ class Pattern {
   size_t nanoseconds_max(size_t text_bytes) const;
 
  private:
-  Pattern(std::shared_ptr<const re2::RE2> expression, size_t positions);
-  std::shared_ptr<const re2::RE2> expression_;
-  size_t positions_ = 0;
+  struct Part {
+    std::shared_ptr<const re2::RE2> expression;
+    size_t positions = 0;
+    bool is_wanted = true;  // a text that fits has none of the others
+  };
+  static std::variant<Part, std::string> compile_part(std::string_view expression, int memory_max);
+
+  std::vector<Part> parts_;
 };
 
 }  // namespace hostler::json_schema

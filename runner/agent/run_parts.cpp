@@ -109,15 +109,18 @@ void add_steps(RunParts& parts, const postgres::Result& turns, const postgres::R
   }
 }
 
+void add_to_prompt(RunParts& parts, std::string_view text) {
+  if (!parts.system_prompt.empty() && !text.empty()) parts.system_prompt += "\n\n";
+  parts.system_prompt += text;
+}
+
 // The provider's own mode is told with each request; what it lacks, the prompt tells.
 void add_format(RunParts& parts, std::string_view declared) {
   parts.format = read_answer_format(declared);
   const ResponseFormat& wanted = parts.format->declared;
   parts.request.response_format = wanted;
   std::string instruction = format_instruction(parts.request.endpoint.provider_kind, wanted);
-  if (instruction.empty()) return;
-  if (!parts.system_prompt.empty()) parts.system_prompt += "\n\n";
-  parts.system_prompt += instruction;
+  add_to_prompt(parts, instruction);
 }
 
 // What a run has of its persona.
@@ -147,6 +150,7 @@ RunParts parts_of(AgentServices& services, const RunPtr& run, const postgres::Ro
   parts.history_bytes = history_bytes_max(run->claim.context_tokens) - parts.functions.bytes();
   parts.history_messages =
       run->claim.has_own_history ? std::numeric_limits<size_t>::max() : history_messages_max;
+  if (!row.is_null("client_context")) add_to_prompt(parts, row.text("client_context"));
   if (!row.is_null("response_format")) add_format(parts, row.text("response_format"));
   return parts;
 }
@@ -204,9 +208,7 @@ Task<void> add_given_history(AgentServices& services, RunParts& parts, std::stri
     given = co_await loop::on_thread<GivenHistory>(services.loop, std::move(read));
   }
   parts.history = std::move(given.messages);
-  if (given.system_text.empty()) co_return;
-  if (!parts.system_prompt.empty()) parts.system_prompt += "\n\n";
-  parts.system_prompt += given.system_text;
+  add_to_prompt(parts, given.system_text);
 }
 
 // rows: what history_statement() asked for; loaded: all of its batch.

@@ -147,6 +147,16 @@ std::vector<ToolDefinition> tools_of(const ModelRequest& request) {
   return tools;
 }
 
+// The API refuses a request with one that is blank, and has no other word for it.
+void write_stops(JsonWriter& json, const std::vector<std::string>& stops) {
+  if (std::all_of(stops.begin(), stops.end(), is_blank)) return;
+  json.key("stop_sequences").begin_array();
+  for (const std::string& text : stops) {
+    if (!is_blank(text)) json.text(text);
+  }
+  json.end_array();
+}
+
 void write_settings(JsonWriter& json, const ModelRequest& request) {
   json.member("model", request.endpoint.model);
   json.member("max_tokens", request.output_tokens_max.value_or(default_output_tokens_max));
@@ -155,11 +165,7 @@ void write_settings(JsonWriter& json, const ModelRequest& request) {
   if (request.temperature) json.member("temperature", std::min(*request.temperature, 1.0));
   const Sampling& sampling = request.sampling;
   if (sampling.top_p) json.member("top_p", *sampling.top_p);
-  if (!sampling.stop.empty()) {
-    json.key("stop_sequences").begin_array();
-    for (const std::string& text : sampling.stop) json.text(text);
-    json.end_array();
-  }
+  write_stops(json, sampling.stop);
   const std::optional<ResponseFormat>& format = request.response_format;
   if (format && has_own_mode(ProviderKind::anthropic, *format)) {
     json.key("output_config").begin_object().key("format").begin_object();

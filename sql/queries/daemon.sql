@@ -103,7 +103,7 @@ SELECT c.id, c.org_id, c.thread_id, c.created_by_user_id, c.epoch, c.source, c.p
     route.is_org_scope, route.provider_kind, route.base_url, route.secret_id, route.secret_org_id, route.secret_kind,
     route.key_version, route.wrapped_key, route.sealed, thread.history, c.history_bytes IS NOT NULL AS has_own_history,
     c.history_bytes IS NOT NULL AND (SELECT h.is_hidden FROM threads h WHERE h.id = c.thread_id) AS is_hidden,
-    c.is_bare, c.sampling,
+    c.is_bare, c.sampling, c.client_facts ->> 'context' AS client_context,
     CASE WHEN c.history_bytes <= 32 * $3 AND c.client_facts IS NULL THEN (
         SELECT h.messages FROM run_histories h WHERE h.run_id = c.id AND h.put_back IS NULL) END AS given_history
 FROM claimed c
@@ -204,7 +204,8 @@ SELECT coalesce(begun.state ->> 'system_prompt', p.system_prompt) AS system_prom
     coalesce(begun.state ->> 'tools', to_json(p.tools)::text) AS tools, to_json(p.confirm_tools) AS confirm_tools,
     CASE WHEN begun.state IS NULL THEN p.temperature ELSE (begun.state ->> 'temperature')::double precision END
         AS temperature,
-    p.max_turns, r.is_bare, r.sampling, r.tools AS function_tools, r.response_format, r.credits_exhausted,
+    p.max_turns, r.is_bare, r.sampling, r.client_facts ->> 'context' AS client_context, r.tools AS function_tools,
+    r.response_format, r.credits_exhausted,
     limits.turns_max AS limit_turns, limits.tool_calls_max AS limit_tool_calls, limits.seconds_max AS limit_seconds,
     m.org_id IS NOT NULL AS is_org_scope, l.provider_kind, l.base_url,
     s.id AS secret_id, s.org_id AS secret_org_id, s.kind AS secret_kind, s.key_version, s.wrapped_key, s.sealed

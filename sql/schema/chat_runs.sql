@@ -20,11 +20,12 @@ GRANT SELECT ON run_histories TO hostler_runner;
 
 -- POST /v1/openai/chat/completions. With a route: its model alone, without anything of a persona's. The history counts
 -- as what a run declares does. function_tools: the caller's; a turn that calls one ends the run (left_calls.sql).
--- answered_calls: of the calls that the history answers the newest, by their ids.
+-- answered_calls: of the calls that the history answers the newest, by their ids; missing_calls: of all of these those
+-- that it does not hold.
 CREATE OR REPLACE FUNCTION chat_run_create(persona_id text, route uuid, history json, sampling json, end_user text,
     metadata json, keeps boolean, limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint,
     limit_stored_bytes bigint, credit_run_hold bigint, response_format json, function_tools json DEFAULT NULL,
-    answered_calls text[] DEFAULT NULL, OUT item json)
+    answered_calls text[] DEFAULT NULL, missing_calls text[] DEFAULT NULL, OUT item json)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     is_bare CONSTANT boolean := route IS NOT NULL;
@@ -35,6 +36,9 @@ BEGIN
     -- The answer is what the run says.
     IF NOT has_permission('data.runs.read') THEN
         PERFORM fail('auth.forbidden', 'permission_missing', jsonb_build_object('permission', 'data.runs.read'));
+    END IF;
+    IF cardinality(missing_calls) > 0 THEN
+        PERFORM left_calls_check(answered_calls, missing_calls, 'messages');
     END IF;
     INSERT INTO threads (org_id, created_by_user_id, end_user, active_run_id, created_at, updated_at, deleted_at,
                          is_hidden)

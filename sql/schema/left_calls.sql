@@ -30,6 +30,27 @@ BEGIN
 END
 $$;
 
+-- Raises what is wrong with the outputs that a run is given, by its request's member: each is of a call that the
+-- caller's earlier runs left to them, and none of these calls goes without.
+CREATE OR REPLACE FUNCTION left_calls_check(answered_calls text[], missing_calls text[], member text) RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    call_id text;
+    left_by uuid[] := left_calls_runs(missing_calls);
+BEGIN
+    SELECT m.id INTO call_id FROM unnest(missing_calls) AS m (id)
+    WHERE NOT EXISTS (SELECT FROM run_left_calls c WHERE c.run_id = ANY (left_by) AND c.tool_call_id = m.id) LIMIT 1;
+    IF FOUND THEN
+        PERFORM fail('validation.error', 'call_unknown', jsonb_build_object('call_id', call_id, 'field', member));
+    END IF;
+    SELECT c.tool_call_id INTO call_id FROM run_left_calls c
+    WHERE c.run_id = ANY (left_by) AND c.tool_call_id <> ALL (answered_calls || missing_calls) LIMIT 1;
+    IF FOUND THEN
+        PERFORM fail('validation.error', 'call_unanswered', jsonb_build_object('call_id', call_id, 'field', member));
+    END IF;
+END
+$$;
+
 -- For the daemon: the turns of the runs that are put back into what a run was given, with the results of their calls:
 -- [{tool_call_id, result (its JSON as text) or error_code and error_message}]; in their order, but of no more of the
 -- newest runs than have bytes_max together.
@@ -62,5 +83,5 @@ BEGIN
         ORDER BY t.run_id, t.turn;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION left_calls_runs FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION left_calls_runs, left_calls_check FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION run_put_back FROM hostler_api;

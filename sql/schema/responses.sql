@@ -102,27 +102,6 @@ BEGIN
 END
 $$;
 
--- Raises what is wrong with the outputs that a response is given: each is of a call that the caller's earlier responses
--- left to them, and none of these calls goes without.
-CREATE OR REPLACE FUNCTION left_calls_check(answered_calls text[], missing_calls text[]) RETURNS void
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    call_id text;
-    left_by uuid[] := left_calls_runs(missing_calls);
-BEGIN
-    SELECT m.id INTO call_id FROM unnest(missing_calls) AS m (id)
-    WHERE NOT EXISTS (SELECT FROM run_left_calls c WHERE c.run_id = ANY (left_by) AND c.tool_call_id = m.id) LIMIT 1;
-    IF FOUND THEN
-        PERFORM fail('validation.error', 'call_unknown', jsonb_build_object('call_id', call_id));
-    END IF;
-    SELECT c.tool_call_id INTO call_id FROM run_left_calls c
-    WHERE c.run_id = ANY (left_by) AND c.tool_call_id <> ALL (answered_calls || missing_calls) LIMIT 1;
-    IF FOUND THEN
-        PERFORM fail('validation.error', 'call_unanswered', jsonb_build_object('call_id', call_id));
-    END IF;
-END
-$$;
-
 -- Counts what is written into threads beside what runs declare; the account's row is locked.
 CREATE OR REPLACE FUNCTION stored_bytes_add(added bigint, limit_stored_bytes bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -189,7 +168,7 @@ BEGIN
     IF NOT has_permission('data.runs.read') THEN
         PERFORM fail('auth.forbidden', 'permission_missing', jsonb_build_object('permission', 'data.runs.read'));
     END IF;
-    PERFORM left_calls_check(answered_calls, missing_calls);
+    PERFORM left_calls_check(answered_calls, missing_calls, 'input');
     IF previous IS NOT NULL THEN
         base := response_of_reader(previous);
         found_thread := thread_of_caller_locked(base.thread_id);
@@ -319,5 +298,5 @@ $$;
 REVOKE EXECUTE ON FUNCTION response_create, response_cancel, response_delete, response_items, response_of_reader
     FROM hostler_runner;
 REVOKE EXECUTE ON FUNCTION run_given_messages FROM hostler_api;
-REVOKE EXECUTE ON FUNCTION left_calls_check, stored_bytes_add, thread_copy, thread_context
+REVOKE EXECUTE ON FUNCTION stored_bytes_add, thread_copy, thread_context
     FROM hostler_api, hostler_runner;

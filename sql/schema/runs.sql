@@ -94,7 +94,9 @@ CREATE TABLE runs (
     is_bare boolean NOT NULL DEFAULT false,  -- its model alone: nothing of its persona but the name
     sampling json,  -- what its model is to be asked with, by the names of OpenAI; null: nothing
     deleted_at timestamptz,  -- as a response: its text and events are shown to nobody
-    client_facts json,  -- what its client said in a foreign protocol and is said again (lib/formats); null: nothing
+    -- What its client said in a foreign protocol and is said again (lib/formats), and `context`, which the model is
+    -- told behind the persona's prompt; null: nothing.
+    client_facts json,
     -- {behind_seq, facts}, when such a client answered the run last: the answer to that begins behind that event, with
     -- these facts before client_facts.
     client_answer json,

@@ -39,11 +39,12 @@ PARTS = (
     ("dispatch", "Dispatch", dispatch),
     ("whole_runs", "Whole runs", whole_runs),
     ("answers", "Answers in other protocols", answers),
+    # Before any crowd: what thousands gave back to the heap would hide what these take.
+    ("follower_memory", "Followers in other protocols", follower_memory),
     ("durable", "Durable events", durable),
     ("fan_out", "Fan-out", fan_out),
     ("idle_streams", "Idle streams", idle_streams),
     ("followers", "Fan-out in other protocols", followers),
-    ("follower_memory", "Followers in other protocols", follower_memory),
     ("live_runs", "A thousand live runs at 50 tokens a second", live_runs),
     ("console", "The console", console),
     ("starts", "Start", starts),

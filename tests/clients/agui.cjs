@@ -86,6 +86,12 @@ const checks = {
     assert.deepStrictEqual(thoughts.map((message) => message.content), ['let me see']);
     assert.strictEqual(agent.text(), 'done');
   },
+  async 'tells its context to the model'(agent) {
+    await agent.say('[echo-history]', { context: [{ description: 'The open page', value: '/orders' }] });
+    const [system] = JSON.parse(agent.text()).messages;
+    assert.strictEqual(system.role, 'system');
+    assert.ok(system.content.endsWith('The open page:\n/orders'), system.content);
+  },
   async 'tells tools that run here'(agent) {
     await agent.say('[say look] [tool web_search {"query":"x"}] [say found]');
     const results = agent.messages.filter((message) => message.role === 'tool');

@@ -68,6 +68,17 @@ const checks = {
     assert.ok(!types.includes('error') && !types.includes('tool-error'), types.join(' '));
     assert.deepStrictEqual((await streamed.steps).map(({ text }) => text), ['Both.', '', 'done']);
   },
+  // zod writes them as patterns, of which that of an address looks ahead.
+  async 'takes tools with formats of zod'(model) {
+    const given = { to: 'a.b@c.de', at: '2026-01-01T00:00:00Z', id: '019aa1c0-a800-7000-8000-000000000001', site: 'https://a.b' };
+    const inputSchema = z.object({ to: z.email(), at: z.iso.datetime(), id: z.uuid(), site: z.url() });
+    const made = [];
+    const tools = { mail: ai.tool({ inputSchema, execute: (input) => { made.push(input); return 'sent'; } }) };
+    const refused = { ...given, to: '.a@c.de' };
+    const prompt = `[tool mail ${JSON.stringify(refused)}][tool mail ${JSON.stringify(given)}][say done]`;
+    assert.strictEqual((await ai.generateText({ model, prompt, tools, ...steps })).text, 'done');
+    assert.deepStrictEqual(made, [given]);
+  },
   // What the model is told of it all: each thing once.
   async 'goes on with the history of the steps'(model) {
     const tools = toolsOf([]);

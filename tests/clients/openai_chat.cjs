@@ -158,6 +158,23 @@ const checks = {
     assert.deepStrictEqual(runner.messages.map(({ role }) => role),
       ['user', 'assistant', 'tool', 'assistant']);
   },
+  // What this package answers goes back as it is, and as other languages' write it down.
+  async 'takes its own answers back'(client) {
+    const question = { role: 'user', content: '[say one]' };
+    const first = await client.chat.completions.create(asking('[say one]'));
+    const [{ message }] = first.choices;
+    const dumped = { ...message, tool_calls: null, function_call: null, audio: null, annotations: null };
+    for (const kept of [message, dumped]) {
+      const answer = await client.chat.completions.create({
+        model: 'normal@1', messages: [question, kept, { role: 'user', content: '[echo-history]' }] });
+      const told = JSON.parse(answer.choices[0].message.content).messages.filter(({ role }) => role === 'assistant');
+      assert.deepStrictEqual(told, [{ role: 'assistant', content: 'one' }]);
+    }
+    const called = { id: 'c', type: 'function', function: { name: 'parcel', arguments: '{}' } };
+    const unanswered = { model: 'normal@1',
+      messages: [question, { role: 'assistant', content: null, tool_calls: [called] }, question] };
+    await refused(() => client.chat.completions.create(unanswered), OpenAI.BadRequestError, 'validation.error');
+  },
   async 'tells errors by their classes'(client) {
     const create = (body) => () => client.chat.completions.create(body);
     const unknown = asking('a', { model: 'nobody' });

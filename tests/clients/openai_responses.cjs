@@ -202,6 +202,21 @@ const checks = {
     assert.deepStrictEqual(unstored, ['[say one]', 'one', '[say two]', 'two', '[echo-history]']);
     await refused(() => client.responses.retrieve(lost.id), OpenAI.NotFoundError, 'runs.not_found');
   },
+  async 'talks in a conversation that it opened'(client) {
+    const metadata = { topic: 'demo' };
+    const { id, object } = await client.conversations.create({ metadata });
+    assert.strictEqual(object, 'conversation');
+    await client.responses.create(asking('[say one]', { conversation: id }));
+    const second = await client.responses.create(asking('[echo-history]', { conversation: { id } }));
+    assert.strictEqual(second.conversation.id, id);
+    assert.ok(second.output_text.includes('[say one]'));
+    assert.deepStrictEqual((await client.conversations.retrieve(id)).metadata, metadata);
+    const changed = await client.conversations.update(id, { metadata: { topic: 'other' } });
+    assert.deepStrictEqual(changed.metadata, { topic: 'other' });
+    assert.ok((await client.conversations.delete(id)).deleted);
+    await refused(() => client.conversations.retrieve(id), OpenAI.NotFoundError, 'threads.not_found');
+    await refused(() => client.responses.retrieve(second.id), OpenAI.NotFoundError, 'runs.not_found');
+  },
   async 'lists its input'(client) {
     const input = [
       { role: 'developer', content: 'Be kind.' },

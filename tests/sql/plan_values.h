@@ -206,7 +206,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"response_create.credit_run_hold", "10"},
       {"response_create.response_format", "NULL"},
       {"response_create.tools", R"('[{"type": "function", "name": "a"}]')"},
-      {"response_create.missing_calls", "ARRAY['left1', 'left2']"},
+      {"missing_calls", "ARRAY['left1', 'left2']"},
       {"client_facts", R"('{"model":"normal"}')"},
       {"response_show.run_id", response},
       {"response_cancel.run_id", response},

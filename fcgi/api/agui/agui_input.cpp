@@ -17,6 +17,7 @@ namespace {
 
 constexpr size_t messages_max = 10'000;
 constexpr size_t interrupts_max = 64;
+constexpr size_t context_max = 1'000;
 constexpr size_t message_bytes_max = 64 << 10;  // as POST /v1/threads/{thread_id}/messages
 constexpr size_t answer_bytes_max = 32 << 10;   // as POST /v1/runs/{run_id}/input
 constexpr TextBounds name_bounds{.min = 1, .max = 128, .takes_control = true};
@@ -174,11 +175,21 @@ void read_news(Fields& fields, AguiInput& wanted) {
   }
 }
 
-void refuse_context(Fields& fields) {
-  const Json* context = fields.any("context");
-  bool is_empty = context == nullptr || context->is_null() ||
-                  (context->as_array() != nullptr && context->as_array()->empty());
-  if (!is_empty) fields.fault("context", "unsupported", "is not supported: say it in a message");
+// [{description, value}]: what the app wants its agent to know, as text for the model.
+std::string read_context(Fields& fields) {
+  std::vector<Fields> entries;
+  if (is_given(fields, "context")) entries = fields.optional_objects("context", context_max);
+  std::string text;
+  for (Fields& entry : entries) {
+    std::string description = entry.required_text("description", {.takes_control = true});
+    std::string value = entry.required_text("value", {.takes_control = true});
+    text += fmt::format("{}{}:\n{}", text.empty() ? "" : "\n\n", description, value);
+  }
+  if (text.size() > message_bytes_max) {
+    fields.fault("context", "too_long",
+                 fmt::format("must have at most {} bytes of text", message_bytes_max));
+  }
+  return text;
 }
 
 void read_forwarded(Fields& fields, AguiInput& wanted) {
@@ -199,7 +210,7 @@ AguiInput read_agui_input(Fields fields) {
   wanted.run_id = fields.required_text("runId", name_bounds);
   wanted.answer = read_resume(fields);
   read_news(fields, wanted);
-  refuse_context(fields);
+  wanted.context = read_context(fields);
   read_forwarded(fields, wanted);
   FunctionTools tools;
   if (is_given(fields, "tools")) tools = read_function_tools(fields, ToolForm::agui);

@@ -32,6 +32,7 @@ struct AguiInput {
   std::string metadata;
   std::optional<std::string> tools;  // as the run keeps them
   std::vector<std::string> tool_names;
+  std::string context;  // what its model is told behind the persona's prompt
 };
 
 // Throws the 422 of what is at fault.

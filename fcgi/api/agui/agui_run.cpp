@@ -12,7 +12,7 @@
 namespace hostler {
 namespace {
 
-// What the encoder tells again (lib/formats/agui.h).
+// What the encoder tells again (lib/formats/agui.h), and the context, which the daemon reads.
 std::string facts_of(const AguiInput& wanted, bool begins) {
   JsonWriter json;
   json.begin_object().member("threadId", wanted.thread_id).member("runId", wanted.run_id);
@@ -21,6 +21,7 @@ std::string facts_of(const AguiInput& wanted, bool begins) {
     for (const std::string& name : wanted.tool_names) json.text(name);
     json.end_array();
   }
+  if (begins && !wanted.context.empty()) json.member("context", wanted.context);
   return json.end_object().take();
 }
 

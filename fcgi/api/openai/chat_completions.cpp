@@ -8,7 +8,7 @@
 #include "fcgi/api/openai/chat_messages.h"
 #include "fcgi/api/openai/chat_tools.h"
 #include "fcgi/api/openai/model_name.h"
-#include "fcgi/api/runs/marks.h"
+#include "fcgi/api/openai/openai_marks.h"
 #include "fcgi/http/input.h"
 #include "fcgi/http/response_format.h"
 #include "fcgi/http/sent_on.h"
@@ -27,8 +27,7 @@ struct NewChat {
   ChatTools tools;
   std::optional<std::string> sampling;
   std::optional<std::string> response_format;
-  std::optional<std::string> end_user;
-  std::string metadata;
+  OpenaiMarks marks;
   std::string_view wire_format;  // lib/formats/formats.cpp
   bool keeps = true;
 };
@@ -41,6 +40,7 @@ bool asks_for_nothing(std::string_view name, const Json& value) {
   if (name == "n") return value.dump() == "1";
   if (name == "logprobs") return value.as_boolean() != nullptr && !*value.as_boolean();
   if (name == "top_logprobs") return value.dump() == "0";
+  if (name == "verbosity") return value.dump() == R"("medium")";
   if (name == "modalities") return value.dump() == R"(["text"])";
   if (name == "function_call") return value.dump() == R"("none")" || value.dump() == R"("auto")";
   return false;
@@ -62,7 +62,7 @@ void refuse_unsupported(Fields& fields) {
 
 void read_stops(Fields& fields, JsonWriter& json) {
   const Json* stop = fields.any("stop");
-  if (stop == nullptr || stop->is_null()) return;
+  if (stop == nullptr || stop->is_null() || stop->dump() == R"("")") return;
   json.key("stop").begin_array();
   if (stop->is_text()) {
     json.text(*stop->as_text());
@@ -121,10 +121,7 @@ NewChat read_new_chat(const Input& input) {
   chat.tools = read_chat_tools(fields);
   chat.sampling = read_sampling(fields, chat.tools);
   chat.response_format = read_openai_response_format(fields);
-  chat.end_user = fields.nullable_text("user", end_user_bounds).value;
-  bool has_metadata = fields.any("metadata") != nullptr && !fields.any("metadata")->is_null();
-  if (has_metadata) chat.metadata = read_metadata(fields).value_or("{}");
-  if (chat.metadata.empty()) chat.metadata = "{}";
+  chat.marks = read_openai_marks(fields);
   chat.keeps = fields.nullable_boolean("store").value.value_or(true);
   chat.wire_format = read_wire_format(fields);
   fields.check();
@@ -143,8 +140,8 @@ OneStatement create_chat_completion(const Input& input) {
       .route_id = chat.model.route_id,
       .history = chat.messages.history,
       .sampling = chat.sampling,
-      .end_user = chat.end_user,
-      .metadata = chat.metadata,
+      .end_user = chat.marks.end_user,
+      .metadata = chat.marks.metadata,
       .keeps = chat.keeps,
       .limit_concurrent_runs = settings.integer("limit.concurrent_runs"),
       .limit_concurrent_runs_per_user = settings.integer("limit.concurrent_runs_per_user"),
@@ -152,7 +149,8 @@ OneStatement create_chat_completion(const Input& input) {
       .credit_run_hold = settings.integer("credit.run_hold"),
       .response_format = chat.response_format,
       .tools = chat.tools.declared,
-      .answered_calls = chat.messages.answered_calls};
+      .answered_calls = chat.messages.answered_calls,
+      .missing_calls = chat.messages.missing_calls};
   return answered_by_run(std::move(statement), chat.wire_format)
       .notify(query::RunNotify{})
       .share_commit();

@@ -1,7 +1,10 @@
 // See fcgi/api/openai/chat_messages.h.
 #include "fcgi/api/openai/chat_messages.h"
 
+#include <set>
 #include <string_view>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,8 +16,10 @@ namespace hostler {
 namespace {
 
 constexpr size_t messages_max = 10'000;
-constexpr size_t calls_max = 1'000;  // of a message
+constexpr size_t calls_max = 1'000;        // of a message
+constexpr size_t missing_calls_max = 200;  // each is looked up
 constexpr TextBounds id_bounds{.min = 1, .max = 256};
+constexpr TextBounds text_bounds{.max = TextBounds::body_text_bytes_max, .takes_control = true};
 
 // The text of a part; only text can be told.
 std::string part_text(Fields& message, const Json& part, size_t nth) {
@@ -27,13 +32,18 @@ std::string part_text(Fields& message, const Json& part, size_t nth) {
   return {};
 }
 
-// A text, or parts whose texts stand one behind the other. of_assistant: may be absent.
+bool is_given(Fields& fields, std::string_view name) {
+  const Json* value = fields.any(name);
+  return value != nullptr && !value->is_null();
+}
+
+// A text, or parts whose texts stand one behind the other.
 std::string read_content(Fields& message, bool may_be_absent) {
-  const Json* content = message.any("content");
-  if (content == nullptr || content->is_null()) {
+  if (!is_given(message, "content")) {
     if (!may_be_absent) message.fault("content", "required", "is required");
     return {};
   }
+  const Json* content = message.any("content");
   if (content->is_text()) return *content->as_text();
   const Json::Array* parts = content->as_array();
   if (parts == nullptr) {
@@ -45,40 +55,117 @@ std::string read_content(Fields& message, bool may_be_absent) {
   return text;
 }
 
-void write_calls(std::vector<Fields>& calls, JsonWriter& json) {
-  if (calls.empty()) return;
-  json.key("tool_calls").begin_array();
-  for (Fields& call : calls) {
+// Clients send back the messages that they were sent, with members that are null and, in place of
+// the content of an answer that refused, the refusal.
+std::string read_answer(Fields& message, bool has_calls) {
+  bool has_refusal = is_given(message, "refusal");
+  std::string content = read_content(message, has_calls || has_refusal);
+  if (has_refusal && content.empty()) content = message.required_text("refusal", text_bounds);
+  return content;
+}
+
+// What would change what the model is told and cannot be told it.
+void refuse_older_forms(Fields& message) {
+  for (const char* name : {"function_call", "audio"}) {
+    if (!is_given(message, name)) continue;
+    message.fault(name, std::string(http::unsupported_parameter), "is not supported here");
+  }
+}
+
+class HistoryReader {
+ public:
+  explicit HistoryReader(std::vector<Fields>& messages) : messages_(messages) {}
+
+  ChatMessages read() {
+    json_.begin_array();
+    for (Fields& message : messages_) read_message(message);
+    end_calls();
+    chat_.history = json_.end_array().take();
+    return std::move(chat_);
+  }
+
+ private:
+  void read_message(Fields& message) {
+    const Json* given = message.any("role");
+    if (given != nullptr && given->is_text() && *given->as_text() == "function") {
+      message.fault("role", std::string(http::unsupported_parameter),
+                    "function is not supported here, tool is");
+      return;
+    }
+    std::string role =
+        message.required_choice("role", {"system", "developer", "user", "assistant", "tool"});
+    json_.begin_object().member("role", role == "developer" ? "system" : role);
+    if (role != "tool") end_calls();
+    if (role == "assistant") {
+      read_calls_of(message);
+    } else {
+      json_.member("content", read_content(message, false));
+    }
+    if (role == "tool") read_answered_call(message);
+    json_.end_object();
+  }
+
+  void read_calls_of(Fields& message) {
+    refuse_older_forms(message);
+    std::vector<Fields> calls;
+    if (is_given(message, "tool_calls")) calls = message.optional_objects("tool_calls", calls_max);
+    json_.member("content", read_answer(message, !calls.empty()));
+    if (calls.empty()) return;
+    caller_ = &message;
+    json_.key("tool_calls").begin_array();
+    for (Fields& call : calls) write_call(call);
+    json_.end_array();
+  }
+
+  void write_call(Fields& call) {
     std::string id = call.required_text("id", id_bounds);
-    json.begin_object().member("id", id);
+    json_.begin_object().member("id", id);
+    if (!open_.insert(id).second) call.fault("id", "taken", "is another call's too");
+    called_.insert(std::move(id));
     Nullable<Fields> function = call.nullable_object("function");
     if (function.value) {
-      json.member("name", function.value->required_text("name", id_bounds));
-      json.member("arguments", function.value->required_text("arguments", {.takes_control = true}));
+      json_.member("name", function.value->required_text("name", id_bounds));
+      json_.member("arguments", function.value->required_text("arguments", text_bounds));
     } else {
       call.fault("function", "required", "is required");
     }
-    json.end_object();
+    json_.end_object();
   }
-  json.end_array();
-}
 
-void write_message(Fields& message, JsonWriter& json, std::vector<std::string>& answered_calls) {
-  std::string role =
-      message.required_choice("role", {"system", "developer", "user", "assistant", "tool"});
-  bool is_assistant = role == "assistant";
-  std::vector<Fields> calls;
-  if (is_assistant) calls = message.optional_objects("tool_calls", calls_max);
-  json.begin_object().member("role", role == "developer" ? "system" : role);
-  json.member("content", read_content(message, !calls.empty()));
-  if (role == "tool") {
+  // Providers refuse a result of a call that was not made right before it. One of a call that the
+  // history does not hold at all may be of a run of ours, whose turn is then put back.
+  void read_answered_call(Fields& message) {
     std::string id = message.required_text("tool_call_id", id_bounds);
-    json.member("tool_call_id", id);
-    answered_calls.push_back(std::move(id));
+    json_.member("tool_call_id", id);
+    bool is_open = open_.erase(id) > 0;
+    if (!is_open && called_.contains(id)) {
+      message.fault("tool_call_id", "taken",
+                    "is a call that has its result already; each has one, right behind the "
+                    "assistant's message that makes it");
+    } else if (!is_open) {
+      chat_.missing_calls.push_back(id);
+      called_.insert(id);
+    }
+    chat_.answered_calls.push_back(std::move(id));
   }
-  write_calls(calls, json);
-  json.end_object();
-}
+
+  void end_calls() {
+    if (!open_.empty()) {
+      caller_->fault("tool_calls", "required",
+                     fmt::format("must be followed by a message of the role tool for each call; "
+                                 "{} has none",
+                                 *open_.begin()));
+    }
+    open_.clear();
+  }
+
+  std::vector<Fields>& messages_;
+  ChatMessages chat_;
+  JsonWriter json_;
+  Fields* caller_ = nullptr;  // of the open calls
+  std::set<std::string> open_;
+  std::unordered_set<std::string> called_;
+};
 
 }  // namespace
 
@@ -89,12 +176,13 @@ ChatMessages read_chat_messages(Fields& fields) {
   } else if (messages.empty() && fields.any("messages")->as_array() != nullptr) {
     fields.fault("messages", "too_short", "must have at least 1 item");
   }
-  JsonWriter json;
-  json.begin_array();
-  ChatMessages chat;
+  ChatMessages chat = HistoryReader(messages).read();
+  if (chat.missing_calls.size() > missing_calls_max) {
+    fields.fault(
+        "messages", "too_long",
+        fmt::format("must have at most {} results without their calls", missing_calls_max));
+  }
   std::vector<std::string>& calls = chat.answered_calls;
-  for (Fields& message : messages) write_message(message, json, calls);
-  chat.history = json.end_array().take();
   calls.erase(calls.begin(), calls.begin() + static_cast<ptrdiff_t>(first_looked_up(calls.size())));
   return chat;
 }

@@ -13,6 +13,7 @@ struct ChatMessages {
   // Of the calls that the history answers the newest, by their ids, for their runs to be looked up:
   // between 100 and 200 of many.
   std::vector<std::string> answered_calls;
+  std::vector<std::string> missing_calls;  // that it answers, and nobody makes in it
 };
 
 // The member "messages"; its faults are added to the fields'.

@@ -1,4 +1,5 @@
 // Input items read; see fcgi/api/openai/response_items.h.
+#include <map>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -24,11 +25,17 @@ struct InputCall {
   std::string arguments;
 };
 
+struct InputOutput {
+  std::string call_id;
+  std::string content;
+};
+
+// Of the role tool: an output alone, of a call that is not in the input.
 struct InputMessage {
   std::string role;
   std::string content;
-  std::string tool_call_id;
   std::vector<InputCall> calls;
+  std::vector<InputOutput> outputs;  // of its calls: models want them right behind it
 };
 
 void refuse_type(Fields& fields, std::string_view member, std::string_view type) {
@@ -88,10 +95,14 @@ class InputReader {
     for (const InputMessage& message : messages_) write(message, json);
     input.messages = json.end_array().take();
     for (const InputMessage& message : messages_) {
-      const std::string& id = message.tool_call_id;
-      if (id.empty()) continue;
-      input.answered_calls.push_back(id);
-      if (!called_.contains(id)) input.missing_calls.push_back(id);
+      for (const InputOutput& output : message.outputs) {
+        input.answered_calls.push_back(output.call_id);
+        if (message.role == "tool") input.missing_calls.push_back(output.call_id);
+      }
+    }
+    if (!open_.empty()) {
+      fields.fault("input", "required",
+                   fmt::format("there is no output of the call {}", open_.begin()->first));
     }
     if (input.missing_calls.size() > missing_calls_max) {
       fields.fault(
@@ -120,29 +131,46 @@ class InputReader {
   void read_call(Fields& item) {
     InputCall call;
     call.id = item.required_text("call_id", id_bounds);
-    called_.insert(call.id);
     call.name = item.required_text("name", id_bounds);
     call.arguments = item.required_text("arguments", text_bounds);
-    if (messages_.empty() || messages_.back().role != "assistant") {
-      messages_.push_back({"assistant", {}, {}, {}});
+    bool begins_turn = messages_.empty() || messages_.back().role != "assistant" ||
+                       !messages_.back().outputs.empty();
+    if (begins_turn) messages_.push_back({"assistant", {}, {}, {}});
+    if (!open_.emplace(call.id, messages_.size() - 1).second) {
+      item.fault("call_id", "taken", "is of a call that has no output yet");
     }
+    called_.insert(call.id);
     messages_.back().calls.push_back(std::move(call));
   }
 
   void read_output(Fields& item) {
-    InputMessage message;
-    message.role = "tool";
-    message.tool_call_id = item.required_text("call_id", id_bounds);
-    message.content = read_text(item, "output");
-    messages_.push_back(std::move(message));
+    InputOutput output;
+    output.call_id = item.required_text("call_id", id_bounds);
+    output.content = read_text(item, "output");
+    auto call = open_.find(output.call_id);
+    if (call != open_.end()) {
+      messages_[call->second].outputs.push_back(std::move(output));
+      open_.erase(call);
+    } else if (called_.insert(output.call_id).second) {
+      messages_.push_back({"tool", {}, {}, {std::move(output)}});
+    } else {
+      item.fault("call_id", "taken", "is of a call that has its output already");
+    }
   }
 
   static void write(const InputMessage& message, JsonWriter& json) {
+    if (message.role != "tool") write_message(message, json);
+    for (const InputOutput& output : message.outputs) {
+      json.begin_object().member("role", "tool").member("content", output.content);
+      json.member("tool_call_id", output.call_id).end_object();
+    }
+  }
+
+  static void write_message(const InputMessage& message, JsonWriter& json) {
     bool is_developer = message.role == "developer";
     json.begin_object().member("role", is_developer ? "system" : message.role.c_str());
     if (is_developer) json.member("is_developer", true);
     json.member("content", message.content);
-    if (!message.tool_call_id.empty()) json.member("tool_call_id", message.tool_call_id);
     if (!message.calls.empty()) json.key("tool_calls").begin_array();
     for (const InputCall& call : message.calls) {
       json.begin_object().member("id", call.id).member("name", call.name);
@@ -153,7 +181,8 @@ class InputReader {
   }
 
   std::vector<InputMessage> messages_;
-  std::unordered_set<std::string> called_;
+  std::map<std::string, size_t> open_;      // calls without an output, and whose they are
+  std::unordered_set<std::string> called_;  // and answered
 };
 
 }  // namespace

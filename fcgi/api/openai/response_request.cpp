@@ -4,7 +4,7 @@
 #include <array>
 
 #include "fcgi/api/openai/chat_tools.h"
-#include "fcgi/api/runs/marks.h"
+#include "fcgi/api/openai/openai_marks.h"
 #include "fcgi/http/response_format.h"
 #include "lib/error.h"
 #include "lib/http/openai_error.h"
@@ -73,7 +73,7 @@ std::string facts_of(Fields& fields, const NewResponse& wanted) {
   for (const char* name : {"instructions", "previous_response_id", "max_output_tokens"}) {
     facts.repeat(name, "null");
   }
-  facts.json().member_raw("max_tool_calls", "null").member_raw("metadata", wanted.metadata);
+  facts.json().member_raw("max_tool_calls", "null").member_raw("metadata", wanted.marks.metadata);
   facts.repeat("parallel_tool_calls", "true");
   facts.repeat("temperature", "null");
   facts.repeat("top_p", "null");
@@ -99,7 +99,7 @@ std::string facts_of(Fields& fields, const NewResponse& wanted) {
 // Members that are only repeated must be of a form that clients can read.
 void check_repeated(Fields& fields) {
   fields.nullable_choice("truncation", {"auto", "disabled"});
-  for (const char* name : {"service_tier", "safety_identifier", "prompt_cache_key"}) {
+  for (const char* name : {"service_tier", "prompt_cache_key"}) {
     fields.nullable_text(name, id_bounds);
   }
 }
@@ -168,18 +168,18 @@ void check_together(Fields& fields, const NewResponse& wanted, bool has_previous
   }
 }
 
-std::string read_marks(Fields& fields, NewResponse& wanted) {
-  wanted.end_user = fields.nullable_text("user", end_user_bounds).value;
-  bool has_metadata = !is_nothing(fields.any("metadata"));
-  return has_metadata ? read_metadata(fields).value_or("{}") : "{}";
-}
-
 }  // namespace
 
 std::string run_id_in(std::string_view response) {
   std::optional<std::string> run_id = uuid_in(response, "resp_");
   if (!run_id) throw Error(ErrorCode::runs_not_found);
   return *std::move(run_id);
+}
+
+std::string thread_id_in(std::string_view conversation) {
+  std::optional<std::string> thread_id = uuid_in(conversation, "conv_");
+  if (!thread_id) throw Error(ErrorCode::threads_not_found);
+  return *std::move(thread_id);
 }
 
 NewResponse read_new_response(const Input& input) {
@@ -195,7 +195,7 @@ NewResponse read_new_response(const Input& input) {
   ChatTools tools = read_chat_tools(fields, ToolForm::openai_responses);
   wanted.sampling = read_sampling(fields, tools);
   wanted.response_format = read_format(fields);
-  wanted.metadata = read_marks(fields, wanted);
+  wanted.marks = read_openai_marks(fields);
   wanted.keeps = fields.nullable_boolean("store").value.value_or(true);
   wanted.is_stream = fields.nullable_boolean("stream").value.value_or(false);
   wanted.is_background = fields.nullable_boolean("background").value.value_or(false);
@@ -207,10 +207,7 @@ NewResponse read_new_response(const Input& input) {
   check_chat_tool_names(tools, wanted.model.persona_id.has_value(), ToolForm::openai_responses);
   wanted.tools = std::move(tools.declared);
   if (previous) wanted.previous_run_id = run_id_in(*previous);
-  if (conversation) {
-    wanted.thread_id = uuid_in(*conversation, "conv_");
-    if (!wanted.thread_id) throw Error(ErrorCode::threads_not_found);
-  }
+  if (conversation) wanted.thread_id = thread_id_in(*conversation);
   return wanted;
 }
 

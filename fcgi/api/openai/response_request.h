@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "fcgi/api/openai/model_name.h"
+#include "fcgi/api/openai/openai_marks.h"
 #include "fcgi/api/openai/response_items.h"
 #include "fcgi/http/handler.h"
 
@@ -19,8 +20,7 @@ struct NewResponse {
   std::optional<std::string> sampling;
   std::optional<std::string> response_format;
   std::optional<std::string> tools;
-  std::optional<std::string> end_user;
-  std::string metadata;
+  OpenaiMarks marks;
   std::string facts;  // the members of the answer that repeat the request; instructions too
   bool keeps = true;
   bool is_stream = false;
@@ -32,5 +32,7 @@ NewResponse read_new_response(const Input& input);
 
 // The run's id in the id of a response; throws the 404 of one that has not its form.
 std::string run_id_in(std::string_view response);
+// The thread's in that of a conversation; likewise.
+std::string thread_id_in(std::string_view conversation);
 
 }  // namespace hostler

@@ -36,9 +36,13 @@ TEST(AguiRefusals, NameTheFaultsOfTheInput) {
                       "required"));
   EXPECT_TRUE(refused(agui_body("c", agui_result("a", std::string(256 << 10, 'a'))),
                       "messages.0.content", "too_long"));
-  EXPECT_TRUE(refused(R"({"threadId":"c","runId":"r","context":[{"description":"d","value":"v"}],)"
-                      R"("messages":[{"role":"user","content":"a"}]})",
-                      "context", "unsupported"));
+  EXPECT_TRUE(refused(agui_says("c", "a", R"(,"context":[{"description":"d"}])"), "context.0.value",
+                      "required"));
+  std::string long_value = json_quote(std::string(64 << 10, 'v'));
+  EXPECT_TRUE(refused(
+      agui_says("c", "a",
+                fmt::format(R"(,"context":[{{"description":"d","value":{}}}])", long_value)),
+      "context", "too_long"));
   auto forwarding = [](std::string_view members) {
     return fmt::format(R"({{"threadId":"c","runId":"r","forwardedProps":{},"messages":)"
                        R"([{{"role":"user","content":"a"}}]}})",

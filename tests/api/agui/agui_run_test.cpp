@@ -54,6 +54,23 @@ TEST(AguiRun, AnswersAMessageInAThreadThatItMakes) {
   EXPECT_EQ(thread_of(user.client, third), thread_id);
 }
 
+// What an app lets its agent know is no part of the conversation.
+TEST(AguiRun, TellsItsContextToThisModelAlone) {
+  TestUser user = register_user(stack());
+  constexpr const char* context =
+      R"(,"context":[{"description":"The open page","value":"/orders"},)"
+      R"({"description":"Language","value":"de"}])";
+  Answer told = user.client.post(agui_route, agui_says("chat 1", "[echo-history]", context));
+  std::string text = agui_stream(told).text();
+  EXPECT_NE(text.find(R"(The open page:\n/orders\n\nLanguage:\nde"},{"role":"user")"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("You are a helpful assistant"), std::string::npos) << text;
+  Answer next =
+      user.client.post(agui_route, agui_says("chat 1", "[echo-history]", R"(,"context":[])"));
+  EXPECT_EQ(agui_stream(next).text().find(R"(The open page:\n)"), std::string::npos);
+}
+
 TEST(AguiRun, TakesPersonaRouteAndMetadata) {
   TestUser user = register_user(stack());
   std::string persona = make_persona(user, "web_search");

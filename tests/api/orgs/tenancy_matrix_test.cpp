@@ -33,6 +33,8 @@ const std::map<std::pair<std::string, Actor>, Outcome> exceptions = {
     {{"POST /v1/runs/{run_id}/tool-results", Actor::platform}, Outcome::forbidden},
     {{"PATCH /v1/runs/{run_id}", Actor::admin}, Outcome::forbidden},
     {{"PATCH /v1/runs/{run_id}", Actor::platform}, Outcome::forbidden},
+    {{"GET /v1/openai/conversations/{conversation}", Actor::admin}, Outcome::forbidden},
+    {{"POST /v1/openai/conversations/{conversation}", Actor::admin}, Outcome::forbidden},
     {{"DELETE /v1/openai/responses/{response}", Actor::admin}, Outcome::forbidden},
     {{"GET /v1/openai/responses/{response}/input_items", Actor::admin}, Outcome::forbidden},
     // Platform administrators see every run and subscription, and cancel runs.

@@ -36,7 +36,8 @@ class ChatRuns : public ::testing::Test {
             .credit_run_hold = 10,
             .response_format = std::nullopt,
             .tools = std::nullopt,
-            .answered_calls = std::vector<std::string>()};
+            .answered_calls = std::vector<std::string>(),
+            .missing_calls = std::vector<std::string>()};
   }
   std::string make(query::ChatRunCreate wanted) const {
     postgres::Result made = fixture_.as_owner(std::move(wanted));

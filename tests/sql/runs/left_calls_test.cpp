@@ -32,7 +32,8 @@ class LeftCalls : public ::testing::Test {
             .credit_run_hold = 10,
             .response_format = std::nullopt,
             .tools = R"([{"type":"function","name":"f","parameters":{"type":"object"}}])",
-            .answered_calls = std::move(answered)};
+            .answered_calls = std::move(answered),
+            .missing_calls = std::vector<std::string>()};
   }
   std::string make(query::ChatRunCreate wanted) const {
     return make_as(fixture_.owner_id, std::move(wanted));

@@ -204,6 +204,7 @@ void TenancyFixture::make_things(const std::set<std::string>& known_routes) {
                                    R"({"model":"normal","input":"hello","background":true})");
   EXPECT_EQ(response.status, 200) << response.body;
   values["response"] = response.member("id");
+  values["conversation"] = "conv_" + make_thread(of_member);
   values["subscription_id"] = sql_value(
       stack, fmt::format("WITH plan AS (INSERT INTO plans (name, display_name) VALUES ('{}', 'x') "
                          "RETURNING id) INSERT INTO subscriptions (org_id, plan_id, "
@@ -232,6 +233,7 @@ std::string TenancyFixture::path_of(const PrintedRoute& route, bool is_real, Act
     bool takes_value = found != values.end() && (is_real || is_own_org || !name.ends_with("_id"));
     std::string value = takes_value ? found->second : nobodys_id;
     if (name == "response" && !is_real) value = fmt::format("resp_{}", nobodys_id);
+    if (name == "conversation" && !is_real) value = fmt::format("conv_{}", nobodys_id);
     size_t open = path.find('{');
     path.replace(open, path.find('}') - open + 1, value);
   }

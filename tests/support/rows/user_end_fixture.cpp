@@ -52,6 +52,9 @@ const std::vector<WritingCall>& writing_calls() {
       {"POST /v1/openai/chat/completions",
        R"({"model":"normal","messages":[{"role":"user","content":"hello"}]})", ""},
       {"POST /v1/openai/responses", R"({"model":"normal","input":"hello","background":true})", ""},
+      {"POST /v1/openai/conversations", R"({"metadata":{"a":"b"}})", ""},
+      {"POST /v1/openai/conversations/{conversation}", R"({"metadata":{"a":"{name}"}})", ""},
+      {"DELETE /v1/openai/conversations/{conversation}", "", ""},
       {"POST /v1/openai/responses/{response}/cancel", "", ""},
       {"DELETE /v1/openai/responses/{response}", "", ""},
       {"POST /v1/ui/chat",
@@ -279,6 +282,7 @@ void UserEndFixture::make_runs() {
                                  R"({"model":"normal","input":"hello","background":true})");
   EXPECT_EQ(response.status, 200) << response.body;
   values_["response"] = response.member("id");
+  values_["conversation"] = "conv_" + make_thread(client_);
   values_["thread_id"] = make_thread(client_);
   post_message(client_, values_["thread_id"]);
   end_run(stack_, start_run(client_, values_["thread_id"]), "completed", "yes");

@@ -64,7 +64,8 @@ class ChatRun : public testing::Test {
                                          .credit_run_hold = 10,
                                          .response_format = std::nullopt,
                                          .tools = std::nullopt,
-                                         .answered_calls = std::vector<std::string>()});
+                                         .answered_calls = std::vector<std::string>(),
+                                         .missing_calls = std::vector<std::string>()});
     std::string run_id(parse_json_or_nothing(made.text())->text_or("run_id"));
     session.commit();
     session.run(query::RunNotify{});

@@ -79,7 +79,8 @@ std::string begin(const Tooled& tooled, std::string_view script) {
       .response_format = std::nullopt,
       .tools = R"([{"type":"function","name":"parcel","description":"","parameters":)"
                R"({"type":"object"}}])",
-      .answered_calls = std::vector<std::string>()});
+      .answered_calls = std::vector<std::string>(),
+      .missing_calls = std::vector<std::string>()});
   std::string run_id(parse_json_or_nothing(made.text())->text_or("run_id"));
   session.commit();
   session.run(query::RunNotify{});

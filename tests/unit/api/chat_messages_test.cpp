@@ -23,12 +23,17 @@ TEST(AnsweredCalls, AreLookedUpFromTheSameOneOnWhileAHundredCome) {
 TEST(AnsweredCalls, AreThoseOfTheResultsTheNewestLast) {
   std::string text = R"({"messages":[{"role":"user","content":"a"})";
   for (int i = 0; i < 205; ++i) {
-    text += fmt::format(R"(,{{"role":"tool","tool_call_id":"c{}","content":"r"}})", i);
+    text += fmt::format(
+        R"(,{{"role":"assistant","tool_calls":[{{"id":"c{0}","function":)"
+        R"({{"name":"f","arguments":""}}}}]}},{{"role":"tool","tool_call_id":"c{0}","content":"r"}})",
+        i);
   }
   std::optional<Json> body = parse_json_or_nothing(text + "]}");
   ASSERT_TRUE(body);
   Fields fields(*body, "", std::make_shared<Faults>());
   ChatMessages chat = read_chat_messages(fields);
+  EXPECT_NO_THROW(fields.check());
+  EXPECT_TRUE(chat.missing_calls.empty());
   ASSERT_EQ(chat.answered_calls.size(), 105u);
   EXPECT_EQ(chat.answered_calls.front(), "c100");
   EXPECT_EQ(chat.answered_calls.back(), "c204");

@@ -94,6 +94,16 @@ TEST(AnthropicRequest, PassesOnOfSamplingWhatItHasAWordFor) {
             R"([{"type":"text","text":"Hi","cache_control":{"type":"ephemeral"}}]}]})");
 }
 
+// The API refuses the whole request for one.
+TEST(AnthropicRequest, LeavesOutStopsThatAreBlank) {
+  ModelRequest request = request_of({{ChatRole::user, "Hi"}});
+  request.sampling.stop = {"\n", "END", ""};
+  std::string body = anthropic_request(request).body;
+  EXPECT_NE(body.find(R"("stop_sequences":["END"])"), std::string::npos) << body;
+  request.sampling.stop = {"\n\n"};
+  EXPECT_EQ(anthropic_request(request).body.find("stop_sequences"), std::string::npos);
+}
+
 TEST(AnthropicRequest, TellsWhichToolIsToBeCalled) {
   using Kind = ToolChoice::Kind;
   ModelRequest request = request_of({{ChatRole::user, "Hi"}});
