@@ -7,6 +7,9 @@ import { address } from '../router.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { useAnswer } from './answering.mjs';
 
+// The way to the page is good for ten minutes; then another one is asked for.
+const way_ms = 9 * 60_000;
+
 // The page is a stranger's word: only one of the web is followed.
 function page_of(url) {
   try {
@@ -28,6 +31,11 @@ export function Connect({ wait, may_focus }) {
   });
   useEffect(() => {
     if (may_focus || url) control.current?.focus({ preventScroll: true });
+  }, [url]);
+  useEffect(() => {
+    if (!url) return undefined;
+    const timer = setTimeout(() => set_url(''), way_ms);
+    return () => clearTimeout(timer);
   }, [url]);
   const page = page_of(url);
   return html`<div class="wait">

@@ -19,7 +19,7 @@ function Thinking({ entry, is_live }) {
 function PastWait({ entry }) {
   const t = useWords();
   return html`<p class="past-wait">
-    <span>${t(`chat.wait.${entry.wait_kind}`)}</span> <bdi>${entry.message}</bdi>
+    <span class="mark">${t(`runs.wait.${entry.wait_kind}`)}</span> <bdi>${entry.message}</bdi>
   </p>`;
 }
 

@@ -32,22 +32,21 @@ std::string told(const Answer& answer) {
   std::string text;
   Json list = answer.json();
   for (const Json& row : *list.as_array()) {
-    text += fmt::format("{}: {}+{}, {}, {}, {}; ", row.integer_or("turn", 0),
-                        row.integer_or("input_tokens", 0), row.integer_or("output_tokens", 0),
-                        row.integer_or("cache_read_tokens", 0),
-                        row.find("cost_usd")->as_number().value_or(-1),
-                        row.integer_or("credits", 0));
+    text += fmt::format(
+        "{}: {}+{}, {}, {}, {}; ", row.integer_or("turn", 0), row.integer_or("input_tokens", 0),
+        row.integer_or("output_tokens", 0), row.integer_or("cache_read_tokens", 0),
+        row.find("cost_usd")->as_number().value_or(-1), row.integer_or("credits", 0));
   }
   return text;
 }
 
 TEST(RunTurns, TellWhatEachTurnTookNewestFirstAndPageByPage) {
   TestUser user = register_user(stack());
-  RunStory story = run_story(
-      user.client,
-      R"([usage in=100 out=9 cached=60][say a][tool web_search {"query":"x"}])"
-      R"([usage in=120 out=4][tool web_search {"query":"y"}][usage in=7 out=1][say c])",
-      priced_route());
+  RunStory story =
+      run_story(user.client,
+                R"([usage in=100 out=9 cached=60][say a][tool web_search {"query":"x"}])"
+                R"([usage in=120 out=4][tool web_search {"query":"y"}][usage in=7 out=1][say c])",
+                priced_route());
   EXPECT_EQ(story.status, "completed");
   std::string path = turns_of(story.run_id);
   EXPECT_EQ(told(user.client.get(path)),
@@ -72,16 +71,16 @@ TEST(RunTurns, HaveTheOneWithWhichARunFailed) {
 }
 
 TEST(RunTurns, AreSeenByWhoeverMayReadTheRun) {
-  TestConversation conversation = make_conversation(stack());
-  std::string run_id = start_output(conversation.user.client, "[say a]");
-  EXPECT_EQ(wait_for_status(conversation.user.client, run_id, "completed"), "completed");
-  std::string path = turns_of(run_id);
-  EXPECT_EQ(conversation.user.client.get(path).json().as_array()->size(), 1u);
+  TestUser user = register_user(stack());
+  RunStory story = run_story(user.client, "[say a]");
+  EXPECT_EQ(story.status, "completed");
+  std::string path = turns_of(story.run_id);
+  EXPECT_EQ(user.client.get(path).json().as_array()->size(), 1u);
   EXPECT_EQ(register_admin(stack()).client.get(path).json().as_array()->size(), 1u);
   TestUser stranger = register_user(stack());
   EXPECT_TRUE(is_problem(stranger.client.get(path), 404, "runs.not_found"));
-  Client key = stack().client().with_token(
-      make_api_key(stack(), conversation.user, conversation.user.org_id, "data.threads.read"));
+  Client key =
+      stack().client().with_token(make_api_key(stack(), user, user.org_id, "data.threads.read"));
   EXPECT_TRUE(is_problem(key.get(path), 403, "auth.forbidden"));
 }
 

@@ -193,16 +193,17 @@ export const flows = {
     const account = await make_account();
     const { token } = account;
     await must('POST', '/v1/api-keys', { name: "it's `odd` $HOME" }, { token });
-    const run_id = await make_run(token, '[say hello]', { thread: { end_user: "o'neil & \"co\"" } });
+    const end_user = "o'neil & \"co\"";
+    const run_id = await make_run(token, '[say hello]', { thread: { end_user } });
     const run = await must('GET', `/v1/runs/${run_id}`, undefined, { token });
     const page = await t.page();
     await t.sign_in(page, account, '/nowhere');
     await executes_what_is_shown(t, page, [
       '/threads',
-      `/threads/${run.thread_id}?end_user=${encodeURIComponent("o'neil & \"co\"")}`,
+      `/threads/${run.thread_id}?end_user=${encodeURIComponent(end_user)}`,
       '/threads/new',
       '/inbox',
-      `/runs?status=completed&end_user=${encodeURIComponent("o'neil & \"co\"")}`,
+      `/runs?status=completed&end_user=${encodeURIComponent(end_user)}`,
       `/runs/${run_id}`,
       `/runs/${run_id}?tab=events`,
       '/keys',
