@@ -149,8 +149,9 @@ function Models({ provider, query, on_open, on_change }) {
     empty=${t('providers.no_models')} />`;
 }
 
-function Provider({ provider, query, on_open, on_change }) {
+function Provider({ provider, scope, on_open, on_change }) {
   const t = useWords();
+  const query = { scope };
   const remove = async () => {
     const is_gone = await ask_and_do({
       title: t('providers.remove'),
@@ -170,6 +171,7 @@ function Provider({ provider, query, on_open, on_change }) {
       <span class="mark">${kinds[provider.provider_kind] ?? provider.provider_kind}</span>
       <span class="dim"><bdi>${provider.base_url}</bdi> <code>${provider.key_prefix}</code></span>
       <span class="space"></span>
+      <${History} target_type="llm_provider" target_id=${provider.id} scope=${scope} />
       <button type="button" class="small" onClick=${() => on_open({ provider, model: null })}
         aria-label=${`${t('providers.new_model')}: ${provider.name}`}>
         ${t('providers.new_model')}</button>
@@ -203,7 +205,7 @@ export function Providers({ query: asked = {} }) {
     <${Changed} />
     <p class="dim">${t(scope === 'org' ? 'providers.explain' : 'providers.explain_platform')}</p>
     ${pages.items.map(
-      (one) => html`<${Provider} provider=${one} query=${query} key=${one.id}
+      (one) => html`<${Provider} provider=${one} scope=${scope} key=${one.id}
       on_open=${set_opened} on_change=${pages.reload} />`,
     )}
     <${PageEnd} pages=${pages} />

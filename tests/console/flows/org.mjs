@@ -12,10 +12,12 @@ import {
 } from '../harness.mjs';
 
 export const org_paths = [
+  '/organization',
   '/personas',
   '/personas/new',
   '/providers',
   '/tools',
+  '/mcp-servers',
   '/tool-providers',
   '/webhooks',
   '/ip-rules',

@@ -20,7 +20,7 @@ const recorded = (page, action) =>
     .getByRole('status', { name: 'In the audit log' })
     .getByText(action, { exact: true })
     .waitFor();
-const screens = [
+export const platform_paths = [
   '/platform',
   '/platform/start',
   '/platform/users',
@@ -73,7 +73,7 @@ export const flows = {
 
   'every screen at 360 pixels, and what readers of it find, dark and light': async (t) => {
     const page = await as_admin(t, '/platform', { width: 360, height: 740 });
-    for (const path of screens) {
+    for (const path of platform_paths) {
       await t.open(page, path);
       await settled(page);
       await t.fits(page, path);
@@ -81,7 +81,7 @@ export const flows = {
     for (const scheme of ['light', 'dark']) {
       await page.setViewportSize({ width: 1280, height: 860 });
       await page.emulateMedia({ colorScheme: scheme });
-      for (const path of screens) {
+      for (const path of platform_paths) {
         await t.open(page, path);
         await settled(page);
         await t.axe(page, `${path} ${scheme}`);
