@@ -24,7 +24,9 @@ const audited = (page, action) =>
 
 // What two calls in a row need not say alike: time goes on, and the calls themselves are counted.
 const goes_on = /^\/v1\/admin\/(access-log|nodes|dashboard|usage)|^\/v1\/audit-logs/;
-const told = (text) => JSON.parse(text, (name, value) => name === 'last_seen_at' || value);
+// Whose session it is differs as well: the command's is another one.
+const moves = new Set(['last_seen_at', 'current']);
+const told = (text) => JSON.parse(text, (name, value) => moves.has(name) || value);
 const members_of = (value) =>
   Array.isArray(value) ? Object.keys(value[0] ?? {}) : Object.keys(value);
 

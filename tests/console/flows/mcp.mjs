@@ -135,6 +135,11 @@ export const flows = {
       await dialog(page).getByLabel('Headers').fill('X-Key: hidden-0123456789');
       await button(dialog(page), 'Add').click();
       await page.locator('.error', { hasText: 'tool.unreachable' }).waitFor();
+      await button(page, 'Edit').click();
+      await dialog(page).getByLabel('Authorization').selectOption('headers');
+      await dialog(page).getByLabel('Headers').fill('X-Key: hidden-0123456789');
+      await button(dialog(page), 'Save').click();
+      await audited(page, 'mcp_servers.update');
       await page.getByText('headers: X-Key').waitFor();
       check(!(await page.content()).includes('hidden-0123'), 'a header is in the page');
       await button(page, 'curl').click();
@@ -196,7 +201,8 @@ export const flows = {
       const page = await t.page();
       await t.sign_in(page, member);
       await page.locator('select.org').selectOption(org.id);
-      same(await page.locator('nav a[href="#/mcp-servers"]').count(), 0, 'entries');
+      const entry = page.locator('nav a[href="#/mcp-servers"]');
+      await until(async () => (await entry.count()) === 0, 'no entry for a member');
       await t.open(page, `/mcp-servers/${server.id}`);
       await button(page, 'Connect').click();
       await page.locator('.toast', { hasText: 'mcp_servers.not_connectable' }).waitFor();

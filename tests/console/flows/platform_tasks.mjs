@@ -131,6 +131,7 @@ export const flows = {
     await page.keyboard.press('Enter');
     await until(() => page.url().includes('path='), 'the address says it');
     await page.locator('tr', { hasText: '/v1/admin/access-log' }).first().waitFor();
+    await page.locator('main').focus();
     await press(page, 'as it comes', 'Space');
     check(!(await page.getByLabel('as it comes').isChecked()), 'it goes on');
     await t.fits(page, 'the access log');
