@@ -93,7 +93,8 @@ export const flows = {
     const page = await as_admin(t, '/platform/start');
     const name = `Steps ${Date.now()}`;
     const add = page.getByRole('button', { name: 'Add the provider' });
-    if ((await page.getByLabel('API key').count()) === 0) await add.click();
+    const another = page.getByRole('button', { name: 'Add another provider' });
+    if ((await page.getByLabel('API key').count()) === 0) await another.click();
     await page.getByLabel('Name', { exact: true }).fill(name);
     await page.getByLabel('Address').fill('https://models.example/v1');
     await page.getByLabel('API key').fill('sk-example-0123456789');
@@ -274,6 +275,10 @@ export const flows = {
       await page.locator('tbody .mark', { hasText: kind }).first().waitFor();
     }
     await page.locator('tbody tr', { hasText: 'Postgres' }).getByText('well').waitFor();
+    for (const queue of ['runs', 'outbox']) {
+      const row = page.locator('tbody tr', { has: page.getByText(queue, { exact: true }) });
+      await row.getByText('well').first().waitFor();
+    }
   },
 
   'the access log as it comes, filtered': async (t) => {
