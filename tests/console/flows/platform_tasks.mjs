@@ -42,7 +42,7 @@ export const flows = {
     for (const heading of ['Organizations', 'What was done to this user', 'What this user did']) {
       await page.getByRole('heading', { name: heading, exact: true }).waitFor();
     }
-    await type(page, 'Name', 'Ada on the road');
+    await type(page, 'Name', `Ada ${account.login}`);
     await page.keyboard.press('Enter');
     await audited(page, 'users.update');
     await t.fits(page, 'a user');
