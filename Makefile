@@ -225,7 +225,7 @@ on_stack = $(if $(NODES),NODES='$(NODES)') PORT='$(PORT)' VAR='$(VAR)' BUILD_DIR
 .PHONY: demo up down
 demo: ## the whole thing on this machine: installs what is missing, builds, starts, shows an agent run; MCP=1: one with MCP
 	@$(stack)/install-packages build run
-	+@$(MAKE) --no-print-directory $(parallel) programs
+	+@$(MAKE) --no-print-directory $(parallel) programs console
 	@$(on_stack) MCP='$(MCP)' $(stack)/demo
 
 up: ## the same stack, left running; PORT=8443 VAR=./var choose which; NODES=3: three daemons, two pools

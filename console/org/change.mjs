@@ -36,24 +36,35 @@ export async function show_change({ action, target_id = '' }) {
   }
 }
 
+// What a row of the log says changed; all of what was made or went only when it is asked for.
+function What({ before_state: before, after_state: after }) {
+  const t = useWords();
+  if (!before && !after) return null;
+  const differences = html`<${Differences} before=${before} after=${after} />`;
+  if (before && after) return differences;
+  return html`<details><summary>${t(after ? 'change.made' : 'change.gone')}</summary>
+    ${differences}</details>`;
+}
+
 export function Changed() {
   const t = useWords();
   const row = useStore(shown);
   if (!row) return null;
   const scope = row.org_id === session.get().me?.org_id ? 'org' : 'platform';
   return html`<section class="notice changed" role="status" aria-label=${t('change.title')}>
-    <p><strong>${t('change.title')}</strong> <code>${row.action}</code> ${time(row.created_at)}
+    <div class="head"><strong>${t('change.title')}</strong> <code>${row.action}</code>
+      <span>${time(row.created_at)}</span>
       ${
         row.trace_id &&
-        html` <span class="dim">${t('error.trace')}</span> <code
+        html`<span><span class="dim">${t('error.trace')}</span> <code
         class="trace">${row.trace_id}</code> <${Copy} text=${row.trace_id}
-          what=${t('error.trace')} />`
-      }</p>
-    ${
-      (row.before_state || row.after_state) &&
-      html`<${Differences} before=${row.before_state} after=${row.after_state} />`
-    }
-    <p><a href=${address('/audit', { action: row.action, ...scope_query(scope) })}>
-      ${t('change.all')}</a></p>
+          what=${t('error.trace')} /></span>`
+      }
+      <a href=${address('/audit', { action: row.action, ...scope_query(scope) })}>
+        ${t('change.all')}</a>
+      <span class="space"></span>
+      <button type="button" class="small quiet" aria-label=${t('close')}
+        onClick=${() => shown.set(null)}>×</button></div>
+    <${What} ...${row} />
   </section>`;
 }

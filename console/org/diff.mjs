@@ -20,6 +20,16 @@ function Lines({ before, after }) {
   )}</pre>`;
 }
 
+// One side of a member. What is long scrolls, by keyboard too.
+const long_length = 600;
+function Side({ name, value, kind }) {
+  const text = text_of(value);
+  const is_long = text.length > long_length;
+  return html`<div class=${`is-${kind}`}><dt>${name}</dt>
+    <dd class=${is_long ? 'long' : ''} tabindex=${is_long ? '0' : undefined}>
+    <bdi>${text}</bdi></dd></div>`;
+}
+
 // `names`: what the two are called; `left_out`: members that say nothing.
 export function Differences({ before, after, names = null, left_out = [] }) {
   const t = useWords();
@@ -46,13 +56,11 @@ export function Differences({ before, after, names = null, left_out = [] }) {
           : html`<dl>
             ${
               name in old_object &&
-              html`<div class="is-old"><dt>${old_name}</dt>
-              <dd><bdi>${text_of(old_object[name])}</bdi></dd></div>`
+              html`<${Side} name=${old_name} value=${old_object[name]} kind="old" />`
             }
             ${
               name in new_object &&
-              html`<div class="is-new"><dt>${new_name}</dt>
-              <dd><bdi>${text_of(new_object[name])}</bdi></dd></div>`
+              html`<${Side} name=${new_name} value=${new_object[name]} kind="new" />`
             }</dl>`
       }</div>`,
   )}</div>`;

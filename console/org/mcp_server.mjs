@@ -13,7 +13,7 @@ import { McpForm } from './mcp_form.mjs';
 import { McpState } from './mcp_servers.mjs';
 import { McpTools } from './mcp_tools.mjs';
 import { ask_and_do } from './parts.mjs';
-import { scope_of, scope_query } from './scope.mjs';
+import { History, scope_of, scope_query } from './scope.mjs';
 
 const again_ms = 1000;
 
@@ -197,7 +197,8 @@ export function McpServer({ params, query = {} }) {
       <span class="space"></span>
       ${
         is_own &&
-        html`<${Actions} server=${server} scope=${scope} on_edit=${() => set_editing(true)}
+        html`<${History} target_type="mcp_server" target_id=${server.id} scope=${scope} />
+        <${Actions} server=${server} scope=${scope} on_edit=${() => set_editing(true)}
         on_change=${found.set} />`
       }</div>
     <${Changed} />

@@ -1,10 +1,11 @@
 // Who serves models, which models, and what they cost. `?scope=platform`: for every organization.
-import { api, with_query } from '../api.mjs';
+import { all_pages, api, with_query } from '../api.mjs';
 import { useCommands } from '../commands.mjs';
-import { html, useState } from '../html.mjs';
+import { html, useEffect, useState } from '../html.mjs';
 import { number, usd, useWords } from '../i18n.mjs';
 import { with_fresh_login } from '../ui/confirm.mjs';
 import { Dialog } from '../ui/dialog.mjs';
+import { toast_error } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { PageEnd, Table, usePages } from '../ui/list.mjs';
 import '../words/org_providers.mjs';
@@ -149,8 +150,9 @@ function Models({ provider, query, on_open, on_change }) {
     empty=${t('providers.no_models')} />`;
 }
 
-function Provider({ provider, query, on_open, on_change }) {
+function Provider({ provider, scope, on_open, on_change }) {
   const t = useWords();
+  const query = { scope };
   const remove = async () => {
     const is_gone = await ask_and_do({
       title: t('providers.remove'),
@@ -170,6 +172,7 @@ function Provider({ provider, query, on_open, on_change }) {
       <span class="mark">${kinds[provider.provider_kind] ?? provider.provider_kind}</span>
       <span class="dim"><bdi>${provider.base_url}</bdi> <code>${provider.key_prefix}</code></span>
       <span class="space"></span>
+      <${History} target_type="llm_provider" target_id=${provider.id} scope=${scope} />
       <button type="button" class="small" onClick=${() => on_open({ provider, model: null })}
         aria-label=${`${t('providers.new_model')}: ${provider.name}`}>
         ${t('providers.new_model')}</button>
@@ -181,17 +184,55 @@ function Provider({ provider, query, on_open, on_change }) {
   </section>`;
 }
 
+// "Which model does a run get that names none, and why?"
+function Chosen({ chosen }) {
+  const t = useWords();
+  if (!chosen) return null;
+  const { one } = chosen;
+  return html`<p>${
+    one
+      ? html`${t('providers.chosen')} <bdi><strong>${one.model}</strong></bdi>, <bdi>${
+          one.provider_name
+        }</bdi>. <span class="dim">${t(`providers.why.${one.scope}`)}</span>`
+      : html`<span class="mark warn">${t('providers.none_chosen')}</span>`
+  }</p>`;
+}
+
+// {one}: the default of the organization, else the platform's; null while it is not known.
+function useChosen(is_wanted) {
+  const [chosen, set_chosen] = useState(null);
+  const read = async () => {
+    try {
+      const models = await all_pages(with_query('/v1/models', { limit: 200 }));
+      const defaults = models.filter((one) => one.is_default);
+      const of = (scope) => defaults.find((one) => one.scope === scope);
+      set_chosen({ one: of('org') ?? of('platform') });
+    } catch (error) {
+      toast_error(error);
+    }
+  };
+  useEffect(() => {
+    if (is_wanted) read();
+  }, [is_wanted]);
+  return { chosen: is_wanted ? chosen : null, read };
+}
+
 /** @param {{params?: any, query?: any}} props */
 export function Providers({ query: asked = {} }) {
   const t = useWords();
   const scope = scope_of(asked);
   const query = { scope };
   const pages = usePages(with_query('/v1/llm-providers', query));
+  const { chosen, read } = useChosen(scope === 'org');
   const [opened, set_opened] = useState(null);
+  const reload = () => {
+    pages.reload();
+    read();
+  };
   const close = () => set_opened(null);
   const done = (made, action) => {
     close();
-    pages.reload();
+    reload();
     show_change({ action, target_id: made.id });
   };
   const open_new = () => set_opened({ edited: null });
@@ -202,9 +243,10 @@ export function Providers({ query: asked = {} }) {
       <button type="button" class="main" onClick=${open_new}>${t('providers.new')}</button></div>
     <${Changed} />
     <p class="dim">${t(scope === 'org' ? 'providers.explain' : 'providers.explain_platform')}</p>
+    <${Chosen} chosen=${chosen} />
     ${pages.items.map(
-      (one) => html`<${Provider} provider=${one} query=${query} key=${one.id}
-      on_open=${set_opened} on_change=${pages.reload} />`,
+      (one) => html`<${Provider} provider=${one} scope=${scope} key=${one.id}
+      on_open=${set_opened} on_change=${reload} />`,
     )}
     <${PageEnd} pages=${pages} />
     ${

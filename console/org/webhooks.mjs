@@ -12,6 +12,7 @@ import { Table, useCall, usePages } from '../ui/list.mjs';
 import '../words/org_webhooks.mjs';
 import { Changed, show_change } from './change.mjs';
 import { ask_and_do, SecretOnce } from './parts.mjs';
+import { History } from './scope.mjs';
 import { SignatureChecker } from './signature_checker.mjs';
 
 const events = ['run.completed', 'run.failed', 'run.cancelled', 'run.waiting_for_input'];
@@ -204,6 +205,7 @@ export function Webhook({ params }) {
   return html`<p><a href="#/webhooks">← ${t('webhooks.title')}</a></p>
     <div class="head"><h1><bdi>${url}</bdi></h1><${EndpointState} one=${endpoint} />
       <span class="space"></span>
+      <${History} target_type="webhook_endpoint" target_id=${endpoint.id} />
       <button type="button" class="main" onClick=${test}>${t('webhooks.test')}</button>
       <button type="button" onClick=${rotate}>${t('secret.rotate')}</button>
       <button type="button" class="danger" onClick=${remove}>${t('webhooks.remove')}</button></div>

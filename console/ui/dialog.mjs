@@ -63,7 +63,7 @@ function Question({ question }) {
       ${
         typed &&
         html`<${Field} form=${form} name="typed" label=${t('ask.type', { typed })}
-        autocomplete="off" />`
+        autocomplete="off" autofocus />`
       }
       <div class="actions">
         <button class=${is_danger ? 'danger' : 'main'} disabled=${!is_ready}>${action}</button>

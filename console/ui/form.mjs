@@ -1,7 +1,7 @@
 // Forms: values, one sending at a time, and the service's faults beside the fields that they are
 // of.
 import { error_of } from '../error.mjs';
-import { html, useId, useRef, useState } from '../html.mjs';
+import { html, useEffect, useId, useRef, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { ErrorBox } from './error.mjs';
 
@@ -52,7 +52,12 @@ export function useForm(first) {
 // `on_submit(values, key)` may throw. Fields of the form name themselves with `name`.
 export function Form({ form, on_submit, children, label }) {
   const fields = Object.keys(form.values);
-  return html`<form novalidate aria-label=${label} aria-busy=${form.is_busy} onSubmit=${(event) => {
+  const itself = useRef(null);
+  // Who reads or types goes on where the first fault is.
+  useEffect(() => {
+    if (form.error) itself.current.querySelector('[aria-invalid]')?.focus();
+  }, [form.error]);
+  return html`<form novalidate ref=${itself} aria-label=${label} aria-busy=${form.is_busy} onSubmit=${(event) => {
     event.preventDefault();
     form.submit(on_submit);
   }}>

@@ -36,6 +36,10 @@ add_words(
       '{name} goes with its key and its models ({models}). Runs that use one fail at their ' +
       'next turn.',
     'providers.remove_model_text': 'Runs that use {model} fail at their next turn.',
+    'providers.chosen': 'A run that names no model gets',
+    'providers.why.org': 'It is the organization’s default.',
+    'providers.why.platform': 'It is the platform’s default: the organization has none.',
+    'providers.none_chosen': 'A run that names no model is refused: there is no default.',
   },
   {
     'providers.explain': '组织自己的提供方。成员可选用这些模型和平台的模型；此处的默认模型优先于平台的。',
@@ -67,5 +71,9 @@ add_words(
     'providers.remove': '删除提供方',
     'providers.remove_text': '{name} 及其密钥和模型（{models}）将被删除。使用它们的运行在下一轮失败。',
     'providers.remove_model_text': '使用 {model} 的运行在下一轮失败。',
+    'providers.chosen': '未指定模型的运行使用',
+    'providers.why.org': '它是组织的默认模型。',
+    'providers.why.platform': '它是平台的默认模型：组织没有设置。',
+    'providers.none_chosen': '没有默认模型：未指定模型的运行会被拒绝。',
   },
 );

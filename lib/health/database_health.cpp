@@ -109,6 +109,8 @@ void look_at_work(const postgres::Row& row, Report& report) {
     report.warn("runs", fmt::format("{} wait for a daemon for over a minute: raise run.slots or "
                                     "start another hostler-runner",
                                     row.integer("unclaimed")));
+  } else {
+    report.well("runs", "none waits for a daemon for over a minute");
   }
   if (row.integer("outbox_wait_s") > outbox_wait_max_s) {
     report.warn("outbox", fmt::format("something waits for {} s: hostlerctl outbox list",

@@ -1,5 +1,6 @@
 // Draws the pictures of docs/console.md anew, from a stack that was filled for it. Called by
 // `make console-pictures`. Each is at most 150 KiB.
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, statSync } from 'node:fs';
 import {
   admin_token,
@@ -165,5 +166,13 @@ await picture(light, 'curl');
 await flow.end();
 await stop_browser();
 model.close();
+
+// What stands under "From an empty platform" is drawn in a stack of its own.
+const whole = spawnSync('dev/stack/with-stack', [process.execPath, 'tests/console/whole.mjs'], {
+  env: { ...process.env, MODEL: 'none', PICTURES: folder },
+  encoding: 'utf8',
+});
+console.log(whole.stdout + whole.stderr);
+if (whole.status !== 0) flow.faults.push('whole.mjs failed');
 console.log(flow.faults.join('\n'));
 process.exitCode = flow.faults.length ? 1 : 0;

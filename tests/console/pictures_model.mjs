@@ -53,15 +53,15 @@ function parts_of(question, has_result) {
   return [{ content: /plan/.test(question) ? plans : 'Done. You get a mail about it.' }];
 }
 
-// Gives {url, close()}.
-export async function start_model() {
+// Gives {url, close()}. `answer(question, has_result)` says what a turn is: deltas.
+export async function start_model(answer = parts_of) {
   const server = createServer(async (request, response) => {
     let text = '';
     for await (const piece of request) text += piece;
     const { messages } = JSON.parse(text);
     const asked = messages.filter((each) => each.role === 'user').at(-1)?.content ?? '';
     const question = typeof asked === 'string' ? asked : asked.map((part) => part.text).join('');
-    const parts = parts_of(question, messages.at(-1).role === 'tool');
+    const parts = answer(question, messages.at(-1).role === 'tool');
     response.writeHead(200, { 'Content-Type': 'text/event-stream' });
     const send = (chunk) => response.write(`data: ${JSON.stringify(chunk)}\n\n`);
     const about = { id: 'one', object: 'chat.completion.chunk', created: 1, model: 'sonata-2' };

@@ -104,6 +104,7 @@ TEST(Nodes, TheDatabaseSaysInTheDoctorsWordsHowItIs) {
   EXPECT_THAT(findings, testing::HasSubstr(R"({"verdict":"ok","what":"database","message":"Post)"));
   EXPECT_THAT(findings, testing::HasSubstr("no hostler-runner gives a sign of life"));
   EXPECT_THAT(findings, testing::HasSubstr(R"("what":"connections")"));
+  EXPECT_THAT(findings, testing::HasSubstr(R"({"verdict":"ok","what":"runs")"));
   alone.sql().run_text(
       "SELECT mail_queue('verify_email', 'ada@example.org', 'en', '{}', NULL); "
       "UPDATE outbox SET next_attempt_at = clock_timestamp() - interval '1 hour'");

@@ -12,10 +12,12 @@ import {
 } from '../harness.mjs';
 
 export const org_paths = [
+  '/organization',
   '/personas',
   '/personas/new',
   '/providers',
   '/tools',
+  '/mcp-servers',
   '/tool-providers',
   '/webhooks',
   '/ip-rules',
@@ -119,8 +121,11 @@ export const flows = {
     await dialog(page).getByLabel('Model', { exact: true }).fill('sonata-2');
     await dialog(page).getByLabel('Input, $ a million tokens').fill('3');
     await dialog(page).getByLabel('Output, $ a million tokens').fill('15');
+    await dialog(page).getByLabel('Used where nobody names a model').check();
+    await page.getByText('It is the platform’s default').waitFor();
     await button(dialog(page), 'Add').click();
     await audited(page, 'llm_models.create');
+    await page.getByText('It is the organization’s default.').waitFor();
     await page.getByRole('button', { name: 'Edit: sonata-2' }).click();
     await dialog(page).getByLabel('Output, $ a million tokens').fill('12.5');
     await button(dialog(page), 'Save').click();

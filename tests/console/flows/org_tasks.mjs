@@ -51,11 +51,16 @@ export const flows = {
   },
 
   'personas: one is made and tried': async (t) => {
+    t.allow(422);
     const page = await phone(t, await make_account(), '/personas');
     await press(page, 'New persona');
     await page.getByLabel('Key').waitFor();
-    await page.keyboard.type('road');
+    await type(page, 'Key', 'road');
     await type(page, 'System prompt', 'Be short.');
+    await press(page, 'Add');
+    // The first field with a fault has the focus.
+    await page.locator('#app [name=display_name][aria-invalid]:focus').waitFor();
+    await page.keyboard.type('On the road');
     await press(page, 'Add');
     await audited(page, 'personas.create');
     await type(page, 'Message', 'what is there');

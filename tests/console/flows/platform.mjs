@@ -20,7 +20,7 @@ const recorded = (page, action) =>
     .getByRole('status', { name: 'In the audit log' })
     .getByText(action, { exact: true })
     .waitFor();
-const screens = [
+export const platform_paths = [
   '/platform',
   '/platform/start',
   '/platform/users',
@@ -73,7 +73,7 @@ export const flows = {
 
   'every screen at 360 pixels, and what readers of it find, dark and light': async (t) => {
     const page = await as_admin(t, '/platform', { width: 360, height: 740 });
-    for (const path of screens) {
+    for (const path of platform_paths) {
       await t.open(page, path);
       await settled(page);
       await t.fits(page, path);
@@ -81,7 +81,7 @@ export const flows = {
     for (const scheme of ['light', 'dark']) {
       await page.setViewportSize({ width: 1280, height: 860 });
       await page.emulateMedia({ colorScheme: scheme });
-      for (const path of screens) {
+      for (const path of platform_paths) {
         await t.open(page, path);
         await settled(page);
         await t.axe(page, `${path} ${scheme}`);
@@ -93,7 +93,8 @@ export const flows = {
     const page = await as_admin(t, '/platform/start');
     const name = `Steps ${Date.now()}`;
     const add = page.getByRole('button', { name: 'Add the provider' });
-    if ((await page.getByLabel('API key').count()) === 0) await add.click();
+    const another = page.getByRole('button', { name: 'Add another provider' });
+    if ((await page.getByLabel('API key').count()) === 0) await another.click();
     await page.getByLabel('Name', { exact: true }).fill(name);
     await page.getByLabel('Address').fill('https://models.example/v1');
     await page.getByLabel('API key').fill('sk-example-0123456789');
@@ -274,6 +275,10 @@ export const flows = {
       await page.locator('tbody .mark', { hasText: kind }).first().waitFor();
     }
     await page.locator('tbody tr', { hasText: 'Postgres' }).getByText('well').waitFor();
+    for (const queue of ['runs', 'outbox']) {
+      const row = page.locator('tbody tr', { has: page.getByText(queue, { exact: true }) });
+      await row.getByText('well').first().waitFor();
+    }
   },
 
   'the access log as it comes, filtered': async (t) => {

@@ -42,7 +42,7 @@ export const flows = {
     for (const heading of ['Organizations', 'What was done to this user', 'What this user did']) {
       await page.getByRole('heading', { name: heading, exact: true }).waitFor();
     }
-    await type(page, 'Name', 'Ada on the road');
+    await type(page, 'Name', `Ada ${account.login}`);
     await page.keyboard.press('Enter');
     await audited(page, 'users.update');
     await t.fits(page, 'a user');
@@ -131,6 +131,7 @@ export const flows = {
     await page.keyboard.press('Enter');
     await until(() => page.url().includes('path='), 'the address says it');
     await page.locator('tr', { hasText: '/v1/admin/access-log' }).first().waitFor();
+    await page.locator('main').focus();
     await press(page, 'as it comes', 'Space');
     check(!(await page.getByLabel('as it comes').isChecked()), 'it goes on');
     await t.fits(page, 'the access log');
