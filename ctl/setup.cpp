@@ -45,8 +45,7 @@ int set_up_users(const SetupOptions& options) {
 // nothing of theirs.
 bool others_have_a_key(const SetupOptions& options) {
   if (options.superuser_url.empty()) return false;
-  std::string url =
-      postgres::conninfo_with(options.superuser_url, {{"dbname", options.database}});
+  std::string url = postgres::conninfo_with(options.superuser_url, {{"dbname", options.database}});
   if (postgres::why_no_connection(url)) return false;  // the next step makes it, or says why not
   postgres::DbSession session(url, "hostlerctl setup");
   if (!session.run(query::SchemaTables{}).front().boolean("has_migrations")) return false;
@@ -59,10 +58,11 @@ int set_up_key(const SetupOptions& options) {
     return exit_ok;
   }
   if (others_have_a_key(options)) {
-    return fail(exit_bad_input,
-                fmt::format("the database is in use, and what it stores opens with the key of those "
-                            "who use it alone: copy their {} to here, mode 0600, owner root",
-                            key_file));
+    return fail(
+        exit_bad_input,
+        fmt::format("the database is in use, and what it stores opens with the key of those "
+                    "who use it alone: copy their {} to here, mode 0600, owner root",
+                    key_file));
   }
   report_change(options, "key file",
                 fmt::format("{}; keep a copy apart from the database's backups", key_file));

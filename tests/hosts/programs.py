@@ -64,6 +64,7 @@ class Programs:
                 f"HOSTLER_OUTBOUND_SOCKET={host.folder}/out.sock",
                 "HOSTLER_API_OWN_CONNECTIONS=6", "HOSTLER_ACCESS_LOG_DIR=",
                 "HOSTLER_CREDIT_INITIAL_GRANT=100000000",
+                "HOSTLER_AUTH_ACCESS_TOKEN_SECONDS=86400",  # clients log in once
                 "HOSTLER_LIMIT_REQUESTS_PER_MINUTE=1000000", "HOSTLER_LIMIT_CONCURRENT_RUNS=10000",
                 "HOSTLER_LIMIT_CONCURRENT_RUNS_PER_USER=0", *self.more]
 

@@ -69,13 +69,13 @@ TEST(OrganizationsNamed, AreMissedWhereTheyAreMissing) {
       "CREATE FUNCTION title_of(thread uuid) RETURNS text LANGUAGE sql SECURITY DEFINER "
       "AS 'SELECT title FROM threads WHERE id = thread -- org_id = 1'");
   std::set<std::string> found = without_organization(
-      session,
-      row_of("policy_names_it", "SELECT FROM threads WHERE id = $1", false) + ", " +
-          row_of("nobody_names_it", "SELECT FROM threads WHERE id = $1", true) + ", " +
-          row_of("names_it", "SELECT FROM threads WHERE id = $1 AND org_id = $2", true) + ", " +
-          row_of("only_answers_it", "SELECT org_id FROM threads WHERE id = $1", true) + ", " +
-          row_of("past_the_policy", "SELECT title_of($1)", false) + ", " +
-          row_of("of_no_organization", "SELECT FROM users WHERE id = $1", false));
+      session, row_of("policy_names_it", "SELECT FROM threads WHERE id = $1", false) + ", " +
+                   row_of("nobody_names_it", "SELECT FROM threads WHERE id = $1", true) + ", " +
+                   row_of("names_it", "SELECT FROM threads WHERE id = $1 AND org_id = $2", true) +
+                   ", " +
+                   row_of("only_answers_it", "SELECT org_id FROM threads WHERE id = $1", true) +
+                   ", " + row_of("past_the_policy", "SELECT title_of($1)", false) + ", " +
+                   row_of("of_no_organization", "SELECT FROM users WHERE id = $1", false));
   std::set<std::string> expected = {"nobody_names_it", "only_answers_it", "past_the_policy",
                                     "of_no_organization"};
   EXPECT_EQ(found, expected);

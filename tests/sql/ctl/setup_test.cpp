@@ -1,4 +1,4 @@
-// hostlerctl setup on further hosts: they take the first one's key file, or nothing of theirs opens.
+// hostlerctl setup on further hosts: they take the first one's key file, or nothing opens.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
