@@ -112,7 +112,8 @@ $$;
 -- Whether the user came in from the request's neighbourhood within 30 days. Asked at every guess of their password, as
 -- the next one is: both are planned once a connection, which a function in SQL is at each call.
 CREATE OR REPLACE FUNCTION is_at_home(of_user uuid) RETURNS boolean
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog
+SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     here inet := neighbourhood_of(request_ip());
 BEGIN
@@ -124,7 +125,8 @@ $$;
 
 -- The user of a login, username or email, in any case; null for none.
 CREATE OR REPLACE FUNCTION user_named(typed text) RETURNS uuid
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog
+SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     sought text := name_key(typed);
     named uuid;
