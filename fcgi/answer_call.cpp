@@ -131,7 +131,7 @@ account::Caller identified(WorkerParts& parts, const Admitted& request,
   bool is_counted = request.routed.route.rate != Rate::none;
   if (trail.rate) {
     // A stranger may be a member by now.
-    parts.limiter.correct(request, caller.org_id);
+    parts.limiter.correct(request, caller);
   } else {
     trail.rate = parts.limiter.learn(request, caller, settings);
   }
@@ -155,12 +155,17 @@ account::Caller identified(WorkerParts& parts, const Admitted& request,
 
 // ---------------------------------------------------------------- the handler's work
 
-// Who shares turns at the database: the organization that the token was last seen in; of those whom
-// nobody knows yet, all who ask for the same route.
-postgres::Party party_of(const Route& route) { return reinterpret_cast<uintptr_t>(&route); }
+// Who shares turns at the database: the organization that the token was last seen in, and its user;
+// of those whom nobody knows yet, all who ask for the same route.
+constexpr uint64_t upper_half = 0xFFFF'FFFF'0000'0000;
+postgres::Party party_of(const Route& route) {
+  return spread_id(reinterpret_cast<uintptr_t>(&route)) & upper_half;
+}
 postgres::Party party_of(const WorkerParts& parts, const Admitted& request) {
   uint64_t org = parts.limiter.org_of(request);
-  return org != 0 ? org : party_of(request.routed.route);
+  uint64_t user = parts.limiter.user_of(request);
+  if (org == 0) return party_of(request.routed.route) | (user >> 32);
+  return (org & upper_half) | (user >> 32);
 }
 
 // Creators of an organization wait for each other at its account.

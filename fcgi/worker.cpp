@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -26,6 +27,7 @@
 #include "fcgi/worker_parts.h"
 #include "lib/log.h"
 #include "lib/loop/loop.h"
+#include "lib/loop/wait.h"
 #include "lib/net/tcp_listener.h"
 
 namespace hostler {
@@ -44,9 +46,12 @@ constexpr timeval peer_limit{.tv_sec = 2, .tv_usec = 0};
 constexpr int64_t refusal_logged_every_us = 1'000'000;
 // What is read of a body that nobody wants, so that nginx takes the answer.
 constexpr int64_t discard_bytes_max = 8 << 20;
+// What is read of a body while all other requests of the worker wait. A socket holds some 200 KiB;
+// the rest of a longer one comes as fast as nginx finds a core.
+constexpr int64_t body_at_once_bytes = 96 << 10;
 
 // One request in flight, used again and again.
-struct Slot {
+struct Slot : std::enable_shared_from_this<Slot> {
   FCGX_Request fcgx;
   std::optional<Request> request;
   Task<void> task;
@@ -77,6 +82,7 @@ class Worker {
   void watch_listeners(bool watches);
   void pause_accepting();
   void begin(Slot& slot);
+  Task<void> read_on_thread(Slot& slot);
   Task<void> serve(Slot& slot);
   void write(Slot& slot, const Answered& answered);
   void count(const Slot& slot, const Answered& answered);
@@ -91,7 +97,7 @@ class Worker {
   WorkerSlot& worker_slot_;
   loop::Loop loop_;
   WorkerParts parts_;
-  std::vector<std::unique_ptr<Slot>> slots_;
+  std::vector<std::shared_ptr<Slot>> slots_;
   std::vector<Slot*> free_;
   bool is_draining_ = false;
   int64_t heartbeat_due_us_ = 0;
@@ -190,7 +196,7 @@ void Worker::accept_some(Listener& listener) {
 
 bool Worker::accept_one(Listener& listener) {
   if (free_.empty()) {
-    slots_.push_back(std::make_unique<Slot>());
+    slots_.push_back(std::make_shared<Slot>());
     free_.push_back(slots_.back().get());
     FCGX_InitRequest(&free_.back()->fcgx, context_.listen_fd, 0);
   }
@@ -256,32 +262,43 @@ void Worker::pause_accepting() {
   accept_timer_.restart(accept_pause_ms);
 }
 
-// Reads the input to its end, whatever becomes of it.
+bool has_body(const Request& request) {
+  return request.content_length > 0 && request.content_length <= body_bytes_limit;
+}
+
+// Reads the input to its end, whatever becomes of it, into the room that there is for it.
 void read_body(FCGX_Stream* in, Request& request) {
-  if (request.content_length > 0 && request.content_length <= body_bytes_limit) {
-    request.body.resize(static_cast<size_t>(request.content_length));
+  if (has_body(request)) {
     int count = FCGX_GetStr(request.body.data(), static_cast<int>(request.body.size()), in);
     request.body.resize(static_cast<size_t>(count < 0 ? 0 : count));
     request.body_is_short = static_cast<int64_t>(request.body.size()) < request.content_length;
   }
   char rest[4096];
-  int64_t discarded = 0;
-  int count = 0;
-  do {
-    count = FCGX_GetStr(rest, sizeof rest, in);
-    discarded += count;
-  } while (count == sizeof rest && discarded < discard_bytes_max);
+  for (int64_t discarded = 0; discarded < discard_bytes_max; discarded += sizeof rest) {
+    if (FCGX_GetStr(rest, sizeof rest, in) < static_cast<int>(sizeof rest)) return;
+  }
 }
 
 void Worker::begin(Slot& slot) {
   slot.begun_us = monotonic_us();
   Request& request = slot.request.emplace(request_of(slot.fcgx.envp));
-  read_body(slot.fcgx.in, request);
+  if (has_body(request)) request.body.resize(static_cast<size_t>(request.content_length));
   slot.task = serve(slot);
   slot.task.start(nullptr);
 }
 
+Task<void> Worker::read_on_thread(Slot& slot) {
+  std::function<bool()> read = [kept = slot.shared_from_this()] {
+    read_body(kept->fcgx.in, *kept->request);
+    return true;
+  };
+  co_await loop::on_thread(loop_, std::move(read));
+}
+
 Task<void> Worker::serve(Slot& slot) {
+  bool is_long = slot.request->content_length > body_at_once_bytes;
+  if (is_long) co_await read_on_thread(slot);
+  if (!is_long) read_body(slot.fcgx.in, *slot.request);
   Answered answered = co_await dispatch(parts_, *slot.request);
   write(slot, answered);
   count(slot, answered);

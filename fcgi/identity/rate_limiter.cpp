@@ -40,6 +40,17 @@ std::optional<uint64_t> address_id(std::string_view text) {
   return spread_id(network);
 }
 
+uint64_t hash_of(const Admitted& request) {
+  uint64_t hash = 0;
+  memcpy(&hash, request.credential.hash.data(), sizeof hash);
+  return hash;
+}
+
+// Where the table has a token's user, beside its organizations.
+uint64_t user_mark(const Admitted& request) {
+  return spread_id(spread_id(hash_of(request)) ^ spread_id("user"));
+}
+
 int64_t org_limit(const Bucket& bucket, const config::Settings& settings) {
   int64_t granted = bucket.granted.load(std::memory_order_relaxed);
   return granted > 0 ? granted : settings.integer("limit.requests_per_minute");
@@ -110,7 +121,7 @@ std::optional<RateCount> RateLimiter::learn(const Admitted& request, const accou
   uint64_t org = spread_id(caller.org_id);
   Bucket* bucket = table_.org_bucket(org, now);
   if (bucket == nullptr) return std::nullopt;
-  table_.remember_token(token_id(request), org);
+  remember(request, caller);
   return RateCount{org_policy, take_request(*bucket, org_limit(*bucket, settings), now, true)};
 }
 
@@ -130,21 +141,29 @@ void RateLimiter::set_granted(std::string_view org_id, int64_t limit_per_minute)
 
 // A token acts in another organization with another organization named.
 uint64_t RateLimiter::token_id(const Admitted& request) const {
-  uint64_t hash = 0;
-  memcpy(&hash, request.credential.hash.data(), sizeof hash);
-  return spread_id(hash ^ spread_id(request.routed.org_named()));
+  return spread_id(hash_of(request) ^ spread_id(request.routed.org_named()));
 }
 
 void RateLimiter::remember(uint64_t token, std::string_view org_id) const {
   table_.remember_token(token, spread_id(org_id));
 }
 
-void RateLimiter::correct(const Admitted& request, std::string_view org_id) const {
-  if (org_of(request) != spread_id(org_id)) remember(token_id(request), org_id);
+void RateLimiter::remember(const Admitted& request, const account::Caller& caller) const {
+  remember(token_id(request), caller.org_id);
+  table_.remember_token(user_mark(request), spread_id(caller.user_id));
+}
+
+void RateLimiter::correct(const Admitted& request, const account::Caller& caller) const {
+  if (org_of(request) != spread_id(caller.org_id) || user_of(request) == 0)
+    remember(request, caller);
 }
 
 uint64_t RateLimiter::org_of(const Admitted& request) const {
   return table_.org_of_token(token_id(request));
+}
+
+uint64_t RateLimiter::user_of(const Admitted& request) const {
+  return table_.org_of_token(user_mark(request));
 }
 
 void RateLimiter::forget(const Admitted& request) const {

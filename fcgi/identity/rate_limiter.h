@@ -39,10 +39,12 @@ class RateLimiter {
   // what is known of it later.
   uint64_t token_id(const Admitted& request) const;
   void remember(uint64_t token, std::string_view org_id) const;
-  // Whose token it was when it was last seen, as one number for an organization; 0: not known.
+  // Whose token it was when it was last seen, as one number for an organization, or for a user in
+  // whatever organization; 0: not known.
   uint64_t org_of(const Admitted& request) const;
+  uint64_t user_of(const Admitted& request) const;
   // The request was counted by what was known of its token; who calls was told now.
-  void correct(const Admitted& request, std::string_view org_id) const;
+  void correct(const Admitted& request, const account::Caller& caller) const;
   // The database refused the token: the request was an anonymous one, and counts for its address.
   // Without room, the 429 stands before the 401.
   Admission count_unknown(const Admitted& request, const config::Settings& settings) const;
@@ -54,6 +56,7 @@ class RateLimiter {
 
  private:
   void forget(const Admitted& request) const;
+  void remember(const Admitted& request, const account::Caller& caller) const;
   Admission count_address(const Client& client, const config::Settings& settings) const;
   const RateTable& table_;
 };

@@ -46,7 +46,7 @@ class RateTable {
   Bucket* org_bucket(uint64_t org, int64_t now_ns) const;
   Bucket* address_bucket(uint64_t address, int64_t now_ns) const;
 
-  // 0: not known (any more).
+  // What a token stands for, mostly an organization; 0: not known (any more).
   uint64_t org_of_token(uint64_t token) const;
   void remember_token(uint64_t token, uint64_t org) const;
   void forget_token(uint64_t token) const;

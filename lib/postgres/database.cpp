@@ -17,6 +17,9 @@ namespace {
 
 constexpr int tries_max = 3;  // of a batch that lost against a concurrent one
 
+uint64_t org_of(Party party) { return party >> 32; }
+uint64_t user_of(Party party) { return party & 0xFFFF'FFFF; }
+
 }  // namespace
 
 Batch& Batch::add(BoundStatement statement) {
@@ -37,6 +40,7 @@ struct Database::State {
         pipelined_options(pipelined_of(options)),
         pipelined(loop_, pipelined_options),
         permits(loop_, shares_of(options)),
+        user_permits(loop_, user_shares_of(options)),
         flusher(loop_, options) {}
 
   static DatabaseOptions pipelined_of(DatabaseOptions all) {
@@ -52,21 +56,29 @@ struct Database::State {
     return {all, of_party == 0 ? all : std::min(of_party, all)};
   }
 
+  // A user may act in many organizations, each with turns of its own: one has half of what one
+  // organization has, wherever they act.
+  static loop::PermitShares user_shares_of(const DatabaseOptions& options) {
+    return {SIZE_MAX, std::max<size_t>(1, shares_of(options).party_permits_max / 2)};
+  }
+
   loop::Loop& loop;
   DatabaseOptions options;
   DatabaseOptions pipelined_options;
   PgConnection pipelined;
-  using Permit = loop::FairPermits<Party>::Permit;
+  using Permits = loop::FairPermits<uint64_t>;
+  using Permit = Permits::Permit;
   struct Own {
     std::unique_ptr<PgConnection> connection;
-    std::optional<Permit> permit;  // while it is in use
+    std::optional<Permit> permit, user_permit;  // while it is in use
   };
-  loop::FairPermits<Party> permits;
+  Permits permits;       // by organization
+  Permits user_permits;  // of those who are known
   std::deque<Own> own;
   std::vector<Own*> free;
   CommitFlusher flusher;
-  // Batches and transactions whose commits may be shared, by their party.
-  std::unordered_map<Party, int64_t> sharing;
+  // Batches and transactions whose commits may be shared, by their organization.
+  std::unordered_map<uint64_t, int64_t> sharing;
   std::vector<std::string> channels;
   std::function<void()> on_listening;
 
@@ -100,8 +112,8 @@ struct Database::State {
   }
 
   std::unique_ptr<int64_t, Transaction::CountDown> share(Durability durability, Party party) {
-    int64_t* count = durability == Durability::shared ? &++sharing[party] : nullptr;
-    return {count, Transaction::CountDown{&sharing, party}};
+    int64_t* count = durability == Durability::shared ? &++sharing[org_of(party)] : nullptr;
+    return {count, Transaction::CountDown{&sharing, org_of(party)}};
   }
 
   // The flusher's session that a commit on this connection may rely on. Nothing: it waits for the
@@ -111,23 +123,34 @@ struct Database::State {
     return is_alone ? std::nullopt : flusher.session_for(connection);
   }
 
+  Task<Wait<Permit>> permit_of(Permits& of, uint64_t who, int64_t deadline_ms) {
+    Wait<Permit> permit = of.take_at_once(who);
+    if (permit) co_return std::move(permit);
+    int64_t rest_ms = deadline_ms - loop.now_ms();
+    if (rest_ms <= 0) co_return std::nullopt;
+    Task<Permit> taking = of.take(who);
+    Wait<Permit> taken = co_await loop::with_timeout(loop, std::move(taking), rest_ms);
+    co_return std::move(taken);
+  }
+
+  // The user's turn comes first: who waits for it keeps nobody of the organization waiting.
   Task<Wait<PgConnection*>> acquire(Party party, int64_t deadline_ms) {
-    Wait<Permit> permit = permits.take_at_once(party);
-    if (!permit) {
-      int64_t rest_ms = deadline_ms - loop.now_ms();
-      if (rest_ms <= 0) co_return std::nullopt;
-      Task<Permit> taking = permits.take(party);
-      Wait<Permit> taken = co_await loop::with_timeout(loop, std::move(taking), rest_ms);
+    Wait<Permit> user_permit;
+    if (user_of(party) != 0) {
+      Wait<Permit> taken = co_await permit_of(user_permits, user_of(party), deadline_ms);
       if (!taken) co_return std::nullopt;
-      permit.emplace(std::move(*taken));
+      user_permit.emplace(std::move(*taken));
     }
+    Wait<Permit> permit = co_await permit_of(permits, org_of(party), deadline_ms);
+    if (!permit) co_return std::nullopt;
     if (free.empty()) {
-      own.push_back({std::make_unique<PgConnection>(loop, options), std::nullopt});
+      own.push_back({std::make_unique<PgConnection>(loop, options), std::nullopt, std::nullopt});
       free.push_back(&own.back());
     }
     Own* taken = free.back();
     free.pop_back();
     taken->permit.emplace(std::move(*permit));
+    if (user_permit) taken->user_permit.emplace(std::move(*user_permit));
     co_return taken->connection.get();
   }
   void release(PgConnection* connection) {
@@ -135,6 +158,7 @@ struct Database::State {
     Own& released = *std::find_if(own.begin(), own.end(), is_it);
     free.push_back(&released);
     released.permit.reset();
+    released.user_permit.reset();
   }
 };
 
@@ -196,7 +220,7 @@ int64_t Database::dedicated_busy() const {
   return static_cast<int64_t>(state_->own.size() - state_->free.size());
 }
 int64_t Database::dedicated_waiting() const {
-  return static_cast<int64_t>(state_->permits.waiting());
+  return static_cast<int64_t>(state_->permits.waiting() + state_->user_permits.waiting());
 }
 int64_t Database::dedicated_max() const { return state_->options.dedicated_connections_max; }
 int64_t Database::sessions_begun() const {

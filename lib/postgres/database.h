@@ -139,8 +139,9 @@ class Batch {
   std::vector<BoundStatement> items_;
 };
 
-// For whom something is done, an organization as any number; 0: nobody knows. Parties take turns at
-// the dedicated connections. Those of one party may wait for each other's locks.
+// For whom something is done: above an organization as any number of 32 bits, below a user; 0:
+// nobody knows. Organizations take turns at the dedicated connections; those of one may wait for
+// each other's locks. A user holds few of them, in however many organizations.
 using Party = uint64_t;
 
 // How the commit of a batch or transaction reaches the disk before its answer is given.
@@ -155,7 +156,8 @@ struct DatabaseOptions {
   std::string conninfo;
   std::string application_name;
   int dedicated_connections_max = 8;
-  // Of one party, so that its waiting for locks keeps none of another waiting; 0: all.
+  // Of one organization, so that its waiting for locks keeps none of another waiting; 0: all. One
+  // user has half of them.
   int party_connections_max = 0;
   // A batch that has no answer by then ends in database_unavailable and its connection is closed.
   int64_t answer_timeout_ms = 2500;

@@ -111,10 +111,15 @@ std::vector<DenialLog::Sent> DenialLog::take_due() {
   std::erase_if(kinds_, [&](const auto& entry) {
     return entry.second.count == 0 && entry.second.due_ms <= now_ms;
   });
+  // What is due soon goes along: of many kinds each would else have a commit of its own.
+  bool is_any_due = std::any_of(kinds_.begin(), kinds_.end(), [now_ms](const auto& entry) {
+    return entry.second.count > 0 && entry.second.due_ms <= now_ms;
+  });
+  int64_t until_ms = is_any_due ? now_ms + options_.pause_ms / 2 : now_ms;
   for (Kinds::value_type& entry : kinds_) {
     const Kind& kind = entry.second;
     if (kind.count == 0) continue;
-    if (is_finishing_ || kind.due_ms <= now_ms) {
+    if (is_finishing_ || kind.due_ms <= until_ms) {
       due.push_back(&entry);
     } else {
       next_ms = std::min(next_ms, kind.due_ms);

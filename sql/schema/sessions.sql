@@ -109,20 +109,35 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
         ELSE network_of(address) END
 $$;
 
--- Whether the user came in from the request's neighbourhood within 30 days. Asked at every guess of their password.
+-- Whether the user came in from the request's neighbourhood within 30 days. Asked at every guess of their password, as
+-- the next one is: both are planned once a connection, which a function in SQL is at each call.
 CREATE OR REPLACE FUNCTION is_at_home(of_user uuid) RETURNS boolean
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT EXISTS (SELECT 1 FROM sessions s
-                   WHERE s.user_id = of_user AND s.neighbourhood = neighbourhood_of(request_ip())
-                         AND s.created_at > clock_timestamp() - interval '30 days')
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog
+SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    here inet := neighbourhood_of(request_ip());
+BEGIN
+    RETURN EXISTS (SELECT 1 FROM sessions s
+                   WHERE s.user_id = of_user AND s.neighbourhood = here
+                         AND s.created_at > clock_timestamp() - interval '30 days');
+END
 $$;
 
 -- The user of a login, username or email, in any case; null for none.
 CREATE OR REPLACE FUNCTION user_named(typed text) RETURNS uuid
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT CASE WHEN position('@' IN name_key(typed)) > 0
-        THEN (SELECT u.id FROM users u WHERE name_key(u.email) = name_key(typed) AND u.status <> 'deleted')
-        ELSE (SELECT n.user_id FROM user_names n WHERE n.name_key = name_key(typed)) END
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog
+SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    sought text := name_key(typed);
+    named uuid;
+BEGIN
+    IF position('@' IN sought) > 0 THEN
+        SELECT u.id INTO named FROM users u WHERE name_key(u.email) = sought AND u.status <> 'deleted';
+    ELSE
+        SELECT n.user_id INTO named FROM user_names n WHERE n.name_key = sought;
+    END IF;
+    RETURN named;
+END
 $$;
 
 -- POST /v1/auth/check.
@@ -165,34 +180,36 @@ BEGIN
 END
 $$;
 
--- Raises auth.rate_limited while one of the three limits on failed logins is reached. The one of a login from anywhere
--- does not hold up who is at home: what strangers fail at elsewhere does not keep them out.
+-- Raises auth.rate_limited while one of the three limits on failed logins is reached. Who is at home is held up by the
+-- failures of their own login there alone: not by those that strangers have elsewhere, nor by what others behind the
+-- same address guess at.
 CREATE OR REPLACE FUNCTION login_guard(key text, settings jsonb) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     period interval := make_interval(secs => (settings ->> 'limit.login_window_seconds')::integer);
     since timestamptz := clock_timestamp() - period;
-    near timestamptz;
-    anywhere timestamptz;
+    here inet := request_network();
+    own timestamptz;
+    of_others timestamptz;
 BEGIN
-    SELECT max(limits.at) FILTER (WHERE limits.is_near), max(limits.at) FILTER (WHERE NOT limits.is_near)
-    INTO near, anywhere FROM (
-        (SELECT f.at, true AS is_near FROM login_failures f
-         WHERE f.login_key = key AND f.client_ip = request_network() AND f.at > since AND NOT f.is_forgiven
+    SELECT max(limits.at) FILTER (WHERE limits.is_own), max(limits.at) FILTER (WHERE NOT limits.is_own)
+    INTO own, of_others FROM (
+        (SELECT f.at, true AS is_own FROM login_failures f
+         WHERE f.login_key = key AND f.client_ip = here AND f.at > since AND NOT f.is_forgiven
          ORDER BY f.at DESC OFFSET (settings ->> 'limit.login_failures_per_login_and_ip')::integer - 1 LIMIT 1)
         UNION ALL
         (SELECT f.at, false FROM login_failures f WHERE f.login_key = key AND f.at > since
          ORDER BY f.at DESC OFFSET (settings ->> 'limit.login_failures_per_login')::integer - 1 LIMIT 1)
         UNION ALL
-        (SELECT f.at, true FROM login_failures f WHERE f.client_ip = request_network() AND f.at > since
+        (SELECT f.at, false FROM login_failures f WHERE f.client_ip = here AND f.at > since
          ORDER BY f.at DESC OFFSET (settings ->> 'limit.login_failures_per_ip')::integer - 1 LIMIT 1)) AS limits;
-    IF anywhere IS NOT NULL AND key ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN
+    IF of_others IS NOT NULL AND key ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN
         IF is_at_home(key::uuid) THEN
-            anywhere := NULL;
+            of_others := NULL;
         END IF;
     END IF;
-    IF coalesce(near, anywhere) IS NOT NULL THEN
-        PERFORM fail_for_now('auth.rate_limited', greatest(near, anywhere) + period);
+    IF coalesce(own, of_others) IS NOT NULL THEN
+        PERFORM fail_for_now('auth.rate_limited', greatest(own, of_others) + period);
     END IF;
 END
 $$;

@@ -23,7 +23,7 @@ class Villain:
             "login": name, "email": name + "@villains.example", "password": PASSWORD})
         if status != 201:
             raise SystemExit(f"register answered {status}: {answer}")
-        self.token = answer["access_token"]
+        self.token, self.id = answer["access_token"], answer["user_id"]
         self.orgs = [None]
         for i in range(25):
             status, answer = self.call(line, "POST", "/v1/orgs",

@@ -86,7 +86,9 @@ TEST_F(LoginLimits, OfStrangersHoldUpNobodyAtHome) {
   EXPECT_EQ(begin_from("203.0.113.99"), ErrorCode::auth_rate_limited);
   EXPECT_EQ(begin_from("192.0.2.8"), ErrorCode::count_);
   fail_from("somebody else", "192.0.2.10", 3);
-  EXPECT_EQ(begin_from("192.0.2.10"), ErrorCode::auth_rate_limited) << "the address' limit";
+  EXPECT_EQ(begin_from("192.0.2.10"), ErrorCode::count_) << "others behind the same address";
+  fail_from("somebody else", "203.0.113.98", 3);
+  EXPECT_EQ(begin_from("203.0.113.98"), ErrorCode::auth_rate_limited) << "behind another one";
   fail_from(fixture_.owner_id, "192.0.2.8", 2);
   EXPECT_EQ(begin_from("192.0.2.8"), ErrorCode::auth_rate_limited) << "its own failures";
   EXPECT_EQ(begin_from("192.0.2.9"), ErrorCode::count_);

@@ -207,13 +207,15 @@ TEST_F(DbTest, WhatAFunctionRaisesIsTheErrorOfTheApi) {
   }
 }
 
-Task<void> ask_slowly(postgres::Database& db, postgres::Party party, std::string seconds,
-                      std::string& ended) {
+// What ended is told by its organization.
+Task<void> ask_slowly(postgres::Database& db, uint32_t org, std::string seconds, std::string& ended,
+                      uint32_t user = 0) {
+  postgres::Party party = uint64_t{org} << 32 | user;
   postgres::Batch batch;
   batch.add(Slow{.seconds = std::move(seconds)});
   postgres::Batch nothing;
   co_await db.attempt(std::move(batch), std::move(nothing), postgres::Durability::none, party);
-  ended += std::to_string(party);
+  ended += std::to_string(org);
 }
 
 TEST_F(DbTest, WhoWaitForADedicatedConnectionTakeTurnsByParty) {
@@ -237,6 +239,21 @@ TEST_F(DbTest, APartyLeavesConnectionsToOthers) {
   tasks.add(ask_slowly(db, 2, "0", ended));
   while (ended.size() < 3) run_task(loop_, loop::sleep_ms(loop_, 1));
   EXPECT_EQ(ended, "211");
+}
+
+TEST_F(DbTest, AUserLeavesConnectionsToOthersInHoweverManyOrganizations) {
+  postgres::DatabaseOptions shared = options();
+  shared.dedicated_connections_max = 4;
+  shared.party_connections_max = 2;
+  postgres::Database db(loop_, shared);
+  std::string ended;
+  loop::TaskSet tasks(loop_, [](const std::string&, std::exception_ptr) { FAIL(); });
+  for (uint32_t org = 1; org <= 5; ++org) tasks.add(ask_slowly(db, org, "0.2", ended, 7));
+  tasks.add(ask_slowly(db, 1, "0", ended, 8));
+  tasks.add(ask_slowly(db, 6, "0", ended, 9));
+  EXPECT_EQ(db.dedicated_busy(), 3);
+  while (ended.size() < 7) run_task(loop_, loop::sleep_ms(loop_, 1));
+  EXPECT_TRUE(ended.starts_with("16") || ended.starts_with("61")) << ended;
 }
 
 // libpq finds the broken socket while it sends, and closes it there: its number may be the next

@@ -135,6 +135,38 @@ class AnonymousLimit : public testing::Test {
   config::Settings settings_;
 };
 
+// What of a token's owner is known from the last answer, whichever organization it names.
+TEST(Owners, AreKnownByTheirUserInEveryOrganization) {
+  RateTable table;
+  RateLimiter limiter(table);
+  config::Settings settings;
+  account::Caller caller;
+  caller.user_id = "0190a000-0000-7000-8000-000000000001";
+  auto with_token = [&](std::string_view uri, char token, auto&& use) {
+    TestRequest request("GET", std::string(uri));
+    http::Target target;
+    http::parse_target(request->uri, target);
+    RouteMatch match = find_route(request->method, target);
+    Routed routed{*request, target, *match.route, match.values};
+    Client client;
+    use(Admitted{routed, client, {account::Credential::Kind::access_token, std::string(32, token)}});
+  };
+  with_token("/v1/orgs/0190a000-0000-7000-8000-00000000000a", 'a', [&](const Admitted& request) {
+    EXPECT_EQ(limiter.user_of(request), 0u);
+    caller.org_id = "0190a000-0000-7000-8000-00000000000a";
+    limiter.learn(request, caller, settings);
+  });
+  with_token("/v1/orgs/0190a000-0000-7000-8000-00000000000b", 'a', [&](const Admitted& request) {
+    EXPECT_EQ(limiter.org_of(request), 0u) << "not seen there yet";
+    EXPECT_EQ(limiter.user_of(request), spread_id(caller.user_id));
+  });
+  with_token("/v1/me", 'b', [&](const Admitted& request) {
+    EXPECT_EQ(limiter.user_of(request), 0u) << "another token";
+    limiter.correct(request, caller);
+    EXPECT_EQ(limiter.user_of(request), spread_id(caller.user_id));
+  });
+}
+
 TEST_F(AnonymousLimit, IsOfOneAddress) {
   EXPECT_EQ(left_for("192.0.2.1"), 599);
   EXPECT_EQ(left_for("192.0.2.1"), 598);

@@ -42,6 +42,24 @@ TEST(TaskSet, GoesOnWithoutATaskThatBroke) {
   EXPECT_TRUE(fixture.tasks.empty());
 }
 
+// As with a run that waits, is answered and claimed again in the turn in which its task ended.
+TEST(TaskSet, TakesANameAgainInTheTurnInWhichItsTaskEnded) {
+  Fixture fixture;
+  loop::Signal first, second;
+  fixture.tasks.add("run", ends_well(first));
+  loop::Timer again(fixture.loop, [&] {
+    first.notify();
+    fixture.tasks.erase("run");
+    fixture.tasks.add("run", ends_well(second));
+  });
+  again.restart(0);
+  fixture.turn();
+  EXPECT_TRUE(fixture.tasks.contains("run")) << "the end of the first one took the second away";
+  second.notify();
+  fixture.turn();
+  EXPECT_TRUE(fixture.tasks.empty());
+}
+
 TEST(TaskSet, EndsTheProcessWithAnEssentialTaskThatBroke) {
   auto drop_one = [] {
     Fixture fixture;

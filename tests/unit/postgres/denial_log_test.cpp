@@ -102,6 +102,19 @@ TEST_F(DenialLogTest, WritesTheFirstAtOnceAndTheRestBehindAPause) {
   EXPECT_EQ(total(), "10");
 }
 
+TEST_F(DenialLogTest, WritesTogetherWhatIsDueSoon) {
+  begin({.pause_ms = 1'500});
+  for (const char* route : {"GET /v1/x", "GET /v1/y"}) {
+    log_->add(denial(route));
+    EXPECT_TRUE(gets_written());
+    runs_until([] { return false; }, 50);
+  }
+  for (const char* route : {"GET /v1/x", "GET /v1/y"}) log_->add(denial(route));
+  EXPECT_TRUE(gets_written());
+  EXPECT_EQ(total(), "4");
+  EXPECT_EQ(fixture_.column("SELECT max(last_batch) FROM audit_writers"), "3");
+}
+
 // Behind the commit: what the server says next is the answer.
 TEST_F(DenialLogTest, CountsOnceWhatWasCommittedBeforeTheLineBroke) {
   EXPECT_TRUE(loses_answers(5));
