@@ -129,7 +129,11 @@ CROSS JOIN LATERAL (
     SELECT max(g.value::bigint) FILTER (WHERE g.key = 'limit.agent_turns') AS turns,
         max(g.value::bigint) FILTER (WHERE g.key = 'limit.tool_calls') AS tool_calls,
         max(g.value::bigint) FILTER (WHERE g.key = 'limit.run_seconds') AS seconds
-    FROM entitlements_granted(c.org_id) AS g WHERE g.value_type = 'integer') AS granted;
+    FROM entitlements_granted(c.org_id) AS g
+    -- Most have none; which they have costs several times as much to ask.
+    WHERE g.value_type = 'integer'
+          AND (EXISTS (SELECT FROM entitlement_overrides o WHERE o.org_id = c.org_id)
+               OR EXISTS (SELECT FROM subscriptions s WHERE s.org_id = c.org_id AND s.status = 'active'))) AS granted;
 
 -- name: runs_wait
 -- Whether a claim would find something; costs a quarter of one that finds nothing.
