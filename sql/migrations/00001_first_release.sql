@@ -310,6 +310,9 @@ GRANT UPDATE (metadata) ON threads TO hostler_api;
 ALTER TABLE runs ADD COLUMN end_user text, ADD COLUMN metadata json NOT NULL DEFAULT '{}';
 CREATE INDEX runs_of_end_user ON runs (org_id, end_user, id) WHERE end_user IS NOT NULL;
 ALTER TABLE usage_records ADD COLUMN end_user text;
+DROP TRIGGER usage_records_counted ON usage_records;
+CREATE TRIGGER usage_records_counted AFTER INSERT ON usage_records REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION platform_count_usage();
 ALTER TABLE usage_of_org ADD COLUMN has_end_user boolean NOT NULL DEFAULT false, ADD COLUMN credits bigint NOT NULL
     DEFAULT 0, DROP CONSTRAINT usage_of_org_pkey, ADD PRIMARY KEY (org_id, day, model, has_end_user);
 UPDATE usage_of_org o SET credits = u.credits
