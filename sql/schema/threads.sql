@@ -16,7 +16,7 @@ CREATE TABLE threads (
     -- beginning, so that nobody is shown it; only what asks whether the run may be read passes that over.
     is_hidden boolean NOT NULL DEFAULT false CHECK (deleted_at IS NOT NULL OR NOT is_hidden),
     -- By which a client of a foreign protocol names it, its creator's alone; null: its id is its name.
-    client_id text CHECK (length(client_id) BETWEEN 1 AND 128),
+    client_id client_name,
     search tsvector GENERATED ALWAYS AS (search_vector(coalesce(title, ''))) STORED,
     UNIQUE (org_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.01);
@@ -39,7 +39,7 @@ CREATE TABLE messages (
     thread_id uuid NOT NULL,
     run_id uuid,
     created_by_user_id uuid,
-    role text NOT NULL CHECK (role IN ('user', 'assistant', 'tool')),
+    role message_role NOT NULL,
     content text NOT NULL,
     incomplete boolean NOT NULL DEFAULT false,
     hidden_by_run_id uuid,
