@@ -6,6 +6,10 @@
 -- api_keys and webhook_endpoints, exclusively: stop the programs before it.
 
 DELETE FROM schema_migrations;
+CREATE DOMAIN count_from_zero AS integer CHECK (VALUE >= 0);
+CREATE DOMAIN amount_from_zero AS bigint CHECK (VALUE >= 0);
+CREATE DOMAIN message_role AS text CHECK (VALUE IN ('user', 'assistant', 'tool'));
+CREATE DOMAIN client_name AS text CHECK (length(VALUE) BETWEEN 1 AND 128);
 CREATE TABLE schema_functions (is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only), checksum bytea NOT NULL,
     applied_at timestamptz NOT NULL DEFAULT clock_timestamp());
 
@@ -40,8 +44,9 @@ ALTER TABLE runs ADD COLUMN cancel_reason text;
 ALTER TABLE daemons ADD COLUMN lock_id uuid, ADD COLUMN room integer NOT NULL DEFAULT 0, ADD COLUMN heartbeats bigint
     NOT NULL DEFAULT 0;
 ALTER TABLE credit_accounts
-    ADD COLUMN active_runs integer NOT NULL DEFAULT 0 CHECK (active_runs >= 0),
-    ADD COLUMN queued_runs integer NOT NULL DEFAULT 0 CHECK (queued_runs >= 0);
+    DROP CONSTRAINT credit_accounts_held_check, ALTER COLUMN held TYPE amount_from_zero,
+    ADD COLUMN active_runs count_from_zero NOT NULL DEFAULT 0,
+    ADD COLUMN queued_runs count_from_zero NOT NULL DEFAULT 0;
 UPDATE credit_accounts a SET active_runs = live.active, queued_runs = live.queued
 FROM (SELECT org_id, count(*) FILTER (WHERE NOT queued) AS active, count(*) FILTER (WHERE queued) AS queued
       FROM runs WHERE ended_at IS NULL GROUP BY org_id) AS live
@@ -70,7 +75,8 @@ ALTER TABLE secrets SET (autovacuum_vacuum_scale_factor = 0.01);
 
 -- ---------------------------------------------------------------- messages
 
-ALTER TABLE messages DROP CONSTRAINT messages_pkey, ADD PRIMARY KEY (thread_id, id);
+ALTER TABLE messages DROP CONSTRAINT messages_pkey, ADD PRIMARY KEY (thread_id, id),
+    DROP CONSTRAINT messages_role_check, ALTER COLUMN role TYPE message_role;
 DROP INDEX messages_thread;
 -- Who inserts merges others' pending entries now and then, with its locks held: 1 MB of them at most, not 4.
 ALTER INDEX messages_search SET (gin_pending_list_limit = 1024);
@@ -281,7 +287,7 @@ CREATE TABLE tool_call_days ( org_id uuid PRIMARY KEY REFERENCES orgs, day date 
 ALTER TABLE runs ADD COLUMN tools json, ADD COLUMN offered_tools json, ADD COLUMN history_bytes bigint, ADD COLUMN
     is_bare boolean NOT NULL DEFAULT false, ADD COLUMN sampling json, ADD COLUMN client_facts json, ADD COLUMN
     deleted_at timestamptz, ADD COLUMN client_answer json;
-ALTER TABLE credit_accounts ADD COLUMN waiting_runs integer NOT NULL DEFAULT 0 CHECK (waiting_runs >= 0);
+ALTER TABLE credit_accounts ADD COLUMN waiting_runs count_from_zero NOT NULL DEFAULT 0;
 CREATE TABLE run_asked_calls (run_id uuid NOT NULL, org_id uuid NOT NULL, tool_call_id text NOT NULL, turn integer NOT
     NULL CHECK (turn > 0), tool_name text NOT NULL, answered_by text NOT NULL CHECK (answered_by IN ('client',
     'webhook')), asked_at timestamptz NOT NULL DEFAULT clock_timestamp(), tries integer NOT NULL DEFAULT 0, try_id uuid,
@@ -289,7 +295,7 @@ CREATE TABLE run_asked_calls (run_id uuid NOT NULL, org_id uuid NOT NULL, tool_c
     tool_call_id), FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id));
 DROP FUNCTION IF EXISTS persona_check, ip_prefixes;
 ALTER TABLE threads ADD COLUMN is_hidden boolean NOT NULL DEFAULT false CHECK (deleted_at IS NOT NULL OR NOT is_hidden),
-    ADD COLUMN client_id text CHECK (length(client_id) BETWEEN 1 AND 128);  -- runs that are given their history
+    ADD COLUMN client_id client_name;  -- runs that are given their history
 CREATE UNIQUE INDEX threads_client_id ON threads (org_id, created_by_user_id, client_id)
     WHERE client_id IS NOT NULL AND deleted_at IS NULL;
 CREATE TABLE run_histories (run_id uuid PRIMARY KEY, org_id uuid NOT NULL, messages json NOT NULL, keeps boolean NOT
@@ -309,7 +315,14 @@ CREATE INDEX threads_of_end_user ON threads (org_id, created_by_user_id, end_use
 GRANT UPDATE (metadata) ON threads TO hostler_api;
 ALTER TABLE runs ADD COLUMN end_user text, ADD COLUMN metadata json NOT NULL DEFAULT '{}';
 CREATE INDEX runs_of_end_user ON runs (org_id, end_user, id) WHERE end_user IS NOT NULL;
-ALTER TABLE usage_records ADD COLUMN end_user text;
+ALTER TABLE usage_records ADD COLUMN end_user text, DROP CONSTRAINT usage_records_input_tokens_check,
+    DROP CONSTRAINT usage_records_output_tokens_check, DROP CONSTRAINT usage_records_cache_read_tokens_check,
+    DROP CONSTRAINT usage_records_cache_write_tokens_check, DROP CONSTRAINT usage_records_cost_nano_usd_check,
+    DROP CONSTRAINT usage_records_credits_check, ADD CONSTRAINT usage_records_sound CHECK (
+        least(input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_nano_usd, credits) >= 0);
+DROP TRIGGER usage_records_counted ON usage_records;
+CREATE TRIGGER usage_records_counted AFTER INSERT ON usage_records REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION platform_count_usage();
 ALTER TABLE usage_of_org ADD COLUMN has_end_user boolean NOT NULL DEFAULT false, ADD COLUMN credits bigint NOT NULL
     DEFAULT 0, DROP CONSTRAINT usage_of_org_pkey, ADD PRIMARY KEY (org_id, day, model, has_end_user);
 UPDATE usage_of_org o SET credits = u.credits

@@ -27,9 +27,7 @@ WHERE r.id = coalesce(
      WHERE f.id = $1 AND f.org_id = current_org() AND (t.deleted_at IS NULL OR t.is_hidden) AND f.deleted_at IS NULL
            AND may_read_run(f.created_by_user_id, t.is_private, current_user_id(),
                             has_permission('org.runs.read_all'))),
-    (SELECT s.id FROM run_of_reader($1) AS s
-     WHERE s.deleted_at IS NULL AND EXISTS (
-         SELECT FROM threads t WHERE t.id = s.thread_id AND (t.deleted_at IS NULL OR t.is_hidden))));
+    run_id_of_reader($1));
 
 -- name: event_pages
 -- The next events of several runs, of each a page: it ends once it holds bytes_max, but has one event at least. 128

@@ -7,14 +7,14 @@
 CREATE TABLE credit_accounts (
     org_id uuid PRIMARY KEY REFERENCES orgs,
     balance bigint NOT NULL DEFAULT 0,
-    held bigint NOT NULL DEFAULT 0 CHECK (held >= 0),
+    held amount_from_zero NOT NULL DEFAULT 0,
     entries bigint NOT NULL DEFAULT 0,  -- the number of its newest transaction
-    active_runs integer NOT NULL DEFAULT 0 CHECK (active_runs >= 0),  -- none of ended, queued, waiting
-    queued_runs integer NOT NULL DEFAULT 0 CHECK (queued_runs >= 0),
+    active_runs count_from_zero NOT NULL DEFAULT 0,  -- none of ended, queued, waiting
+    queued_runs count_from_zero NOT NULL DEFAULT 0,
     -- Bytes of the messages, events and results that are kept for it: what it posted, and of runs what was there when
     -- a turn or an end was last committed. A deleted thread is kept.
     stored_bytes bigint NOT NULL DEFAULT 0,
-    waiting_runs integer NOT NULL DEFAULT 0 CHECK (waiting_runs >= 0)  -- those that wait apart (waits_apart)
+    waiting_runs count_from_zero NOT NULL DEFAULT 0  -- those that wait apart (waits_apart)
 ) WITH (autovacuum_vacuum_scale_factor = 0.01);
 SELECT make_tenant_table('credit_accounts');
 GRANT SELECT ON credit_accounts TO hostler_api;

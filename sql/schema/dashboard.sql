@@ -102,13 +102,14 @@ CREATE TRIGGER runs_counted AFTER INSERT ON runs FOR EACH ROW EXECUTE FUNCTION p
 CREATE OR REPLACE FUNCTION platform_count_usage() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
+    -- A statement for all turns of a flight: one a turn costs each of them as much as its record does.
     INSERT INTO platform_deltas (day, input_tokens, output_tokens, cost_nano_usd)
-    VALUES (utc_day(NEW.created_at), NEW.input_tokens, NEW.output_tokens, NEW.cost_nano_usd);
+    SELECT utc_day(n.created_at), n.input_tokens, n.output_tokens, n.cost_nano_usd FROM new_rows n;
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER usage_records_counted AFTER INSERT ON usage_records
-    FOR EACH ROW EXECUTE FUNCTION platform_count_usage();
+CREATE TRIGGER usage_records_counted AFTER INSERT ON usage_records REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION platform_count_usage();
 
 CREATE OR REPLACE FUNCTION platform_count_new_users() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$

@@ -99,7 +99,9 @@ DECLARE
     wanted_version text := nullif(split_part(coalesce(persona_id, 'normal@1'), '@', 2), '');
     limit_key text := CASE WHEN is_queued THEN 'limit.queued_runs' ELSE 'limit.concurrent_runs' END;
     chosen record;
+    entitled bigint;
     count_max bigint;
+    bytes_max bigint;
     hold bigint;
     wanted_format json;
     declared_bytes bigint;
@@ -110,8 +112,9 @@ BEGIN
            d.name AS credential_name,
            history IS NOT NULL OR EXISTS (
                SELECT FROM messages m WHERE m.thread_id = thread AND m.hidden_by_run_id IS NULL) AS has_messages,
-           granted.count_max AS entitled, granted.bytes_max,
-           NOT is_queued AND granted.count_max IS NULL AND limit_concurrent_runs_per_user > 0
+           EXISTS (SELECT FROM entitlement_overrides o WHERE o.org_id = org)
+               OR EXISTS (SELECT FROM subscriptions s WHERE s.org_id = org AND s.status = 'active') AS is_entitled,
+           NOT is_queued AND limit_concurrent_runs_per_user > 0
                AND limit_concurrent_runs * (SELECT count(*) FROM org_members o WHERE o.user_id = current_user_id())
                    > limit_concurrent_runs_per_user AS is_of_many
     INTO chosen
@@ -126,15 +129,8 @@ BEGIN
         FROM llm_models m CROSS JOIN LATERAL provider_of(m) l
         WHERE route IS NULL AND p.model IS NULL AND m.is_default
               AND coalesce(m.org_id, '00000000-0000-0000-0000-000000000000') IN (org, platform)
-        ORDER BY m.org_id IS NULL LIMIT 1) AS d ON true
-    CROSS JOIN (
-        SELECT CASE WHEN g.is_any THEN entitlement_integer(org, limit_key, NULL) END AS count_max,
-            CASE WHEN g.is_any THEN entitlement_integer(org, 'limit.stored_bytes', limit_stored_bytes)
-                 ELSE limit_stored_bytes END AS bytes_max
-        -- Most have none; which they have costs as much to ask as all else here.
-        FROM (SELECT EXISTS (SELECT FROM entitlement_overrides o WHERE o.org_id = org)
-                  OR EXISTS (SELECT FROM subscriptions s WHERE s.org_id = org AND s.status = 'active') AS is_any
-              OFFSET 0) AS g) AS granted;
+        -- The organization's own comes first, in the order of the index.
+        ORDER BY coalesce(m.org_id, '00000000-0000-0000-0000-000000000000') DESC LIMIT 1) AS d ON true;
     IF NOT FOUND THEN
         PERFORM fail('runs.unknown_persona', 'persona_unknown');
     END IF;
@@ -151,7 +147,13 @@ BEGIN
     IF NOT chosen.has_messages THEN
         PERFORM fail('runs.no_messages', 'thread_is_empty', jsonb_build_object('thread_id', thread));
     END IF;
-    IF chosen.is_of_many THEN
+    bytes_max := limit_stored_bytes;
+    -- Most have none; which they have costs as much to ask as all else here.
+    IF chosen.is_entitled THEN
+        entitled := entitlement_integer(org, limit_key, NULL);
+        bytes_max := entitlement_integer(org, 'limit.stored_bytes', limit_stored_bytes);
+    END IF;
+    IF chosen.is_of_many AND entitled IS NULL THEN
         PERFORM user_runs_check(limit_concurrent_runs_per_user);
     END IF;
     IF function_tools IS NOT NULL AND NOT is_bare THEN
@@ -167,16 +169,16 @@ BEGIN
     declared_bytes := coalesce(octet_length(function_tools::text), 0) + coalesce(octet_length(wanted_format::text), 0)
         + coalesce(octet_length(history::text), 0) + coalesce(octet_length(client_facts::text), 0);
     hold := CASE WHEN chosen.is_free THEN 0 ELSE credit_run_hold END;
-    count_max := coalesce(chosen.entitled, CASE WHEN is_queued THEN limit_queued_runs ELSE limit_concurrent_runs END);
+    count_max := coalesce(entitled, CASE WHEN is_queued THEN limit_queued_runs ELSE limit_concurrent_runs END);
     LOOP
         UPDATE credit_accounts a SET held = a.held + hold, active_runs = a.active_runs + (NOT is_queued)::integer,
             queued_runs = a.queued_runs + is_queued::integer,
             stored_bytes = a.stored_bytes + declared_bytes
         WHERE a.org_id = org AND CASE WHEN is_queued THEN a.queued_runs ELSE a.active_runs END < count_max
-              AND (chosen.bytes_max = 0 OR a.stored_bytes < chosen.bytes_max)
+              AND (bytes_max = 0 OR a.stored_bytes < bytes_max)
               AND (chosen.is_free OR a.balance - a.held + freed >= hold);
         EXIT WHEN FOUND;
-        PERFORM account_run_refused(org, is_queued, count_max, chosen.bytes_max,
+        PERFORM account_run_refused(org, is_queued, count_max, bytes_max,
                                     CASE WHEN NOT chosen.is_free THEN hold END, freed);
     END LOOP;
     INSERT INTO runs (id, org_id, thread_id, created_by_user_id, queued, source, trace_id, persona_id, persona_row_id,

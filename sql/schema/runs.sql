@@ -310,4 +310,14 @@ BEGIN
     RETURN run_text(run_of_reader(run));
 END
 $$;
+-- The same of a stream, which needs its id alone; null when it was deleted, as a response or with its thread.
+CREATE OR REPLACE FUNCTION run_id_of_reader(run uuid) RETURNS uuid
+LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
+DECLARE
+    r runs := run_of_reader(run);
+BEGIN
+    RETURN (SELECT r.id FROM threads t
+            WHERE t.id = r.thread_id AND (t.deleted_at IS NULL OR t.is_hidden) AND r.deleted_at IS NULL);
+END
+$$;
 REVOKE EXECUTE ON FUNCTION run_last_seq_now FROM hostler_api;

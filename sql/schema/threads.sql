@@ -16,7 +16,7 @@ CREATE TABLE threads (
     -- beginning, so that nobody is shown it; only what asks whether the run may be read passes that over.
     is_hidden boolean NOT NULL DEFAULT false CHECK (deleted_at IS NOT NULL OR NOT is_hidden),
     -- By which a client of a foreign protocol names it, its creator's alone; null: its id is its name.
-    client_id text CHECK (length(client_id) BETWEEN 1 AND 128),
+    client_id client_name,
     search tsvector GENERATED ALWAYS AS (search_vector(coalesce(title, ''))) STORED,
     UNIQUE (org_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.01);
@@ -39,7 +39,7 @@ CREATE TABLE messages (
     thread_id uuid NOT NULL,
     run_id uuid,
     created_by_user_id uuid,
-    role text NOT NULL CHECK (role IN ('user', 'assistant', 'tool')),
+    role message_role NOT NULL,
     content text NOT NULL,
     incomplete boolean NOT NULL DEFAULT false,
     hidden_by_run_id uuid,
@@ -137,34 +137,33 @@ DECLARE
     org uuid := current_org();
     moment timestamptz;
     item json;
-    account record;
+    is_entitled boolean;
+    bytes_max bigint := limit_stored_bytes;
 BEGIN
     LOOP
         UPDATE threads t SET updated_at = moment_after(t.updated_at, clock_timestamp())
         WHERE t.id = thread AND t.org_id = org AND t.created_by_user_id = current_user_id() AND t.deleted_at IS NULL
-        RETURNING t.updated_at INTO moment;
+        RETURNING t.updated_at, EXISTS (SELECT FROM entitlement_overrides o WHERE o.org_id = org)
+            OR EXISTS (SELECT FROM subscriptions s WHERE s.org_id = org AND s.status = 'active')
+        INTO moment, is_entitled;
         EXIT WHEN FOUND;
         -- Says what is wrong with it; a thread that came only now is found in the next round.
         PERFORM thread_of_caller_locked(thread);
     END LOOP;
+    -- Most have no entitlements; which they have costs as much to ask as the message.
+    IF is_entitled THEN
+        bytes_max := entitlement_integer(org, 'limit.stored_bytes', limit_stored_bytes);
+    END IF;
     WITH counted AS (
         UPDATE credit_accounts a SET stored_bytes = a.stored_bytes + octet_length(message_create.content)
-        -- Most have no entitlements; which they have costs as much to ask as the message.
-        FROM (SELECT CASE WHEN EXISTS (SELECT FROM entitlement_overrides o WHERE o.org_id = org)
-                          OR EXISTS (SELECT FROM subscriptions s WHERE s.org_id = org AND s.status = 'active')
-                     THEN entitlement_integer(org, 'limit.stored_bytes', limit_stored_bytes)
-                     ELSE limit_stored_bytes END AS bytes_max OFFSET 0) AS granted
-        WHERE a.org_id = org AND (granted.bytes_max = 0
-                                  OR a.stored_bytes + octet_length(message_create.content) <= granted.bytes_max)
+        WHERE a.org_id = org AND (bytes_max = 0 OR a.stored_bytes + octet_length(message_create.content) <= bytes_max)
         RETURNING a.org_id)
     INSERT INTO messages (id, org_id, thread_id, created_by_user_id, role, content, created_at)
     SELECT uuidv7_of(moment), counted.org_id, thread, current_user_id(), 'user', message_create.content, moment
     FROM counted
     RETURNING message_json(messages) INTO item;
     IF item IS NULL THEN
-        SELECT entitlement_integer(org, 'limit.stored_bytes', limit_stored_bytes) AS bytes_max, a.stored_bytes
-        INTO STRICT account FROM credit_accounts a WHERE a.org_id = org;
-        PERFORM stored_bytes_refused(account.bytes_max, account.stored_bytes);
+        PERFORM stored_bytes_refused(bytes_max, a.stored_bytes) FROM credit_accounts a WHERE a.org_id = org;
     END IF;
     RETURN item;
 END

@@ -11,16 +11,18 @@ CREATE TABLE usage_records (
     turn integer NOT NULL,
     user_id uuid NOT NULL,
     model text NOT NULL,
-    input_tokens bigint NOT NULL CHECK (input_tokens >= 0),
-    output_tokens bigint NOT NULL CHECK (output_tokens >= 0),
-    cache_read_tokens bigint NOT NULL CHECK (cache_read_tokens >= 0),
-    cache_write_tokens bigint NOT NULL CHECK (cache_write_tokens >= 0),
-    cost_nano_usd bigint NOT NULL CHECK (cost_nano_usd >= 0),
-    credits bigint NOT NULL DEFAULT 0 CHECK (credits >= 0),
+    input_tokens bigint NOT NULL,
+    output_tokens bigint NOT NULL,
+    cache_read_tokens bigint NOT NULL,
+    cache_write_tokens bigint NOT NULL,
+    cost_nano_usd bigint NOT NULL,
+    credits bigint NOT NULL DEFAULT 0,
     measured boolean NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     end_user text,  -- the run's
-    UNIQUE (run_id, turn)
+    UNIQUE (run_id, turn),
+    CONSTRAINT usage_records_sound CHECK (
+        least(input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_nano_usd, credits) >= 0)
 );
 CREATE INDEX usage_records_org ON usage_records (org_id, id);
 SELECT make_tenant_table('usage_records');

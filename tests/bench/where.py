@@ -9,7 +9,7 @@ import re
 
 from rest import RUN
 from rig import SECONDS
-from whole_runs import TOKENS, ours
+from whole_runs import THREADS, TOKENS, ours
 
 SHOWN_MIN = 0.02  # of Postgres: statements below are told together
 
@@ -89,7 +89,8 @@ def works_of(rig, meter):
         with rig.daemon_held():
             return rig.wrk("/", account, start, 1)[0]
 
-    load = ours(rig, meter, rig.accounts(8, 1), f"[delay 0] [words {TOKENS}]")
+    load = ours(rig, meter, rig.accounts(8, THREADS),
+                f"[delay 0] [words {TOKENS}]")
 
     asked = ("nginx", "pool", "Postgres")
     return (Profiled("GET run", asked, read(f"/v1/runs/{runs[0]}")),

@@ -10,6 +10,9 @@ from peers import AGENTS
 from rig import ROUNDS, SECONDS
 
 CLIENTS, TOKENS = 50, 50
+# Of a client, in turn. In a single one the faster a system is the longer are the histories that its
+# runs read, after a minute hundreds of messages; a peer's runs are given one.
+THREADS = 40
 RUN_ENDS = '"type":"run.completed"'
 OURS = ("daemon", "pool", "nginx", "Postgres")
 # Its title, how many times its rate is the goal, and the package that says its version.
@@ -81,9 +84,11 @@ class Load:
         return [told[name] / 1000 for told in self.told]
 
 
-def ours(rig, meter, accounts, message):
-    clients = [(account.token, [thread], requests_of(message))
-               for account in accounts for thread in account.threads]
+def ours(rig, meter, accounts, message, threads_each=THREADS):
+    """Clients have so many threads each; an account with more has several clients."""
+    clients = [(account.token, account.threads[first:first + threads_each], requests_of(message))
+               for account in accounts
+               for first in range(0, len(account.threads), threads_each)]
     return Load(rig, meter, rig.port, RUN_ENDS, clients)
 
 
@@ -95,9 +100,9 @@ def of_peer(rig, peers, meter, name):
 
 
 def whole_runs(rig, peers, meter, figures):
-    joined = ours(rig, meter, rig.accounts(CLIENTS, 1), f"[delay 0] [words {TOKENS}]")
-    paced = ours(rig, meter, rig.accounts(CLIENTS, 1), f"[delay 20] [words {TOKENS}]")
-    alone = ours(rig, meter, rig.accounts(1, 100), "[delay 0] [words 1]")
+    joined = ours(rig, meter, rig.accounts(CLIENTS, THREADS), f"[delay 0] [words {TOKENS}]")
+    paced = ours(rig, meter, rig.accounts(CLIENTS, THREADS), f"[delay 20] [words {TOKENS}]")
+    alone = ours(rig, meter, rig.accounts(1, 100), "[delay 0] [words 1]", 1)
     with peers.agents():
         loads = {name: of_peer(rig, peers, meter, name) for name in PEERS if peers.has(name)}
         for load in [joined, *loads.values()]:

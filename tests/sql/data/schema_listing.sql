@@ -13,6 +13,10 @@ lines (name, part, detail, line) AS (
            || coalesce(' with ' || array_to_string(reloptions, ', '), '')
     FROM mine WHERE relkind IN ('r', 'p', 'v', 'S')
     UNION ALL
+    SELECT t.typname, 0, '',
+           format('domain %s as %s %s', t.typname, format_type(t.typbasetype, t.typtypmod), pg_get_constraintdef(k.oid))
+    FROM pg_type t JOIN pg_constraint k ON k.contypid = t.oid WHERE t.typnamespace = 'public'::regnamespace
+    UNION ALL
     SELECT m.relname, 1, a.attname,
            format('%s.%s %s%s%s', m.relname, a.attname, format_type(a.atttypid, a.atttypmod),
                   CASE WHEN a.attnotnull THEN ' not null' ELSE '' END,
