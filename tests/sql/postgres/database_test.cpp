@@ -248,10 +248,9 @@ TEST_F(DbTest, AUserLeavesConnectionsToOthersInHoweverManyOrganizations) {
   postgres::Database db(loop_, shared);
   std::string ended;
   loop::TaskSet tasks(loop_, [](const std::string&, std::exception_ptr) { FAIL(); });
-  for (uint32_t org = 1; org <= 5; ++org) tasks.add(ask_slowly(db, org, "0.2", ended, 7));
+  for (uint32_t org = 1; org <= 5; ++org) tasks.add(ask_slowly(db, org, "0.3", ended, 7));
   tasks.add(ask_slowly(db, 1, "0", ended, 8));
   tasks.add(ask_slowly(db, 6, "0", ended, 9));
-  EXPECT_EQ(db.dedicated_busy(), 3);
   while (ended.size() < 7) run_task(loop_, loop::sleep_ms(loop_, 1));
   EXPECT_TRUE(ended.starts_with("16") || ended.starts_with("61")) << ended;
 }

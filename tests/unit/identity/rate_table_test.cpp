@@ -149,7 +149,8 @@ TEST(Owners, AreKnownByTheirUserInEveryOrganization) {
     RouteMatch match = find_route(request->method, target);
     Routed routed{*request, target, *match.route, match.values};
     Client client;
-    use(Admitted{routed, client, {account::Credential::Kind::access_token, std::string(32, token)}});
+    use(Admitted{
+        routed, client, {account::Credential::Kind::access_token, std::string(32, token)}});
   };
   with_token("/v1/orgs/0190a000-0000-7000-8000-00000000000a", 'a', [&](const Admitted& request) {
     EXPECT_EQ(limiter.user_of(request), 0u);
