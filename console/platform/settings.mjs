@@ -164,7 +164,8 @@ export function Settings({ query }) {
     <${Changed} /><${ErrorBox} error=${call.error} on_retry=${call.reload} />
     ${areas.map(
       (area) => html`<h2 key=${`head ${area}`}><code>${area}</code></h2>
-      <${Table} pages=${pages_of(area)} columns=${columns} label=${`${t('settings.title')}: ${area}`} key=${area}
+      <${Table} pages=${pages_of(area)} columns=${columns}
+        label=${`${t('settings.title')}: ${area}`} key=${area}
         key_of=${(row) => row.key} />`,
     )}
     ${!call.body && call.is_loading && html`<p class="dim working">${t('loading')}</p>`}
