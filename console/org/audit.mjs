@@ -116,7 +116,8 @@ export function Audit({ query = {} }) {
   };
   const pages = usePages(with_query('/v1/audit-logs', asked), { pick: (body) => body.data });
   const names = new Map(members.items.map((one) => [one.user_id, one.username]));
-  const others = useNames(pages.items.map((row) => row.actor_user_id).filter((id) => !names.has(id)));
+  const ids = pages.items.map((row) => row.actor_user_id).filter((id) => !names.has(id));
+  const others = useNames(ids);
   const name_of = (id) => names.get(id) || others.get(id) || t('audit.no_member');
   const actor_of = (row) => {
     const name = row.actor_user_id ? name_of(row.actor_user_id) : t('audit.system');

@@ -18,7 +18,8 @@ import { TryPane } from './try_pane.mjs';
 const name_of = (one) => `${one.persona_key}@${one.version}`;
 function Back({ scope }) {
   const t = useWords();
-  return html`<p><a href=${address('/personas', scope_query(scope))}>← ${t('personas.title')}</a></p>`;
+  return html`<p><a href=${address('/personas', scope_query(scope))}>
+    ← ${t('personas.title')}</a></p>`;
 }
 const unlike = ['id', 'scope', 'version', 'created_at', 'persona_key'];
 
@@ -83,8 +84,8 @@ function usePersonas(scope) {
   return { ...state, reload: load };
 }
 
-// `/personas/new`; with `from` in the query a further version of that one, with `tools` one that has
-// these.
+// `/personas/new`; with `from` in the query a further version of that one, with `tools` one that
+// has these.
 /** @param {{params?: any, query?: any}} props */
 export function NewPersona({ query = {} }) {
   const t = useWords();
@@ -168,7 +169,10 @@ function Editor({ persona, others, chosen, scope, on_saved }) {
     <div class="head"><h1><bdi>${persona.display_name || persona.persona_key}</bdi></h1>
       <code>${name_of(persona)}</code><span class="space"></span>
       <${History} target_type="persona" target_id=${persona.id} scope=${scope} />
-      <a class="button" href=${address('/personas/new', { from: persona.id, ...scope_query(scope) })}>
+      <a class="button" href=${address('/personas/new', {
+        from: persona.id,
+        ...scope_query(scope),
+      })}>
         ${t('personas.new_version')}</a>
       <button type="button" class="danger" onClick=${remove}>${t('personas.remove')}</button></div>
     <${Changed} />

@@ -18,7 +18,8 @@ export function ScopeTabs({ scope }) {
   const { me } = useStore(session);
   if (!me?.platform_admin) return null;
   const { path } = place.get();
-  return html`<div role="navigation" class="choices" aria-label=${t('scope.title')}>${['org', 'platform'].map(
+  const scopes = ['org', 'platform'];
+  return html`<div role="navigation" class="choices" aria-label=${t('scope.title')}>${scopes.map(
     (each) => html`<a class="button small" key=${each}
       href=${address(path, scope_query(each))}
       aria-current=${each === scope ? 'page' : undefined}>${t(`scope.${each}`)}</a>`,

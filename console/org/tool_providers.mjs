@@ -165,7 +165,8 @@ export function ToolProviders({ query: asked = {} }) {
     listed.reload();
     resolved.reload();
   };
-  return html`<div class="head"><h1>${t('tool_providers.title')}</h1><${ScopeTabs} scope=${scope} /></div>
+  return html`<div class="head"><h1>${t('tool_providers.title')}</h1>
+      <${ScopeTabs} scope=${scope} /></div>
     <${Changed} />
     ${scope === 'org' && html`<${Resolved} pages=${resolved} />`}
     <${ErrorBox} error=${listed.error} on_retry=${listed.reload} />

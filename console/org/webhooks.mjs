@@ -93,6 +93,7 @@ export function Webhooks() {
       html`<${SecretOnce} secret=${made.signing_secret} on_close=${() => {
         set_made(null);
         go(`/webhooks/${made.id}`);
+        show_change({ action: 'webhooks.create', target_id: made.id });
       }} />`
     }`;
 }

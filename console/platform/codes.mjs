@@ -159,10 +159,12 @@ export function CodesScreen({ query }) {
     <${Referrals} />
     <${Codes} pages=${invites} title=${t('codes.invitation')}
       change=${(id, body) => api.patch(`${invite_path}/${id}`, body)}
-      action="invite_codes.update" first=${[owner]} on_done=${(action) => show_change({ action })} />
+      action="invite_codes.update" first=${[owner]}
+      on_done=${(action) => show_change({ action })} />
     <${Codes} pages=${redemptions} title=${t('codes.redemption')}
       change=${(id, body) => api.patch(`${redeem_path}/${id}`, body)}
-      action="redemption_codes.update" first=${gives} on_done=${(action) => show_change({ action })} />
+      action="redemption_codes.update" first=${gives}
+      on_done=${(action) => show_change({ action })} />
     <${NewCodes} on_done=${(action) => {
       redemptions.reload();
       show_change({ action });

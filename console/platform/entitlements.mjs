@@ -61,7 +61,8 @@ function Overrides({ pages, on_done }) {
       action: t('money.override_end'),
       text: t('money.override_end_text', { key: row.key }),
     };
-    const done = await ask_and_do({ ...question, work: () => api.del(`/v1/entitlement-overrides/${row.id}`) });
+    const work = () => api.del(`/v1/entitlement-overrides/${row.id}`);
+    const done = await ask_and_do({ ...question, work });
     if (done) on_done('entitlements.override_deleted');
   };
   const columns = [
@@ -126,5 +127,6 @@ export function Entitlements({ query }) {
     <${Table} pages=${whole_list(call)} columns=${columns} label=${t('money.entitlements')}
       key_of=${(row) => row.key} />
     <${Overrides} pages=${overrides} on_done=${done} />
-    <${Override} org_id=${org_id} rows=${call.body ?? []} on_done=${done} key=${`new ${org_id}`} />`;
+    <${Override} org_id=${org_id} rows=${call.body ?? []} on_done=${done}
+      key=${`new ${org_id}`} />`;
 }

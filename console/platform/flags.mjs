@@ -47,7 +47,10 @@ function Why({ flag }) {
   return html`<section class="panel"><h2>${t('flags.why')}</h2>
     <${Form} form=${form} label=${t('flags.why')} on_submit=${async ({ org_id }) => {
       const query = { org_id: org_id.trim() };
-      set_answer((await api.get(`/v1/feature-flags/${encodeURIComponent(flag)}/evaluate`, { query })).body);
+      const path = /** @type {const} */ (
+        `/v1/feature-flags/${encodeURIComponent(flag)}/evaluate`
+      );
+      set_answer((await api.get(path, { query })).body);
     }}>
       <${OrgField} form=${form} />
       <div class="actions"><${Submit} form=${form} kind="">${t('flags.ask')}<//></div>
@@ -129,7 +132,8 @@ export function Flags({ query }) {
       action: turn_word(t, flag),
       text: t('flags.flip_text', { key: flag.key, value }),
     };
-    const is_done = await ask_and_do({ ...question, work: () => api.patch(path_of(flag.key), { default_value }) });
+    const work = () => api.patch(path_of(flag.key), { default_value });
+    const is_done = await ask_and_do({ ...question, work });
     if (is_done) done('feature_flags.update');
   };
   const remove = async (flag) => {
@@ -173,6 +177,10 @@ export function Flags({ query }) {
   ];
   return html`<h1>${t('flags.title')}</h1><${Changed} />
     <${Table} pages=${pages} columns=${columns} label=${t('flags.title')} />
-    ${query.flag && html`<${Flag} flag=${query.flag} on_done=${(action) => show_change({ action })} key=${query.flag} />`}
+    ${
+      query.flag &&
+      html`<${Flag} flag=${query.flag} on_done=${(action) => show_change({ action })}
+        key=${query.flag} />`
+    }
     <${NewFlag} on_done=${done} />`;
 }

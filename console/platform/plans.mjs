@@ -89,7 +89,8 @@ function Subscriptions({ pages, plans, on_done }) {
       action: t('money.unsubscribe'),
       text: t('money.unsubscribe_text', { plan: name_of(row.plan_id) }),
     };
-    const done = await ask_and_do({ ...question, work: () => api.del(`/v1/subscriptions/${row.id}`) });
+    const work = () => api.del(`/v1/subscriptions/${row.id}`);
+    const done = await ask_and_do({ ...question, work });
     if (done) on_done('subscriptions.cancel');
   };
   const columns = [

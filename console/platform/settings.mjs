@@ -24,7 +24,9 @@ function shown_text(row, t) {
   if (row.secret) return t('settings.secret');
   if (row.type === 'boolean') return t(row.value ? 'settings.on' : 'settings.off');
   if (row.type === 'strings') return row.value.join(', ') || t('settings.empty');
-  if (typeof row.value === 'number') return `${number(row.value)} ${row.unit ?? ''}${in_words(row)}`;
+  if (typeof row.value === 'number') {
+    return `${number(row.value)} ${row.unit ?? ''}${in_words(row)}`;
+  }
   return row.value === '' ? t('settings.empty') : row.value;
 }
 
@@ -108,7 +110,8 @@ export function Settings({ query }) {
       action: t('settings.unset'),
       text: t('settings.unset_text', { key: row.key }),
     };
-    if (await ask_and_do({ ...question, work: () => api.del(path_of(row.key)) })) done('settings.unset', row.key);
+    const work = () => api.del(path_of(row.key));
+    if (await ask_and_do({ ...question, work })) done('settings.unset', row.key);
   };
   const has = (row) =>
     `${row.key} ${row.description}`.toLowerCase().includes(q.toLowerCase()) &&
@@ -149,6 +152,8 @@ export function Settings({ query }) {
   ];
   const rows = (call.body ?? []).filter(has);
   const areas = [...new Set(rows.map(area_of))];
+  const pages_of = (area) =>
+    whole_list({ ...call, error: null }, rows.filter((row) => area_of(row) === area));
   return html`<div class="head"><h1>${t('settings.title')}</h1></div>
     <div class="filters"><div class="field"><label for="find-setting">${t('settings.find')}</label>
         <input id="find-setting" type="search" value=${q}
@@ -159,8 +164,8 @@ export function Settings({ query }) {
     <${Changed} /><${ErrorBox} error=${call.error} on_retry=${call.reload} />
     ${areas.map(
       (area) => html`<h2 key=${`head ${area}`}><code>${area}</code></h2>
-      <${Table} pages=${whole_list({ ...call, error: null }, rows.filter((row) => area_of(row) === area))}
-        columns=${columns} label=${`${t('settings.title')}: ${area}`} key=${area}
+      <${Table} pages=${pages_of(area)} columns=${columns}
+        label=${`${t('settings.title')}: ${area}`} key=${area}
         key_of=${(row) => row.key} />`,
     )}
     ${!call.body && call.is_loading && html`<p class="dim working">${t('loading')}</p>`}

@@ -57,7 +57,8 @@ export function Form({ form, on_submit, children, label }) {
   useEffect(() => {
     if (form.error) itself.current.querySelector('[aria-invalid]')?.focus();
   }, [form.error]);
-  return html`<form novalidate ref=${itself} aria-label=${label} aria-busy=${form.is_busy} onSubmit=${(event) => {
+  return html`<form novalidate ref=${itself} aria-label=${label}
+    aria-busy=${form.is_busy} onSubmit=${(event) => {
     event.preventDefault();
     form.submit(on_submit);
   }}>

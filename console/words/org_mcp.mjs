@@ -9,7 +9,8 @@ add_words(
     'mcp.new': 'New server',
     'mcp.edit': 'Edit the server',
     'mcp.key': 'Key',
-    'mcp.key_hint': 'Small letters, digits and -. It stands before the names of the tools, and stays.',
+    'mcp.key_hint':
+      'Small letters, digits and -. It stands before the names of the tools, and stays.',
     'mcp.url_hint.org': 'Of its Streamable HTTP endpoint: https, to a public address.',
     'mcp.url_hint.platform': 'Of its Streamable HTTP endpoint. It may be private, and http.',
     'mcp.authorization': 'Authorization',
