@@ -118,26 +118,18 @@ LEFT JOIN LATERAL (
     FROM llm_models m JOIN llm_providers l ON l.id = m.provider_id LEFT JOIN secrets s ON s.id = l.secret_id
     WHERE m.id = c.model_id OFFSET 0) AS route ON true
 LEFT JOIN LATERAL (
-    -- What is too long for a claim is not unpacked, nor put together.
-    SELECT CASE WHEN max(recent.bytes_so_far) <= 32 * $3 AND max(recent.bytes) <= $3
-        THEN string_agg(concat(left(recent.role, 1), recent.bytes, ':', recent.content), ''
+    SELECT CASE WHEN sum(octet_length(recent.content)) <= 32 * $3
+                     AND count(*) = count(*) FILTER (WHERE octet_length(recent.content) <= $3)
+        THEN string_agg(concat(left(recent.role, 1), octet_length(recent.content), ':', recent.content), ''
                         ORDER BY recent.place DESC, recent.id DESC)
-            FILTER (WHERE recent.bytes <= $3 AND recent.bytes_so_far <= 32 * $3) END AS history
-    FROM (SELECT m.id, coalesce(m.run_id, m.id) AS place, m.role, m.content, m.bytes,
-              sum(m.bytes) OVER (ORDER BY m.id DESC ROWS UNBOUNDED PRECEDING) AS bytes_so_far
-          FROM (SELECT h.id, h.run_id, h.role, h.content, octet_length(h.content) AS bytes FROM messages h
-                WHERE h.thread_id = c.thread_id AND h.hidden_by_run_id IS NULL AND c.turns = 0
-                      AND c.history_bytes IS NULL
-                ORDER BY h.id DESC LIMIT 1000) AS m) AS recent) AS thread ON true
+            FILTER (WHERE octet_length(recent.content) <= $3) END AS history
+    FROM thread_newest_messages(c.thread_id, 1000, 32 * $3, NULL) AS recent) AS thread
+    ON c.turns = 0 AND c.history_bytes IS NULL
 CROSS JOIN LATERAL (
     SELECT max(g.value::bigint) FILTER (WHERE g.key = 'limit.agent_turns') AS turns,
         max(g.value::bigint) FILTER (WHERE g.key = 'limit.tool_calls') AS tool_calls,
         max(g.value::bigint) FILTER (WHERE g.key = 'limit.run_seconds') AS seconds
-    FROM entitlements_granted(c.org_id) AS g
-    -- Most have none; which they have costs several times as much to ask.
-    WHERE g.value_type = 'integer'
-          AND (EXISTS (SELECT FROM entitlement_overrides o WHERE o.org_id = c.org_id)
-               OR EXISTS (SELECT FROM subscriptions s WHERE s.org_id = c.org_id AND s.status = 'active'))) AS granted;
+    FROM entitlements_granted(c.org_id) AS g WHERE g.value_type = 'integer') AS granted;
 
 -- name: runs_wait
 -- Whether a claim would find something; costs a quarter of one that finds nothing.

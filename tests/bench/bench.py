@@ -16,6 +16,7 @@ from dispatch import dispatch, latency
 from events import durable
 from figures import Figures
 from growth import Growth
+from instructions import instructions
 from logins import login_stress
 from meter import Foreign, Meter
 from peers import Peers
@@ -49,6 +50,7 @@ PARTS = (
     ("console", "The console", console),
     ("starts", "Start", starts),
     ("profile", "Where the time goes", profile),
+    ("instructions", "Instructions of Postgres", instructions),
     ("full", "Growth", growth.full),
 )
 
