@@ -122,13 +122,23 @@ async function authorized(who, server, most = 5) {
   return now;
 }
 
-let personas = 0;
+const personas = new Map();
+
+// The key of a persona that names these tools.
+async function personaOf(who, tools) {
+  const names = `${who.token} ${tools.join(' ')}`;
+  if (!personas.has(names)) {
+    const key = `judge-${personas.size}`;
+    await done('POST', '/v1/personas?scope=org', {
+      token: who.token, body: { persona_key: key, version: '1', tools } });
+    personas.set(names, key);
+  }
+  return personas.get(names);
+}
 
 // Begins a run whose model says the script; tools: what its persona names.
 async function begin(who, script, tools) {
-  const key = `judge-${++personas}`;
-  await done('POST', '/v1/personas?scope=org', {
-    token: who.token, body: { persona_key: key, version: '1', tools } });
+  const key = await personaOf(who, tools);
   const thread = await done('POST', '/v1/threads', { token: who.token, body: {} });
   await done('POST', `/v1/threads/${thread.id}/messages`, {
     token: who.token, body: { content: script } });
