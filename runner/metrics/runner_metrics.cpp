@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "lib/loop/wait.h"
-#include "queries/daemon.h"
+#include "queries/metrics.h"
 #include "runner/maintenance/jobs.h"
 #include "schema_version.h"
 

@@ -9,6 +9,7 @@
 #include "lib/error.h"
 #include "queries/daemon.h"
 #include "queries/maintenance.h"
+#include "queries/metrics.h"
 #include "tests/support/eventually.h"
 #include "tests/support/rows/run_fixture.h"
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "queries/daemon.h"
+#include "queries/metrics.h"
 #include "tests/support/rows/run_fixture.h"
 
 namespace hostler::testing_support {

@@ -1,7 +1,7 @@
 // What Prometheus is told of the whole installation.
 #include <gtest/gtest.h>
 
-#include "queries/daemon.h"
+#include "queries/metrics.h"
 #include "tests/support/rows/run_fixture.h"
 
 namespace hostler::testing_support {

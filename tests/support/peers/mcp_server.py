@@ -5,7 +5,8 @@ Says "listening on PORT" and appends every request to RECORD as a line of JSON {
 headers, body, rpc, tool}. Paths are /REVISION/FORM/NAME: REVISION is modern (2026-07-28) or older
 (2025-11-25, with a session); FORM is json, sse, torn (an event stream that ends before the answer,
 taken up by GET), or beside (it asks on the stream of a GET); NAME sets servers apart. POST
-/definition/NAME with a description changes what the tools of NAME say of themselves. It runs until it is killed.
+/definition/NAME with a description changes what the tools of NAME say of themselves. It runs until
+it is killed.
 
 Tools: echo {text}, order (structured), fail (an error of the tool), refuse (an error of the
 protocol), picture, ask (asks for a form, then tells what it got; an older server on the stream of

@@ -63,10 +63,9 @@ OauthUser make_oauth(std::string_view per, const std::string& set = "") {
   OauthUser made{{register_user(webhook_stack()), {}, {}}, fmt::format("n{}", ++number)};
   if (!set.empty()) made.set(set);
   Answer server = made.remote.user.client.post(
-      "/v1/mcp-servers?scope=org",
-      fmt::format(
-          R"({{"key":"who","url":"{}","trust":"run","authorization":{{"type":"oauth","per":"{}"}}}})",
-          oauth_server().url("/mcp/" + made.name), per));
+      "/v1/mcp-servers?scope=org", fmt::format(R"({{"key":"who","url":"{}","trust":"run",)"
+                                               R"("authorization":{{"type":"oauth","per":"{}"}}}})",
+                                               oauth_server().url("/mcp/" + made.name), per));
   EXPECT_EQ(server.status, 201) << server.body;
   made.remote.server_id = server.member("id");
   made.remote.wait_for_listing("failed");

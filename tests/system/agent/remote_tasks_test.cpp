@@ -141,8 +141,8 @@ TEST(RemoteTasks, EndAsTheirServerSays) {
 
 TEST(RemoteTasks, BesideOtherCallsAreWaitedForOnce) {
   RemoteUser remote = make_remote("modern/json");
-  std::string run_id = remote.run(
-      R"([tools shop__later {"ms":700} | shop__echo {"text":"a"} | shop__later {"ms":10}] [say x])");
+  std::string run_id = remote.run(R"([tools shop__later {"ms":700} | shop__echo {"text":"a"} | )"
+                                  R"(shop__later {"ms":10}] [say x])");
   RunStory story = ended(remote, run_id);
   EXPECT_EQ(story.outcomes(), (std::vector<std::string>{"ok", "ok", "ok"}));
   EXPECT_EQ(story.all("run.waiting_for_input").size(), 1u);
