@@ -22,17 +22,6 @@ uint64_t user_of(Party party) { return party & 0xFFFF'FFFF; }
 
 }  // namespace
 
-Batch& Batch::add(BoundStatement statement) {
-  items_.push_back(std::move(statement));
-  return *this;
-}
-Batch& Batch::add(const Statement& statement) { return add(BoundStatement{&statement, {}}); }
-
-Batch& Batch::add(Batch others) {
-  for (Item& item : others.items_) items_.push_back(std::move(item));
-  return *this;
-}
-
 struct Database::State {
   State(loop::Loop& loop_, DatabaseOptions options_)
       : loop(loop_),
@@ -56,8 +45,7 @@ struct Database::State {
     return {all, of_party == 0 ? all : std::min(of_party, all)};
   }
 
-  // A user may act in many organizations, each with turns of its own: one has half of what one
-  // organization has, wherever they act.
+  // A user may act in many organizations: half of what one organization has, wherever they act.
   static loop::PermitShares user_shares_of(const DatabaseOptions& options) {
     return {SIZE_MAX, std::max<size_t>(1, shares_of(options).party_permits_max / 2)};
   }
