@@ -36,7 +36,7 @@ constexpr auto table = std::to_array<ErrorReason>({
     {validation_error, "below_use_count", "must not be below the {use_count} uses there were", {.field = "max_uses", .fault = "out_of_range"}},
     {validation_error, "call_not_asked", "the run does not ask its client for this call", {.field = "results.{nth}.tool_call_id", .fault = "unknown"}},
     {validation_error, "call_unanswered", "there is no output of the call {call_id}, which the same turn made", {.field = "{field}", .fault = "required"}},
-    {validation_error, "call_unknown", "no answer of yours left the call {call_id}: send the call too, before its output", {.field = "{field}", .fault = "unknown"}},
+    {validation_error, "call_unknown", "no answer of yours left the call {call_id}: send it before its output", {.field = "{field}", .fault = "unknown"}},
     {validation_error, "confirmation_takes_approved", R"(must be {{"approved": true or false}})", {.field = "resume.0.payload", .fault = "bad_format"}},
     {validation_error, "content_decides_nothing", "this is neither approve nor deny; " HOW_TO_DECIDE, bad_content},
     {validation_error, "content_is_no_json", "at byte {offset} of the JSON {found}; " HOW_TO_DECIDE, bad_content},

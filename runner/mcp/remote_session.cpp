@@ -159,20 +159,20 @@ Task<std::optional<SessionAnswer>> RemoteSession::initialize() {
 
 // Before the first call of a server that may ask: some ask on a stream that belongs to no request.
 Task<void> RemoteSession::listen() {
-  struct Heard {
-    loop::Signal told;
-    bool is_told = false;
+  struct Opening {
+    loop::Signal changed;
+    bool is_open = false;
   };
-  auto heard = std::make_shared<Heard>();
+  auto opening = std::make_shared<Opening>();
   // Not from within the stream's coroutine, which ends with the session.
-  auto on_open = [heard, &loop = services_.loop] {
-    loop.defer([heard] {
-      heard->is_told = true;
-      heard->told.notify();
+  auto on_open = [opening, &loop = services_.loop] {
+    loop.defer([opening] {
+      opening->is_open = true;
+      opening->changed.notify();
     });
   };
   listening_.add("server", listen_to_server(services_, target(), speech_, ask_.question, on_open));
-  if (!heard->is_told) co_await heard->told.wait_for(services_.loop, stream_head_ms);
+  if (!opening->is_open) co_await opening->changed.wait_for(services_.loop, stream_head_ms);
 }
 
 Task<std::optional<SessionAnswer>> RemoteSession::begin() {

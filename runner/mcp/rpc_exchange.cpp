@@ -20,8 +20,8 @@ constexpr size_t error_body_bytes_max = 64 << 10;
 constexpr int64_t retry_default_ms = 1000;
 constexpr int resumes_max = 600;
 // What an older server says and asks besides its answer: more of it is left unread, or unanswered.
-constexpr size_t aside_bytes_max = 256 << 10;
-constexpr int asides_max = 200;
+constexpr size_t extra_bytes_max = 256 << 10;
+constexpr int extras_max = 200;
 
 RpcAnswer failure_of(const http::HttpFailure& failure) {
   using Kind = http::HttpFailureKind;
@@ -176,8 +176,8 @@ Task<std::optional<RpcAnswer>> Exchange::read_stream(http::HttpExchange& http,
       Task<std::optional<RpcAnswer>> reading = read_message(services_.loop, *text, message_.id);
       std::optional<RpcAnswer> read = co_await reading;
       if (read) co_return read;
-      bool is_aside = !speech_.is_modern() && text->size() <= aside_bytes_max;
-      if (is_aside) co_await answer_question(std::move(*text));
+      bool is_read = !speech_.is_modern() && text->size() <= extra_bytes_max;
+      if (is_read) co_await answer_question(std::move(*text));
     }
   }
 }
@@ -231,7 +231,7 @@ Task<void> Exchange::answer_question(std::string text) {
   std::optional<Json> asked = parse_json_or_nothing(text);
   std::optional<std::string_view> id = raw_member(text, "id");
   if (!asked || !asked->is_object() || !id || asked->find("method") == nullptr) co_return;
-  if (++asides_ > asides_max) co_return;
+  if (++asides_ > extras_max) co_return;
   std::string id_json(*id);
   std::string_view method = asked->text_or("method");
   if (method == "ping") {

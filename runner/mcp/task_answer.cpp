@@ -27,10 +27,10 @@ constexpr std::array<std::pair<std::string_view, Status>, 5> statuses = {
 
 int64_t poll_ms_of(const Json& json) {
   const Json* member = json.find("pollIntervalMs");
-  std::optional<double> said = member == nullptr ? std::nullopt : member->as_number();
-  if (!said) return poll_default_ms;
+  std::optional<double> wanted = member == nullptr ? std::nullopt : member->as_number();
+  if (!wanted) return poll_default_ms;
   double bounded =
-      std::clamp(*said, static_cast<double>(poll_min_ms), static_cast<double>(poll_max_ms));
+      std::clamp(*wanted, static_cast<double>(poll_min_ms), static_cast<double>(poll_max_ms));
   return static_cast<int64_t>(bounded);
 }
 

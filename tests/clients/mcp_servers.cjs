@@ -6,7 +6,7 @@
 
 const assert = require('node:assert');
 const hostler = require('./mcp_hostler.cjs');
-const { Runner } = require('./runner_process.cjs');
+const { Runner } = require('./runner_program.cjs');
 
 const kills = Number(process.argv[2] ?? 5);
 const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });

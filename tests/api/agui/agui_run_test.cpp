@@ -60,8 +60,8 @@ TEST(AguiRun, TellsItsContextToThisModelAlone) {
   constexpr const char* context =
       R"(,"context":[{"description":"The open page","value":"/orders"},)"
       R"({"description":"Language","value":"de"}])";
-  Answer told = user.client.post(agui_route, agui_says("chat 1", "[echo-history]", context));
-  std::string text = agui_stream(told).text();
+  Answer answer = user.client.post(agui_route, agui_says("chat 1", "[echo-history]", context));
+  std::string text = agui_stream(answer).text();
   EXPECT_NE(text.find(R"(The open page:\n/orders\n\nLanguage:\nde"},{"role":"user")"),
             std::string::npos)
       << text;

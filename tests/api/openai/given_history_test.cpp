@@ -30,7 +30,7 @@ Answer ask_response(const TestUser& user, std::string_view items) {
 }
 
 // What stands between the two messages of the user's in what the model was told, as it says.
-std::string told(const Answer& answer) {
+std::string history_in(const Answer& answer) {
   EXPECT_EQ(answer.status, 200) << answer.body;
   if (answer.status != 200) return {};
   Json body = answer.json();
@@ -87,19 +87,21 @@ std::string output(std::string_view id) {
 // As the packages of OpenAI write down the messages that they got.
 TEST(ChatHistory, TakesAnswersBackAsClientsKeepThem) {
   TestUser user = register_user(stack());
-  EXPECT_EQ(told(ask_chat(user, R"({"role":"assistant","content":"b","refusal":null,"audio":null,)"
+  EXPECT_EQ(
+      history_in(ask_chat(user, R"({"role":"assistant","content":"b","refusal":null,"audio":null,)"
                                 R"("tool_calls":null,"function_call":null,"annotations":[]})")),
-            "assistant:b ");
-  EXPECT_EQ(told(ask_chat(user, R"({"role":"assistant","content":null,"refusal":"I will not."})")),
-            "assistant:I will not. ");
-  EXPECT_EQ(told(ask_chat(user, R"({"role":"user","content":"b","name":null})")), "user:b ");
-  EXPECT_EQ(told(ask_chat(user, calling(call("c1") + "," + call("c2")) + "," + result("c2") + "," +
-                                    result("c1"))),
+      "assistant:b ");
+  EXPECT_EQ(
+      history_in(ask_chat(user, R"({"role":"assistant","content":null,"refusal":"I will not."})")),
+      "assistant:I will not. ");
+  EXPECT_EQ(history_in(ask_chat(user, R"({"role":"user","content":"b","name":null})")), "user:b ");
+  EXPECT_EQ(history_in(ask_chat(user, calling(call("c1") + "," + call("c2")) + "," + result("c2") +
+                                          "," + result("c1"))),
             "assistant:(c1)(c2) tool:r(c2) tool:r(c1) ");
   // Some models give their calls the same ids in each turn.
   std::string turn = calling(call("c1")) + "," + result("c1");
   Answer again = ask_chat(user, turn + "," + R"({"role":"assistant","content":"b"})");
-  EXPECT_EQ(told(again), "assistant:(c1) tool:r(c1) assistant:b ");
+  EXPECT_EQ(history_in(again), "assistant:(c1) tool:r(c1) assistant:b ");
 }
 
 TEST(ChatHistory, HasAResultRightBehindEachCall) {
@@ -168,10 +170,10 @@ TEST(ChatHistory, TakesMembersThatSayNothing) {
     further += fmt::format(R"(,"{}":null)", name);
   }
   constexpr const char* b = R"({"role":"user","content":"b"})";
-  EXPECT_EQ(told(ask_chat(user, b, further)), "user:b ");
+  EXPECT_EQ(history_in(ask_chat(user, b, further)), "user:b ");
   constexpr const char* defaults =
       R"(,"n":1,"verbosity":"medium","stop":"","user":"","metadata":{},"logit_bias":{})";
-  EXPECT_EQ(told(ask_chat(user, b, defaults)), "user:b ");
+  EXPECT_EQ(history_in(ask_chat(user, b, defaults)), "user:b ");
   Answer marked = ask_chat(user, b, R"(,"safety_identifier":"s-1")");
   EXPECT_EQ(
       user.client.get("/v1/runs/" + marked.header("x-hostler-run")).json().text_or("end_user"),
@@ -182,14 +184,16 @@ TEST(ChatHistory, TakesMembersThatSayNothing) {
 TEST(ResponseHistory, PutsOutputsBehindTheirCalls) {
   TestUser user = register_user(stack());
   constexpr const char* wait = R"(,{"role":"user","content":"wait"},)";
-  EXPECT_EQ(told(ask_response(user, called("c1") + wait + output("c1"))),
+  EXPECT_EQ(history_in(ask_response(user, called("c1") + wait + output("c1"))),
             "assistant:(c1) tool:r(c1) user:wait ");
-  EXPECT_EQ(told(ask_response(user, called("c1") + "," + output("c1") + "," + called("c2") +
+  EXPECT_EQ(
+      history_in(ask_response(user, called("c1") + "," + output("c1") + "," + called("c2") +
                                         R"(,{"role":"assistant","content":"b"},)" + output("c2"))),
-            "assistant:(c1) tool:r(c1) assistant:(c2) tool:r(c2) assistant:b ");
-  EXPECT_EQ(told(ask_response(user, called("c1") + R"(,{"type":"reasoning","summary":[]},)" +
+      "assistant:(c1) tool:r(c1) assistant:(c2) tool:r(c2) assistant:b ");
+  EXPECT_EQ(
+      history_in(ask_response(user, called("c1") + R"(,{"type":"reasoning","summary":[]},)" +
                                         called("c2") + "," + output("c2") + "," + output("c1"))),
-            "assistant:(c1)(c2) tool:r(c2) tool:r(c1) ");
+      "assistant:(c1)(c2) tool:r(c2) tool:r(c1) ");
 }
 
 TEST(ResponseHistory, HasAnOutputOfEachCall) {

@@ -27,7 +27,7 @@ std::string priced_route() {
 std::string turns_of(const std::string& run_id) { return "/v1/runs/" + run_id + "/turns"; }
 
 // "turn: input+output, cached, dollars, credits" of each.
-std::string told(const Answer& answer) {
+std::string turns_in(const Answer& answer) {
   EXPECT_EQ(answer.status, 200) << answer.body;
   std::string text;
   Json list = answer.json();
@@ -49,15 +49,15 @@ TEST(RunTurns, TellWhatEachTurnTookNewestFirstAndPageByPage) {
                 priced_route());
   EXPECT_EQ(story.status, "completed");
   std::string path = turns_of(story.run_id);
-  EXPECT_EQ(told(user.client.get(path)),
+  EXPECT_EQ(turns_in(user.client.get(path)),
             "3: 7+1, 0, 0.007, 7; 2: 120+4, 0, 0.12, 120; 1: 100+9, 60, 0.04, 40; ");
   Json run = user.client.get("/v1/runs/" + story.run_id).json();
   EXPECT_EQ(run.integer_or("total_input_tokens", 0), 227);
   EXPECT_EQ(run.integer_or("credits_used", 0), 167);
   Answer page = user.client.get(path + "?limit=2");
-  EXPECT_EQ(told(page), "3: 7+1, 0, 0.007, 7; 2: 120+4, 0, 0.12, 120; ");
+  EXPECT_EQ(turns_in(page), "3: 7+1, 0, 0.007, 7; 2: 120+4, 0, 0.12, 120; ");
   page = user.client.get(page.next_path());
-  EXPECT_EQ(told(page), "1: 100+9, 60, 0.04, 40; ");
+  EXPECT_EQ(turns_in(page), "1: 100+9, 60, 0.04, 40; ");
   EXPECT_FALSE(page.has_header("link"));
   EXPECT_TRUE(has_fault(user.client.get(path + "?limit=0"), "limit", "out_of_range"));
 }
@@ -67,7 +67,7 @@ TEST(RunTurns, HaveTheOneWithWhichARunFailed) {
   RunStory story =
       run_story(user.client, R"([usage in=100 out=9][tool web_search {"query":"x"}][status 400])");
   EXPECT_EQ(story.status, "failed");
-  EXPECT_EQ(told(user.client.get(turns_of(story.run_id))), "1: 100+9, 0, 0, 0; ");
+  EXPECT_EQ(turns_in(user.client.get(turns_of(story.run_id))), "1: 100+9, 0, 0, 0; ");
 }
 
 TEST(RunTurns, AreSeenByWhoeverMayReadTheRun) {

@@ -37,8 +37,8 @@ void check_metadata(std::string_view input) {
       require(http::parse_http_url(from).has_value(), "metadata are asked for at a URL");
     }
   }
-  std::variant<AuthorizationServer, std::string> told = read_issuer_metadata(input, issuer, true);
-  const auto* read = std::get_if<AuthorizationServer>(&told);
+  std::variant<AuthorizationServer, std::string> found = read_issuer_metadata(input, issuer, true);
+  const auto* read = std::get_if<AuthorizationServer>(&found);
   if (read == nullptr) return;
   require(read->issuer == issuer, "an issuer speaks for itself");
   for (const std::string& endpoint : {read->authorization_endpoint, read->token_endpoint}) {

@@ -65,7 +65,7 @@ TEST(RemoteKills, RepeatOnlyWhatTheServerSaysMayBeRepeated) {
     wait_for_status(remote.user.client, run_id, "completed");
   }
   std::map<int64_t, std::pair<std::string, int>> calls = calls_at(remote.path);
-  std::set<int64_t> told;
+  std::set<int64_t> reported;
   for (const std::string& run_id : run_ids) {
     RunStory story = story_of(remote.user.client, run_id);
     // Crash after crash ends a run; that is told, too.
@@ -78,7 +78,7 @@ TEST(RemoteKills, RepeatOnlyWhatTheServerSaysMayBeRepeated) {
     }
     for (const Json& call : story.all("tool.call")) {
       int64_t ms = call.find("arguments")->integer_or("ms", 0);
-      told.insert(ms);
+      reported.insert(ms);
       auto result = results.find(std::string(call.text_or("tool_call_id")));
       EXPECT_TRUE(result != results.end() || !is_completed) << call.dump();
       if (result == results.end()) continue;
@@ -96,7 +96,7 @@ TEST(RemoteKills, RepeatOnlyWhatTheServerSaysMayBeRepeated) {
   for (const auto& [ms, call] : calls) {
     const auto& [tool, count] = call;
     EXPECT_LE(count, tool == "slow_again" ? 3 : 1) << ms << " of " << tool;
-    EXPECT_TRUE(told.contains(ms)) << "called without a tool.call: " << ms << " of " << tool;
+    EXPECT_TRUE(reported.contains(ms)) << "called without a tool.call: " << ms << " of " << tool;
   }
   EXPECT_EQ(run_faults(webhook_stack()), "");
   EXPECT_EQ(money_faults(webhook_stack()), "");

@@ -181,8 +181,8 @@ TEST(RemoteStreams, OfCancelledRunsAreCancelledAtTheirServer) {
   RemoteUser remote = make_remote("older/json");
   std::string asking = waiting_run(remote, "shop__ask {}", "elicitation");
   cancel(remote, asking);
-  Json told = sent_last(remote, "notifications/cancelled");
-  EXPECT_EQ(field(told, "mcp-session-id"), "s-1");
+  Json cancelled = sent_last(remote, "notifications/cancelled");
+  EXPECT_EQ(field(cancelled, "mcp-session-id"), "s-1");
   // Likewise of a call that nobody was asked about.
   RemoteUser other = make_remote("older/json");
   std::string slow = other.run(R"([tool shop__slow {"ms":15000}] [say x])");

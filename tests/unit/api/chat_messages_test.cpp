@@ -23,10 +23,10 @@ TEST(AnsweredCalls, AreLookedUpFromTheSameOneOnWhileAHundredCome) {
 TEST(AnsweredCalls, AreThoseOfTheResultsTheNewestLast) {
   std::string text = R"({"messages":[{"role":"user","content":"a"})";
   for (int i = 0; i < 205; ++i) {
-    text += fmt::format(
-        R"(,{{"role":"assistant","tool_calls":[{{"id":"c{0}","function":)"
-        R"({{"name":"f","arguments":""}}}}]}},{{"role":"tool","tool_call_id":"c{0}","content":"r"}})",
-        i);
+    text += fmt::format(R"(,{{"role":"assistant","tool_calls":[{{"id":"c{0}","function":)"
+                        R"({{"name":"f","arguments":""}}}}]}},)"
+                        R"({{"role":"tool","tool_call_id":"c{0}","content":"r"}})",
+                        i);
   }
   std::optional<Json> body = parse_json_or_nothing(text + "]}");
   ASSERT_TRUE(body);

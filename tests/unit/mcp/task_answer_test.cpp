@@ -36,9 +36,9 @@ TEST(RemoteTask, IsReadInEachOfItsStates) {
 }
 
 TEST(RemoteTask, IsPolledNeitherAllTheTimeNorNever) {
-  auto poll_ms = [](std::string_view said) {
+  auto poll_ms = [](std::string_view interval) {
     return read_task(
-               fmt::format(R"({{"taskId":"t","status":"working","pollIntervalMs":{}}})", said))
+               fmt::format(R"({{"taskId":"t","status":"working","pollIntervalMs":{}}})", interval))
         ->poll_ms;
   };
   EXPECT_EQ(poll_ms("0"), 500);
