@@ -13,11 +13,13 @@ namespace hostler::testing_support {
 
 inline const std::string agui_route = "/v1/agui";
 
+// Without context, but where `further` has it.
 inline std::string agui_body(std::string_view thread, std::string_view messages,
                              std::string_view further = "") {
-  return fmt::format(R"({{"threadId":{},"runId":"r1","state":{{}},"messages":[{}],"context":[],)"
+  bool has_context = further.find("\"context\":") != further.npos;
+  return fmt::format(R"({{"threadId":{},"runId":"r1","state":{{}},"messages":[{}],{})"
                      R"("forwardedProps":{{}}{}}})",
-                     json_quote(thread), messages, further);
+                     json_quote(thread), messages, has_context ? "" : "\"context\":[],", further);
 }
 inline std::string agui_says(std::string_view thread, std::string_view text,
                              std::string_view further = "") {
