@@ -24,9 +24,9 @@ constexpr std::array<std::pair<McpState::Stage, std::string_view>, 6> stages = {
 
 bool is_texts_or_none(const Json* value) {
   if (value == nullptr) return true;
-  if (!value->is_array()) return false;
-  return std::all_of(value->as_array()->begin(), value->as_array()->end(),
-                     [](const Json& one) { return one.is_text(); });
+  const Json::Array* all = value->as_array();
+  return all != nullptr &&
+         std::all_of(all->begin(), all->end(), [](const Json& one) { return one.is_text(); });
 }
 
 // Flat: an object whose properties are schemas. What else they say is for whoever checks answers.
@@ -35,9 +35,10 @@ bool is_form_schema(const Json* schema) {
   if (!schema->is_object() || !is_texts_or_none(schema->find("required"))) return false;
   const Json* properties = schema->find("properties");
   if (properties == nullptr) return true;
-  if (!properties->is_object()) return false;
-  return std::all_of(properties->as_object()->begin(), properties->as_object()->end(),
-                     [](const Json::Member& one) { return one.second.is_object(); });
+  const Json::Object* all = properties->as_object();
+  return all != nullptr && std::all_of(all->begin(), all->end(), [](const Json::Member& one) {
+           return one.second.is_object();
+         });
 }
 
 bool is_form(const Json& question) {
