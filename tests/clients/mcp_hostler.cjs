@@ -169,9 +169,12 @@ async function finish(who, run, answer = () => assert.fail('the run waits')) {
 const input = (who, run, content) => done('POST', `/v1/runs/${run}/input`, {
   token: who.token, body: { content: JSON.stringify(content) } });
 
-// The run's events, parsed.
+// The run's events, parsed. A daemon that was just started may not listen yet.
 async function story(who, run) {
-  const answer = await call('GET', `/v1/runs/${run}/events?follow=false`, { token: who.token });
+  const answer = await eventually(`the events of ${run}`, async () => {
+    const got = await call('GET', `/v1/runs/${run}/events?follow=false`, { token: who.token });
+    return ![502, 503].includes(got.status) && got;
+  });
   assert.strictEqual(answer.status, 200, answer.text);
   return answer.text.split('\n\n').flatMap((frame) => {
     const data = frame.split('\n').filter((line) => line.startsWith('data:'))
