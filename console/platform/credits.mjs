@@ -25,6 +25,7 @@ export function OrgChoice({ org_id }) {
       <${Submit} form=${form} kind="">${t('platform.show')}<//></div><//>`;
 }
 
+// balance: undefined while it is read; what is typed meanwhile stays.
 function Adjust({ org_id, balance, on_done }) {
   const t = useWords();
   const form = useForm({ amount: '', note: '' });
@@ -44,6 +45,7 @@ function Adjust({ org_id, balance, on_done }) {
     <${Field} form=${form} name="note" label=${t('platform.note')} maxlength="1000" dir="auto"
       autocomplete="off" />
     ${
+      balance !== undefined &&
       Number.isInteger(amount) &&
       amount !== 0 &&
       html`<p role="status">${t('money.preview', { from: balance, to: balance + amount })}</p>`
@@ -141,10 +143,7 @@ export function PlatformCredits({ query }) {
         <li><strong>${number(pages.first.balance)}</strong>${t('credits.balance')}</li></ul>`
     }
     <div class="panels">
-      ${
-        pages.first &&
-        html`<${Adjust} org_id=${org_id} balance=${pages.first.balance} on_done=${done} />`
-      }
+      <${Adjust} key=${org_id} org_id=${org_id} balance=${pages.first?.balance} on_done=${done} />
       <${Bulk} on_done=${done} /></div>
     <h2>${t('credits.ledger')}</h2>
     <${Table} pages=${pages} columns=${columns} label=${t('credits.ledger')} />`;
