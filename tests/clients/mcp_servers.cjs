@@ -95,7 +95,7 @@ const mostOf = { sdk__once: 1, sdk__again: 3, sdk__later: 1, every__echo: 3 };
 const codeOf = { sdk__once: 'tool.outcome_unknown', sdk__again: 'tool.timeout',
   sdk__later: 'tool.outcome_unknown', every__echo: 'tool.timeout' };
 
-async function compare(who, runs, logs) {
+async function compare(who, runs, logged) {
   const counts = { called: 0, answered: 0, unknown: 0, crashed: 0 };
   const known = new Set();
   for (const run of runs) {
@@ -109,7 +109,7 @@ async function compare(who, runs, logs) {
     if (status !== 'completed') counts.crashed += 1;
     for (const made of story.filter(({ type }) => type === 'tool.call')) {
       const n = made.arguments.n ?? Number(made.arguments.message);
-      const entries = logs.filter((entry) => entry.n === n);
+      const entries = logged().filter((entry) => entry.n === n);
       const result = results.get(made.tool_call_id);
       const told = `${run} ${made.tool_name} ${n}: ${JSON.stringify(result)}, `
         + JSON.stringify(entries);
@@ -129,7 +129,7 @@ async function compare(who, runs, logs) {
       }
     }
   }
-  const stray = logs.filter((entry) => entry.n > 1000 && !known.has(entry.n));
+  const stray = logged().filter((entry) => entry.n > 1000 && !known.has(entry.n));
   assert.deepStrictEqual(stray, [], 'called without a tool.call');
   return counts;
 }
@@ -138,6 +138,14 @@ async function main() {
   await hostler.prepare();
   const { everything, sdkServer } = await import('./mcp_peers.mjs');
   const peers = { every: await everything(), sdk: await sdkServer() };
+  try {
+    await judge(peers);
+  } finally {
+    for (const peer of Object.values(peers)) peer.close();
+  }
+}
+
+async function judge(peers) {
   const who = await hostler.person('judge');
   await hostler.mayRunMany(who);
   const every = await hostler.register(who, peers.every.url, { key: 'every' });
@@ -147,10 +155,9 @@ async function main() {
   assert.strictEqual(sdk.listing.state, 'ok', JSON.stringify(sdk.listing));
   await checkSdk(who, sdk, peers.sdk);
   const runs = await underKills(who);
-  const counts = await compare(who, runs, [...peers.every.log, ...peers.sdk.log]);
+  const counts = await compare(who, runs, () => [...peers.every.log, ...peers.sdk.log]);
   assert.ok(counts.answered > 0, JSON.stringify(counts));
   console.log(`server-everything and the SDK's server, ${kills} kills: ${JSON.stringify(counts)}`);
-  for (const peer of Object.values(peers)) peer.close();
 }
 
 main().then(() => process.exit(0), (error) => {

@@ -227,7 +227,6 @@ async function run(page) {
   await page.getByRole('textbox', { name: 'Message', exact: true }).fill('Where is order A-1047?');
   await button(page, 'Send').click();
   await page.locator('.answer', { hasText: 'Wednesday at noon' }).waitFor();
-  await button(page, 'Show steps').click();
   await picture(page, 'run_of_both');
   same([shop.calls.length, diary.calls.length], [1, 1], 'calls of the shop and of the diary');
   same(shop.calls[0].arguments, { order: 'A-1047' }, 'what the shop was asked');
