@@ -53,8 +53,10 @@ std::string joined_text(const Json& content) {
 ResultText read_tool_result(std::string_view result) {
   ResultText read;
   std::optional<Json> json = parse_json_or_nothing(result);
-  const Json* content = json && json->is_object() ? json->find("content") : nullptr;
-  std::optional<std::string_view> structured = raw_member(result, "structuredContent");
+  bool is_object = json && json->is_object();
+  const Json* content = is_object ? json->find("content") : nullptr;
+  std::optional<std::string_view> structured;
+  if (is_object) structured = raw_member(result, "structuredContent");
   if (structured == "null") structured.reset();
   bool has_content = content != nullptr && content->is_array();
   if (!has_content && !structured) {
