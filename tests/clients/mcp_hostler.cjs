@@ -115,7 +115,9 @@ async function authorized(who, server, most = 5) {
     if (outcome !== 'ok') break;
     await eventually('the connection', async () => {
       const seen = await done('GET', `/v1/mcp-servers/${now.id}?scope=org`, { token: who.token });
-      return seen.connection.state === 'connected' || seen.connection.error !== null;
+      // A server may end a connection before anybody looks: then it was listed since.
+      const is_over = seen.connection.state === 'connected' || seen.connection.error !== null;
+      return is_over || seen.listing.at !== now.listing.at;
     });
     now = await listed(who, now.id);
   }
