@@ -5,6 +5,8 @@
 
 # Keeps its port while it is free, so that the row of the server stays right.
 start_mcp_server() {
+  find_state || fail "The stack in $var_dir is gone."  # it may be new since it was looked for
+  choose_user
   local program=$state_dir/bin/mcp_server.py
   # shellcheck disable=SC2034  # read by name
   local environment=("PATH=$PATH" LANG=C.UTF-8 PYTHONUNBUFFERED=1)
