@@ -26,9 +26,11 @@ class Runner {
 
   async kill() {
     process.kill(this.pid, 'SIGKILL');
+    // Its lock is free when the last of its threads has gone.
     const ended = () => {
       try {
-        return fs.readFileSync(`/proc/${this.pid}/stat`, 'utf8').split(') ')[1].startsWith('Z');
+        const state = fs.readFileSync(`/proc/${this.pid}/stat`, 'utf8').split(') ')[1];
+        return state.startsWith('Z') && fs.readdirSync(`/proc/${this.pid}/task`).length === 1;
       } catch {
         return true;
       }
