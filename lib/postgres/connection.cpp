@@ -177,6 +177,10 @@ void PgConnection::fail_pending(const std::string& why) {
 }
 
 void PgConnection::check_deadlines() {
+  if (phase_ == Phase::broken) {
+    close(fmt::format("a batch was not sent whole: {}", PQerrorMessage(connection_)));
+    return;
+  }
   int64_t now_ms = loop_.now_ms();
   bool is_late = phase_ == Phase::connecting && now_ms > connect_deadline_ms_;
   for (const std::shared_ptr<BatchCall>& call : pending_) is_late |= now_ms > call->deadline_ms;
@@ -196,22 +200,23 @@ void PgConnection::push(std::shared_ptr<BatchCall> call) {
   if (!deadline_timer_.pending()) deadline_timer_.restart(deadline_check_ms);
 }
 
-void PgConnection::prepare_missing(const Batch& batch) {
+bool PgConnection::prepare_missing(const Batch& batch) {
   for (const BoundStatement& item : batch.items()) {
     const Statement& statement = *item.statement;
     if (!prepared_.insert(statement.name).second) continue;
-    PQsendPrepare(connection_, statement.name, statement.text, 0, nullptr);
-    PQpipelineSync(connection_);
     std::shared_ptr<BatchCall> call = std::make_shared<BatchCall>();
     call->is_preparation = true;
     call->prepares = statement.name;
+    bool is_sent = PQsendPrepare(connection_, statement.name, statement.text, 0, nullptr) == 1 &&
+                   PQpipelineSync(connection_) == 1;
+    if (!is_sent) return false;
     push(std::move(call));
   }
+  return true;
 }
 
-std::shared_ptr<BatchCall> PgConnection::send(const Batch& batch) {
-  assert(ready());
-  prepare_missing(batch);
+bool PgConnection::write(const Batch& batch) {
+  if (!prepare_missing(batch)) return false;
   std::vector<const char*> values;
   std::vector<int> lengths;
   std::vector<int> formats;
@@ -226,25 +231,51 @@ std::shared_ptr<BatchCall> PgConnection::send(const Batch& batch) {
       lengths.push_back(static_cast<int>(value.bytes.size()));
       formats.push_back(value.is_binary ? 1 : 0);
     }
-    PQsendQueryPrepared(connection_, item.statement->name, static_cast<int>(params.size()),
-                        values.data(), lengths.data(), formats.data(), item.answers_binary ? 1 : 0);
+    bool is_sent = PQsendQueryPrepared(connection_, item.statement->name,
+                                       static_cast<int>(params.size()), values.data(),
+                                       lengths.data(), formats.data(), item.answers_binary) == 1;
+    if (!is_sent) return false;
   }
-  PQpipelineSync(connection_);
+  return PQpipelineSync(connection_) == 1;
+}
+
+bool PgConnection::write_plain(std::initializer_list<const char*> texts) {
+  for (const char* text : texts) {
+    bool is_sent =
+        PQsendQueryParams(connection_, text, 0, nullptr, nullptr, nullptr, nullptr, 0) == 1;
+    if (!is_sent) return false;
+  }
+  return PQpipelineSync(connection_) == 1;
+}
+
+// Where memory is short libpq takes a statement or does not. Without its Sync Postgres rolls back
+// what stands before the missing one; any Sync behind it, of another batch too, would commit that.
+void PgConnection::break_off() {
+  phase_ = Phase::broken;
+  deadline_timer_.restart(0);
+}
+
+std::shared_ptr<BatchCall> PgConnection::send(const Batch& batch) {
+  assert(phase_ == Phase::ready || phase_ == Phase::broken);
+  std::unique_ptr<PgConnection, BreakOff> in_part(this);
   std::shared_ptr<BatchCall> call = std::make_shared<BatchCall>();
   for (const BoundStatement& item : batch.items()) call->names.push_back(item.statement->name);
+  call->statements = batch.items().size();
+  bool is_whole = phase_ == Phase::ready && write(batch);
   push(call);
+  if (is_whole) (void)in_part.release();
   flush();
   return call;
 }
 
 std::shared_ptr<BatchCall> PgConnection::send_plain(std::initializer_list<const char*> texts) {
-  assert(ready());
-  for (const char* text : texts) {
-    PQsendQueryParams(connection_, text, 0, nullptr, nullptr, nullptr, nullptr, 0);
-  }
-  PQpipelineSync(connection_);
+  assert(phase_ == Phase::ready || phase_ == Phase::broken);
+  std::unique_ptr<PgConnection, BreakOff> in_part(this);
   std::shared_ptr<BatchCall> call = std::make_shared<BatchCall>();
+  call->statements = texts.size();
+  bool is_whole = phase_ == Phase::ready && write_plain(texts);
   push(call);
+  if (is_whole) (void)in_part.release();
   flush();
   return call;
 }
@@ -370,6 +401,10 @@ void PgConnection::end_front() {
     log_error("statement_not_prepared",
               {{"statement", call->prepares}, {"cause", call->error->cause}});
     return;
+  }
+  // libpq found no memory for one: the batch may be committed.
+  if (!call->error && call->results.size() != call->statements) {
+    call->error = database_unavailable("an answer is missing");
   }
   // Before the caller uses the name again.
   if (!call->error && !invalid_plans_.empty()) {

@@ -30,7 +30,8 @@ struct BatchCall {
   std::optional<Error> error;  // the first one
   Refusal refusal = Refusal::none;
   bool may_try_again = false;      // rolled back for a reason that a second try does not meet
-  std::vector<const char*> names;  // of its statements
+  std::vector<const char*> names;  // of its statements, when they are prepared
+  size_t statements = 1;
   bool done = false;
   bool is_preparation = false;
   std::string prepares;            // the statement's name, when is_preparation
@@ -63,7 +64,8 @@ class PgConnection {
   PgConnection(const PgConnection&) = delete;
   PgConnection& operator=(const PgConnection&) = delete;
 
-  // Sends at once; the connection must be ready. The call is done later, also on failure.
+  // Sends at once, whole or not at all; the connection must not be closed. The call is done later,
+  // also on failure.
   std::shared_ptr<BatchCall> send(const Batch& batch);
   // BEGIN, COMMIT, ROLLBACK, LISTEN: fixed text of our own, not worth preparing. What stands behind
   // a text that fails is not done.
@@ -93,7 +95,11 @@ class PgConnection {
   std::function<void()> on_ready;
 
  private:
-  enum class Phase { closed, connecting, ready };
+  struct BreakOff {
+    void operator()(PgConnection* connection) const { connection->break_off(); }
+  };
+  // broken: a batch was sent in part, and no Sync may follow. Closed from the loop.
+  enum class Phase { closed, connecting, ready, broken };
 
   void start_connecting();
   void poll_connect();
@@ -106,7 +112,11 @@ class PgConnection {
   void fail_pending(const std::string& why);
   void check_deadlines();
   void schedule_reconnect();
-  void prepare_missing(const Batch& batch);
+  // False: libpq took a part of it at most.
+  bool write(const Batch& batch);
+  bool write_plain(std::initializer_list<const char*> texts);
+  bool prepare_missing(const Batch& batch);
+  void break_off();
   void forget_plan(const std::string& name);
   void push(std::shared_ptr<BatchCall> call);
 
