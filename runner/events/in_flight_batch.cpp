@@ -267,6 +267,7 @@ void InFlightBatch::add_account_lock(postgres::Batch& batch) const {
 // Tools, outputs and calls that are left come first, since an end takes the run from its daemon;
 // waits come last: what webhooks are told of them counts the turn.
 void InFlightBatch::add_steps(const std::string& daemon_id, postgres::Batch& batch) {
+  committed_.reset();  // of what a larger batch asked, before it was parted
   add_account_lock(batch);
   Commits commits;
   for (const LogEntry& entry : entries) {

@@ -250,6 +250,29 @@ TEST_F(HeldRow, OfAWebhookEndpointDelaysTheEndsOfItsOrganizationAlone) {
   EXPECT_EQ(types_of(held_.front()), "1 run.completed");
 }
 
+// What is left of a flight pays for nothing when the one that paid has left it.
+TEST_F(HeldRow, OfWhoPaysDelaysNoToolOfOthers) {
+  held_ = {owned_run()};
+  RunWriterPtr other = owned_run(1);
+  postgres::DbSession session = database_.as_superuser();
+  session.begin();
+  session.run_text(
+      fmt::format("SELECT FROM runs WHERE id = '{}' FOR UPDATE", held_.front()->claim().id));
+  append_turn(held_.front(), 1);
+  ToolRecord record;
+  record.turn = 1;
+  record.call = {"a", "web_search", "{}"};
+  record.result = "{}";
+  other->commit_tool(std::move(record), "{}");
+  start();
+  EXPECT_TRUE(run_task(loop_, other->committed()));
+  EXPECT_EQ(log_->runs_blocked(), 1);
+  EXPECT_EQ(count_of("run_tool_results", other), "1");
+  session.commit();
+  EXPECT_TRUE(run_task(loop_, held_.front()->committed()));
+  EXPECT_EQ(count_of("run_turns", held_.front()), "1");
+}
+
 // What runs_blocked does not look at: the half of the flight that can commit does.
 TEST_F(HeldRow, ThatNobodyFindsDelaysItsRunAlone) {
   held_ = {owned_run()};
