@@ -13,8 +13,9 @@ import { start_waits } from './inbox/waits.mjs';
 import { start_session } from './session.mjs';
 
 start_router();
+// Its first call is under way while the page is drawn.
+start_session();
 start_notices();
 start_keyboard();
 render(html`<${Frame} />`, document.getElementById('app'));
 start_waits();
-start_session();

@@ -1,7 +1,9 @@
 // Who is signed in, and in which organization the page acts.
+import { ask_ahead, forget_ahead } from './ahead.mjs';
 import { act_in_org, acting_org, all_pages, api, with_query } from './api.mjs';
 import { error_of } from './error.mjs';
 import { keep, kept_setting } from './settings.mjs';
+import { place } from './router.mjs';
 import { store } from './store.mjs';
 import {
   access_token,
@@ -41,6 +43,7 @@ async function load() {
     // No member there any more: the personal organization is always one's own.
     if (error.code !== 'orgs.not_found' || !acting_org()) throw error;
     choose_org('');
+    forget_ahead();
     asked = orgs_or_none();
     asked.catch(() => {});
     me = (await api.get('/v1/me')).body;
@@ -70,8 +73,12 @@ export async function start_session() {
     return;
   }
   try {
-    if (await renew_token('')) await load_or_fail();
-    else session.set(signed_out);
+    if (await renew_token('')) {
+      const { about, query } = place.get();
+      const loading = load_or_fail();
+      ask_ahead(about.ahead?.(query) ?? []);
+      await loading;
+    } else session.set(signed_out);
   } catch (error) {
     session.set({ ...signed_out, state: 'failed', error: error_of(error) });
   }

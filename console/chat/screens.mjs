@@ -8,9 +8,14 @@ import { RunsScreen } from '../runs/runs_screen.mjs';
 import { useEffect } from '../html.mjs';
 import { go } from '../router.mjs';
 import { ThreadsScreen } from './chat_screen.mjs';
+import { threads_path } from './thread_list.mjs';
 
 // Another thread is the same screen: the list beside it stays as it is.
-const threads = { title: 'chat.threads', screen: 'threads' };
+const threads = {
+  title: 'chat.threads',
+  screen: 'threads',
+  ahead: ({ end_user = '' }) => [threads_path('', end_user)],
+};
 
 function Home() {
   useEffect(() => go('/threads', {}, { replace: true }), []);

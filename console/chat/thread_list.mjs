@@ -1,7 +1,8 @@
 // The list of the caller's threads beside the chat: newest first, found by words, page by page;
 // with `?end_user=` in the address those of one end user.
+import { get_ahead } from '../ahead.mjs';
 import { api, with_query } from '../api.mjs';
-import { html, useEffect, useRef, useState } from '../html.mjs';
+import { html, useLayoutEffect, useRef, useState } from '../html.mjs';
 import { ago, useWords } from '../i18n.mjs';
 import { address, set_query } from '../router.mjs';
 import { ErrorBox } from '../ui/error.mjs';
@@ -15,7 +16,7 @@ const seen = /[^\s\p{Cf}\u115f\u1160\u2800\u3164\uffa0]/u;
 export const title_of = ({ title }, t) =>
   title && seen.test(title) ? title : t('chat.untitled');
 
-const path_of = (search, end_user) =>
+export const threads_path = (search, end_user) =>
   search.trim() === ''
     ? with_query('/v1/threads', { limit: 50, end_user })
     : with_query('/v1/threads/search', { limit: 50, q: search.trim() });
@@ -35,7 +36,9 @@ function useThreads(search, end_user) {
     const call = ++newest.current;
     set_state((old) => ({ ...old, is_loading: true }));
     try {
-      const { body: data, next } = await api.get(/** @type {ReturnType<typeof path_of>} */ (path));
+      const { body: data, next } = await get_ahead(
+        /** @type {ReturnType<typeof threads_path>} */ (path),
+      );
       if (call !== newest.current) return;
       const seen = new Set(threads.map(({ id }) => id));
       const fresh = of_user(data).filter(({ id }) => !seen.has(id));
@@ -49,7 +52,7 @@ function useThreads(search, end_user) {
     if (document.hidden) return;
     const call = ++newest.current;
     try {
-      const { body: data, next } = await api.get(path_of(search, end_user));
+      const { body: data, next } = await api.get(threads_path(search, end_user));
       if (call !== newest.current) return;
       set_state((old) => {
         const last = data.at(-1)?.id ?? '';
@@ -65,9 +68,10 @@ function useThreads(search, end_user) {
       // The list that is shown stays.
     }
   };
-  useEffect(() => {
-    const begin = () => load(path_of(search, end_user), []);
-    const timer = setTimeout(begin, search === '' ? 0 : pause_ms);
+  // Not behind the first picture: what was asked for ahead is often here by then.
+  useLayoutEffect(() => {
+    const begin = () => load(threads_path(search, end_user), []);
+    const timer = search === '' ? void begin() : setTimeout(begin, pause_ms);
     const ends = watch_changes(['threads'], refresh);
     const poll = setInterval(refresh, poll_ms);
     return () => {
