@@ -78,8 +78,7 @@ void Subscription::saw(int64_t seq) { newest_seq_ = std::max(newest_seq_, seq); 
 void Subscription::go_back(int64_t seq) {
   live_seq_ = std::min(live_seq_, seq);
   newest_seq_ = std::min(newest_seq_, seq);
-  recent_.clear();
-  recent_bytes_ = 0;
+  forget_recent();
   for (std::vector<Subscriber*>* subscribers : {&live_, &behind_}) {
     for (Subscriber* subscriber : *subscribers) {
       subscriber->cursor_ = std::min(subscriber->cursor_, seq);
@@ -99,27 +98,30 @@ void Subscription::take_beyond(const events::EventBatch& batch) {
   }
 }
 
+void Subscription::forget_recent() {
+  recent_.reset();
+  recent_bytes_ = 0;
+}
+
 void Subscription::forget_if_unneeded() {
   if (!behind_.empty()) return;
-  recent_.clear();
-  recent_bytes_ = 0;
+  behind_ = {};  // its memory, too
+  forget_recent();
 }
 
 void Subscription::keep(const events::SharedBatch& events, formats::SharedFrames frames) {
   if (behind_.empty()) return;
-  if (!recent_.empty()) {
-    int64_t kept_seq = recent_.back().events->last_seq();
+  if (recent_ && !recent_->empty()) {
+    int64_t kept_seq = recent_->back().events->last_seq();
     if (events->last_seq() <= kept_seq) return;
-    if (events->first_seq() != kept_seq + 1) {
-      recent_.clear();
-      recent_bytes_ = 0;
-    }
+    if (events->first_seq() != kept_seq + 1) forget_recent();
   }
-  recent_.push_back({events, std::move(frames)});
+  if (!recent_) recent_ = std::make_unique<std::deque<Recent>>();
+  recent_->push_back({events, std::move(frames)});
   recent_bytes_ += events->bytes();
   while (recent_bytes_ > pending_bytes_max) {
-    recent_bytes_ -= recent_.front().events->bytes();
-    recent_.pop_front();
+    recent_bytes_ -= recent_->front().events->bytes();
+    recent_->pop_front();
   }
 }
 
@@ -219,10 +221,10 @@ bool Subscription::deliver(const events::SharedBatch& batch, Source source, int6
 
 Subscription::Served Subscription::serve(Subscriber& subscriber, int64_t now_ms) {
   if (subscriber.cursor_ < newest_seq_) {
-    if (recent_.empty() || recent_.front().events->first_seq() > subscriber.cursor_ + 1) {
-      return Served::needs_table;
-    }
-    for (Recent& recent : recent_) {
+    bool is_kept = recent_ && !recent_->empty() &&
+                   recent_->front().events->first_seq() <= subscriber.cursor_ + 1;
+    if (!is_kept) return Served::needs_table;
+    for (Recent& recent : *recent_) {
       if (recent.events->last_seq() <= subscriber.cursor_) continue;
       formats::SharedFrames frames = frames_for(subscriber, recent);
       if (give(subscriber, frames, now_ms) == Given::nothing) return Served::done;

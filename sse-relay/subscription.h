@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -100,6 +101,7 @@ class Subscription {
   Given give(Subscriber& subscriber, const formats::SharedFrames& batch, int64_t now_ms);
   void keep(const events::SharedBatch& events, formats::SharedFrames frames);
   static formats::SharedFrames frames_for(const Subscriber& subscriber, Recent& recent);
+  void forget_recent();
   void forget_if_unneeded();
   void take_beyond(const events::EventBatch& batch);
   void set_behind(Subscriber& subscriber, formats::EncoderState state);
@@ -116,7 +118,9 @@ class Subscription {
   formats::EncoderState state_;  // behind live_seq_; of no meaning while nobody is live
   int64_t newest_seq_ = 0;
   std::vector<events::SharedBatch> gathered_;
-  std::deque<Recent> recent_;  // consecutive; kept while somebody is behind
+  // Consecutive; kept while somebody is behind. Null: nothing, as of most runs, and an empty deque
+  // takes more than all else here.
+  std::unique_ptr<std::deque<Recent>> recent_;
   size_t recent_bytes_ = 0;
   int64_t updates_ms_;        // when something was last heard of the run, or looked for
   bool is_read_due_ = false;  // among the runs whose new events are to be read

@@ -167,6 +167,7 @@ struct DatabaseOptions {
   int64_t lock_timeout_ms = 2000;
   // Each statement is planned once, whatever its parameters (plan_cache_mode). For those who send
   // only look-ups by key: those of arrays or partitions are planned for each execution otherwise.
+  // They go along indexes, whatever Postgres thinks of the tables' sizes.
   bool plans_once = false;
 };
 
