@@ -148,6 +148,9 @@ BEGIN
                 SET credits = saturated(e.credits::numeric + excluded.credits);
         END IF;
     END IF;
+    -- Kept until now, so that nothing stands twice.
+    UPDATE run_asked_calls a SET early = NULL
+    WHERE a.run_id = r.id AND a.tool_call_id = call_id AND a.early IS NOT NULL;
     UPDATE runs SET crash_count = 0 WHERE id = r.id AND crash_count <> 0;
     RETURN true;
 END
