@@ -34,7 +34,7 @@ Task<std::variant<Tokens, TokenFault>> exchange_code(OAuthServices services,
                        {"resource", std::string(row.text("resource"))}};
   http::HttpRequest request =
       client_request(std::string(row.text("token_endpoint")), client_of_row(services, row), fields,
-                     row.boolean("https_only"));
+                     reach_of_row(row));
   http::HttpAnswer answer = co_await services.http.fetch(std::move(request));
   co_return read_tokens(answer);
 }
@@ -132,7 +132,7 @@ Task<void> ConnectionMaintenance::revoke(std::string connection_id, int64_t toke
                          {"token_type_hint", is_refresh ? "refresh_token" : "access_token"}};
     http::HttpRequest request =
         client_request(std::string(row.text("revocation_endpoint")), client_of_row(services_, row),
-                       fields, row.boolean("https_only"));
+                       fields, reach_of_row(row));
     http::HttpAnswer answer = co_await services_.http.fetch(std::move(request));
     is_done = !answer.failure && answer.head.status < 500;
   }

@@ -12,7 +12,6 @@
 #include "lib/json.h"
 #include "queries/mcp_connections.h"
 #include "runner/oauth/metadata.h"
-#include "runner/oauth/token_request.h"
 
 namespace hostler::runner {
 namespace {
@@ -36,7 +35,7 @@ Task<std::variant<ResourceMetadata, std::string>> find_resource(OAuthServices se
   if (ask.challenge.resource_metadata.empty()) urls = resource_metadata_urls(*server);
   std::string fault;
   for (const std::string& url : urls) {
-    http::HttpRequest request = bounded_request(url, ask.https_only);
+    http::HttpRequest request = bounded_request(url, ask.reach);
     http::HttpAnswer answer = co_await services.http.fetch(std::move(request));
     if (answer.failure || answer.head.status != 200) {
       if (fault.empty()) {
@@ -51,14 +50,14 @@ Task<std::variant<ResourceMetadata, std::string>> find_resource(OAuthServices se
 
 Task<std::variant<AuthorizationServer, std::string>> find_issuer(OAuthServices services,
                                                                  std::string issuer,
-                                                                 bool https_only) {
+                                                                 OAuthReach reach) {
   std::string fault;
   for (const std::string& url : issuer_metadata_urls(issuer)) {
-    http::HttpRequest request = bounded_request(url, https_only);
+    http::HttpRequest request = bounded_request(url, reach);
     http::HttpAnswer answer = co_await services.http.fetch(std::move(request));
     if (answer.failure || answer.head.status != 200) continue;
     std::variant<AuthorizationServer, std::string> read =
-        read_issuer_metadata(answer.body, issuer, https_only);
+        read_issuer_metadata(answer.body, issuer, reach.https_only);
     if (std::holds_alternative<AuthorizationServer>(read)) co_return read;
     if (fault.empty()) fault = std::get<std::string>(read);
   }
@@ -118,7 +117,7 @@ Task<std::variant<ClientChoice, std::string>> choose_client(OAuthServices servic
     co_return std::string(
         "its authorization server registers no clients by itself; set authorization.client_id");
   }
-  http::HttpRequest request = registration_request(server, registration, ask.https_only);
+  http::HttpRequest request = registration_request(server, registration, ask.reach);
   http::HttpAnswer answer = co_await services.http.fetch(std::move(request));
   std::variant<OAuthClient, std::string> registered = read_registration(answer, server);
   if (const std::string* fault = std::get_if<std::string>(&registered)) {
@@ -162,7 +161,7 @@ Task<std::string> discover_authorization(OAuthServices services, DiscoveryAsk as
   if (const std::string* fault = std::get_if<std::string>(&found)) co_return *fault;
   ResourceMetadata resource = std::get<ResourceMetadata>(found);
   std::variant<AuthorizationServer, std::string> read =
-      co_await find_issuer(services, resource.issuer, ask.https_only);
+      co_await find_issuer(services, resource.issuer, ask.reach);
   if (const std::string* fault = std::get_if<std::string>(&read)) co_return *fault;
   AuthorizationServer server = std::get<AuthorizationServer>(read);
   registration.scopes = first_scopes(ask, resource, server);

@@ -1,7 +1,7 @@
 // Finds out how somebody may be authorized for a server that asks for OAuth: whose tokens it takes
 // (RFC 9728), what that authorization server offers (RFC 8414), and as whom Hostler is known there;
 // where it is not, it registers. What was found is stored, so that POST :connect asks nobody.
-// Everything goes through the address guard.
+// Which addresses may be asked: OAuthReach.
 #pragma once
 
 #include <string>
@@ -10,6 +10,7 @@
 #include "lib/loop/task.h"
 #include "runner/oauth/challenge.h"
 #include "runner/oauth/oauth_services.h"
+#include "runner/oauth/token_request.h"
 
 namespace hostler::runner {
 
@@ -21,7 +22,7 @@ struct DiscoveryAsk {
   bool has_given_secret = false;
   std::vector<std::string> given_scopes;
   Challenge challenge;  // of the answer that asked for it
-  bool https_only = false;
+  OAuthReach reach;
 };
 
 // Empty: it is stored. Else why nobody can be authorized, in words for whoever registered the

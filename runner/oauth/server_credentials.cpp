@@ -82,7 +82,8 @@ DiscoveryAsk discovery_of(const CredentialAsk& ask, const Challenge& challenge,
   discovery.org_id = row.text("server_org_id");
   discovery.url = row.text("url");
   discovery.challenge = challenge;
-  discovery.https_only = row.boolean("https_only");
+  discovery.reach.https_only = row.boolean("https_only");
+  if (row.is_null("server_org_id")) discovery.reach.operator_url = discovery.url;
   discovery.has_given_secret = !row.is_null("secret");
   std::optional<Json> settings = parse_json_or_nothing(row.text("settings"));
   if (settings && settings->is_object()) {

@@ -38,7 +38,7 @@ Task<std::variant<Tokens, TokenFault>> request_tokens(OAuthServices services,
                        {"resource", std::string(row.text("resource"))}};
   http::HttpRequest request =
       client_request(std::string(row.text("token_endpoint")), client_of_row(services, row), fields,
-                     row.boolean("https_only"));
+                     reach_of_row(row));
   http::HttpAnswer answer = co_await services.http.fetch(std::move(request));
   std::variant<Tokens, TokenFault> read = read_tokens(answer);
   Tokens* tokens = std::get_if<Tokens>(&read);
@@ -85,6 +85,15 @@ OAuthClient client_of_row(const OAuthServices& services, const postgres::Row& ro
     client.secret = client_secret_of(services, row.text("client_secret"));
   }
   return client;
+}
+
+OAuthReach reach_of_row(const postgres::Row& row) {
+  OAuthReach reach;
+  reach.https_only = row.boolean("https_only");
+  // What was found for another origin than the server's was refused (read_resource_metadata); and
+  // the server may have another one by now, or be deleted.
+  if (!row.boolean("is_org_scope")) reach.operator_url = row.text("resource");
+  return reach;
 }
 
 Task<RefreshEnd> refresh_tokens(OAuthServices services, std::string connection_id,

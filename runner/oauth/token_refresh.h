@@ -26,5 +26,7 @@ Task<RefreshEnd> refresh_tokens(OAuthServices services, std::string connection_i
 // As whom a connection or authorization speaks: of a row with client_id, client_method and
 // client_secret.
 OAuthClient client_of_row(const OAuthServices& services, const postgres::Row& row);
+// Where it may: of its https_only, is_org_scope and resource, which is of the server's origin.
+OAuthReach reach_of_row(const postgres::Row& row);
 
 }  // namespace hostler::runner

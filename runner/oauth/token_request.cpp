@@ -40,6 +40,12 @@ bool is_loopback(const std::string& url) {
          (parsed->host == "localhost" || parsed->host == "::1" || parsed->host.starts_with("127."));
 }
 
+bool is_operators(const std::string& url, const OAuthReach& reach) {
+  std::optional<http::HttpUrl> asked = http::parse_http_url(url);
+  std::optional<http::HttpUrl> typed = http::parse_http_url(reach.operator_url);
+  return asked && typed && asked->same_origin(*typed);
+}
+
 // What a failed exchange is told as: never the peer's own words, which anybody may have written.
 std::string words_of(const http::HttpAnswer& answer) {
   if (answer.failure) {
@@ -81,11 +87,11 @@ std::string auth_method_of(const std::vector<std::string>& taken, bool has_secre
   return "client_secret_basic";
 }
 
-http::HttpRequest bounded_request(std::string url, bool https_only) {
+http::HttpRequest bounded_request(std::string url, const OAuthReach& reach) {
   http::HttpRequest request;
   request.url = std::move(url);
-  request.guarded = true;
-  request.https_only = https_only;
+  request.guarded = !is_operators(request.url, reach);
+  request.https_only = reach.https_only;
   request.headers = {{"Accept", "application/json"}};
   request.first_byte_timeout_ms = request_timeout_ms;
   request.idle_timeout_ms = request_timeout_ms;
@@ -95,8 +101,8 @@ http::HttpRequest bounded_request(std::string url, bool https_only) {
 }
 
 http::HttpRequest registration_request(const AuthorizationServer& server,
-                                       const Registration& registration, bool https_only) {
-  http::HttpRequest request = bounded_request(server.registration_endpoint, https_only);
+                                       const Registration& registration, const OAuthReach& reach) {
+  http::HttpRequest request = bounded_request(server.registration_endpoint, reach);
   request.method = "POST";
   request.is_sent_once = true;
   request.headers.emplace_back("Content-Type", "application/json");
@@ -135,8 +141,8 @@ std::variant<OAuthClient, std::string> read_registration(const http::HttpAnswer&
 }
 
 http::HttpRequest client_request(const std::string& endpoint, const OAuthClient& client,
-                                 const FormFields& fields, bool https_only) {
-  http::HttpRequest request = bounded_request(endpoint, https_only);
+                                 const FormFields& fields, const OAuthReach& reach) {
+  http::HttpRequest request = bounded_request(endpoint, reach);
   request.method = "POST";
   request.is_sent_once = true;  // a code and a rotated refresh token hold once
   request.headers.emplace_back("Content-Type", "application/x-www-form-urlencoded");

@@ -28,15 +28,24 @@ struct OAuthClient {
 std::string auth_method_of(const std::vector<std::string>& taken, bool has_secret,
                            std::string_view assigned);
 
-// Guarded and bounded; nothing is sent twice.
-http::HttpRequest bounded_request(std::string url, bool https_only);
+// Where the requests may go that an MCP server makes necessary. All but one of their addresses are
+// in answers of that server, or of whom it names: a stranger's word, which must lead nobody into
+// the operator's network, so they are guarded whoever registered the server. The one is the
+// server's own origin: of a server of the platform an operator typed it, and calls go there anyway.
+struct OAuthReach {
+  bool https_only = false;
+  std::string operator_url;  // of a server of the platform; empty: an organization's
+};
+
+// Bounded; guarded but at the origin of operator_url.
+http::HttpRequest bounded_request(std::string url, const OAuthReach& reach);
 
 struct Registration {
   std::string redirect_uri;
   std::vector<std::string> scopes;
 };
 http::HttpRequest registration_request(const AuthorizationServer& server,
-                                       const Registration& registration, bool https_only);
+                                       const Registration& registration, const OAuthReach& reach);
 // Or what is wrong, in words.
 std::variant<OAuthClient, std::string> read_registration(const http::HttpAnswer& answer,
                                                          const AuthorizationServer& server);
@@ -44,7 +53,7 @@ std::variant<OAuthClient, std::string> read_registration(const http::HttpAnswer&
 using FormFields = std::vector<std::pair<std::string_view, std::string>>;
 // To a token or revocation endpoint: the fields, and who asks.
 http::HttpRequest client_request(const std::string& endpoint, const OAuthClient& client,
-                                 const FormFields& fields, bool https_only);
+                                 const FormFields& fields, const OAuthReach& reach);
 
 struct Tokens {
   std::string access_token;

@@ -44,7 +44,7 @@ SELECT connection_id, token_number, is_ending FROM mcp_connections_due($1);
 -- name: mcp_connection_claim
 -- $1 connection_id uuid, $2 token_number bigint, $3 claim_id uuid
 SELECT state, is_ending, token_endpoint, revocation_endpoint, resource, client_id, client_method, client_secret,
-    tokens, org_id, https_only
+    tokens, org_id, https_only, is_org_scope
 FROM mcp_connection_claim($1, $2, $3);
 
 -- name: mcp_refresh_end
@@ -59,7 +59,7 @@ SELECT mcp_revocation_end($1, $2, $3);
 -- name: mcp_exchange_claim
 -- An authorization whose code is to be exchanged.
 SELECT authorization_id, server_id, org_id, token_endpoint, resource, redirect_uri, client_id, client_method,
-    client_secret, code, verifier, https_only
+    client_secret, code, verifier, https_only, is_org_scope
 FROM mcp_exchange_claim();
 
 -- name: mcp_exchange_end

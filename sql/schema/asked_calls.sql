@@ -2,7 +2,7 @@
 -- tools, which their servers answer at once or, by result_token, later, and calls of remote tools (mcp_calls.sql). And
 -- what was answered.
 
--- One that has its result stands in run_tool_results too.
+-- One that has its result stands in run_tool_results too; the result there alone.
 CREATE TABLE run_asked_calls (
     run_id uuid NOT NULL,
     org_id uuid NOT NULL,
@@ -54,6 +54,9 @@ BEGIN
                                json_build_object('code', a.error_code, 'message', a.error_message),
                                'duration_ms', a.duration_ms) END
     FROM answered a;
+    UPDATE run_asked_calls a SET early = NULL
+    FROM json_array_elements(results) AS e (item)
+    WHERE a.run_id = run AND a.tool_call_id = e.item ->> 'tool_call_id' AND a.early IS NOT NULL;
     final_seq := r.last_seq + json_array_length(results);
     missing := (SELECT coalesce(json_agg(c.item ->> 'tool_call_id' ORDER BY c.nth), '[]')
         FROM jsonb_array_elements(r.input_request -> 'calls') WITH ORDINALITY AS c (item, nth)

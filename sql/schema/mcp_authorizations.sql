@@ -176,7 +176,7 @@ $$;
 CREATE OR REPLACE FUNCTION mcp_exchange_claim()
 RETURNS TABLE (authorization_id uuid, server_id uuid, org_id uuid, token_endpoint text, resource text,
     redirect_uri text, client_id text, client_method text, client_secret json, code text, verifier json,
-    https_only boolean)
+    https_only boolean, is_org_scope boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     a mcp_authorizations;
@@ -192,7 +192,8 @@ BEGIN
     WHERE q.id = a.id;
     RETURN QUERY SELECT a.id, a.server_id, a.org_id, a.token_endpoint, a.resource, a.redirect_uri, a.client_id,
         a.client_method, mcp_client_secret(a.server_id, a.issuer, a.client_id), a.code, mcp_sealed(a.secret_id),
-        (SELECT mcp_https_only(s) FROM mcp_servers s WHERE s.id = a.server_id);
+        mcp_https_only(s), s.org_id IS NOT NULL
+    FROM mcp_servers s WHERE s.id = a.server_id;
 END
 $$;
 

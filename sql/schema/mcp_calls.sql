@@ -149,13 +149,43 @@ BEGIN
 END
 $$;
 
+-- The advisory lock that parts runs that begin to wait for a connection from whoever makes it; who: null for the
+-- organization's.
+CREATE OR REPLACE FUNCTION mcp_connecting_lock(server uuid, org uuid, who uuid) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT hashtextextended('mcp connecting ' || server::text || ' ' || org::text || ' ' || coalesce(who::text, ''), 0)
+$$;
+
+-- Whether the connection that a run begins to wait for, in this transaction, is there by now. Where somebody makes it
+-- at this moment, it is: the run calls again, and waits again should it come to nothing. Who makes it later waits for
+-- this transaction and finds the run. Waits for no lock itself, since the runs and accounts of many others are locked.
+CREATE OR REPLACE FUNCTION mcp_has_connected(r runs) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    server uuid := (r.input_request ->> 'server_id')::uuid;
+    who uuid := (SELECT mcp_connection_user(s, r.created_by_user_id) FROM mcp_servers s WHERE s.id = server);
+BEGIN
+    IF NOT pg_try_advisory_xact_lock_shared(mcp_connecting_lock(server, r.org_id, who)) THEN
+        RETURN true;
+    END IF;
+    -- By a statement of its own: it sees what was committed before the lock was free. A connection of which more is
+    -- wanted than was granted is none to wait for.
+    RETURN EXISTS (
+        SELECT FROM mcp_connections c
+        WHERE c.server_id = server AND c.org_id = r.org_id AND c.state = 'connected' AND c.wanted_scopes IS NULL
+              AND c.user_id IS NOT DISTINCT FROM who);
+END
+$$;
+
 -- Runs that wait for somebody to connect with the server go on: those of one user, or of all of the organization's.
--- Locks runs, then the account.
+-- The connection was written by this transaction. Locks those that begin to wait out (mcp_has_connected), then runs,
+-- then the account.
 CREATE OR REPLACE FUNCTION mcp_runs_go_on(server uuid, org uuid, who uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     r runs;
 BEGIN
+    PERFORM pg_advisory_xact_lock(mcp_connecting_lock(server, org, who));
     FOR r IN SELECT * FROM runs q
              WHERE q.org_id = org AND q.status = 'waiting_for_input' AND (who IS NULL OR q.created_by_user_id = who)
                    AND q.input_request ->> 'kind' = 'authorization'
@@ -166,7 +196,7 @@ BEGIN
 END
 $$;
 
-REVOKE EXECUTE ON FUNCTION mcp_runs_go_on FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION mcp_runs_go_on, mcp_has_connected FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION mcp_tools_offered FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION mcp_name_is_known FROM hostler_runner;
 REVOKE EXECUTE ON FUNCTION mcp_call_begin, mcp_call_keep, mcp_call_end FROM hostler_api;

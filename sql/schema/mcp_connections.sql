@@ -271,7 +271,8 @@ $$;
 --   none     it has no refresh token, or is no more
 CREATE OR REPLACE FUNCTION mcp_connection_claim(connection uuid, number bigint, claim uuid)
 RETURNS TABLE (state text, is_ending boolean, token_endpoint text, revocation_endpoint text, resource text,
-    client_id text, client_method text, client_secret json, tokens json, org_id uuid, https_only boolean)
+    client_id text, client_method text, client_secret json, tokens json, org_id uuid, https_only boolean,
+    is_org_scope boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     c mcp_connections;
@@ -296,7 +297,8 @@ BEGIN
         client_secret := mcp_client_secret(c.server_id, c.issuer, c.client_id);
         tokens := mcp_sealed(c.secret_id);
         org_id := c.org_id;
-        https_only := (SELECT mcp_https_only(s) FROM mcp_servers s WHERE s.id = c.server_id);
+        SELECT mcp_https_only(s), s.org_id IS NOT NULL INTO https_only, is_org_scope
+        FROM mcp_servers s WHERE s.id = c.server_id;
     END IF;
     RETURN NEXT;
 END

@@ -148,6 +148,9 @@ BEGIN
                 SET credits = saturated(e.credits::numeric + excluded.credits);
         END IF;
     END IF;
+    -- Kept until now, so that nothing stands twice.
+    UPDATE run_asked_calls a SET early = NULL
+    WHERE a.run_id = r.id AND a.tool_call_id = call_id AND a.early IS NOT NULL;
     UPDATE runs SET crash_count = 0 WHERE id = r.id AND crash_count <> 0;
     RETURN true;
 END
@@ -156,7 +159,8 @@ $$;
 -- An owned run begins to wait: it has no owner any more. request: {request_id, kind, message, turn, tool_call_id,
 -- tool_name, arguments}; instead of the last three of kind tool_results {calls: [{tool_call_id, tool_name,
 -- answered_by}]}; instead of the last one of elicitation {key, schema}, of authorization {server_id, server_key, url}.
--- When a cancel was asked for meanwhile, the run is cancelled instead. Locks the run, then the account.
+-- When a cancel was asked for meanwhile, the run is cancelled instead; when what it waits for came meanwhile, it goes
+-- on at once. Locks the run, then the account.
 CREATE OR REPLACE FUNCTION run_wait(owner uuid, run uuid, run_epoch bigint, final_seq bigint, request jsonb,
     wait_seconds bigint)
 RETURNS boolean
@@ -187,6 +191,8 @@ BEGIN
         PERFORM run_cancel_locked(run, 'requested');
     ELSIF waits_for_results(request) THEN
         PERFORM run_take_early_results(r);
+    ELSIF request ->> 'kind' = 'authorization' AND mcp_has_connected(r) THEN
+        PERFORM run_go_on(r);
     END IF;
     RETURN true;
 END

@@ -67,7 +67,7 @@ void check_answers(std::string_view input, int status) {
   if (registered == nullptr) return;
   require(!registered->id.empty() && is_one_line(registered->id), "a client has an id");
   http::HttpRequest request =
-      client_request("https://as.example/t", *registered, {{"grant_type", "x"}}, true);
+      client_request("https://as.example/t", *registered, {{"grant_type", "x"}}, {true, ""});
   for (const auto& [name, value] : request.headers) {
     require(is_one_line(name) && is_one_line(value), "a field is one line");
   }

@@ -152,6 +152,7 @@ TEST_F(McpTasks, KeepTheirResultForARunThatIsBusy) {
   wait();
   EXPECT_EQ(status(), "running");
   EXPECT_EQ(count("run_tool_results"), "1");
+  EXPECT_EQ(fixture_.column("SELECT early IS NULL FROM run_asked_calls"), "t") << "stands once";
 }
 
 TEST_F(McpTasks, ThatAskMakeTheRunGoOnAndAreNotPolledMeanwhile) {

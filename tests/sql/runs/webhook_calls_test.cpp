@@ -6,6 +6,7 @@
 
 #include "lib/error.h"
 #include "lib/json.h"
+#include "queries/daemon.h"
 #include "queries/runs.h"
 #include "queries/webhook_calls.h"
 #include "tests/support/rows/run_fixture.h"
@@ -30,7 +31,8 @@ class WebhookCalls : public testing::Test {
                     "VALUES ('{1}', '{0}', 'pay', 'd', '{{}}', 'https://example.org', '{1}')",
                     fixture_.org_id, tool_id_));
     run_id_ = fixture_.new_run(fixture_.new_thread());
-    epoch_ = fixture_.claim(fixture_.new_daemon("a"), run_id_);
+    daemon_id_ = fixture_.new_daemon("a");
+    epoch_ = fixture_.claim(daemon_id_, run_id_);
   }
 
   std::string begin(const char* try_id, int64_t tries_known, const std::string& name = "pay") {
@@ -80,6 +82,7 @@ class WebhookCalls : public testing::Test {
   RunFixture fixture_{database_};
   const std::string tool_id_ = "01890000-0000-7000-8000-00000000000a";
   std::string run_id_;
+  std::string daemon_id_;
   int64_t epoch_ = 0;
   int64_t tries_ = 0;
 };
@@ -129,6 +132,30 @@ TEST_F(WebhookCalls, KeepTheOwnResultOfWhatNobodyMayRepeat) {
   EXPECT_EQ(end(false, own_result), own_result);
   EXPECT_EQ(begin(second_try, 0), "result");
   EXPECT_EQ(asked("early"), own_result);
+  EXPECT_EQ(answer_by_token(), "runs.tool_result_exists");
+}
+
+// From then on the results that an organization stores count it.
+TEST_F(WebhookCalls, KeepTheirResultUntilItStandsWithTheOthers) {
+  ASSERT_EQ(begin(first_try, 0), "send");
+  EXPECT_EQ(end(false, own_result), own_result);
+  for (int times = 0; times < 2; ++times) {
+    postgres::DbSession session = database_.as_runner();
+    session.run(query::RunToolCommit{.daemon_id = daemon_id_,
+                                     .run_id = run_id_,
+                                     .epoch = epoch_,
+                                     .turn = 1,
+                                     .tool_call_id = "c",
+                                     .tool_name = "pay",
+                                     .result = R"("own")",
+                                     .error_code = std::nullopt,
+                                     .error_message = std::nullopt,
+                                     .duration_ms = 1,
+                                     .last_seq = 1,
+                                     .cost = 0});
+    EXPECT_EQ(asked("early"), "");
+  }
+  EXPECT_EQ(fixture_.column("SELECT result FROM run_tool_results"), R"("own")");
   EXPECT_EQ(answer_by_token(), "runs.tool_result_exists");
 }
 

@@ -1,18 +1,19 @@
 #!/usr/bin/python3
 """An MCP server with TLS that wants OAuth, and its authorization server, for tests:
-oauth_mcp_server.py CERTIFICATE KEY RECORD
+oauth_mcp_server.py [HOST] CERTIFICATE KEY RECORD
 
-Says "listening on PORT" and appends every request to RECORD as a line of JSON {method, path,
-headers, body}. NAME, the last part of every path, sets servers apart: POST /mcp/NAME (revision
-2026-07-28; its tool whoami tells the token that it was called with), GET /authorize/NAME (says yes
-at once), POST /token, /revoke and /register/NAME, and the metadata of both. POST /set/NAME {…}
-changes what it says: expires_in (3600), metadata (where its metadata are), issuer. A code and a
-refresh token are good once. It runs until it is killed.
+Listens at the address HOST (127.0.0.1), says "listening on PORT" and appends every request to
+RECORD as a line of JSON {method, path, headers, body}. NAME, the last part of every path, sets
+servers apart: POST /mcp/NAME (revision 2026-07-28; its tool whoami tells the token that it was
+called with), GET /authorize/NAME (says yes at once), POST /token, /revoke and /register/NAME, and
+the metadata of both. POST /set/NAME {…} changes what it says: expires_in (3600), metadata (where
+its metadata are), issuer. A code and a refresh token are good once. It runs until it is killed.
 """
 import base64
 import hashlib
 import json
 import secrets
+import socket
 import ssl
 import sys
 import threading
@@ -147,7 +148,9 @@ class Endpoint(BaseHTTPRequestHandler):
 
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 context.load_cert_chain(certificate, key)
-server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
+host = sys.argv[1] if len(sys.argv) > 4 else "127.0.0.1"
+ThreadingHTTPServer.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+server = ThreadingHTTPServer((host, 0), Endpoint)
 server.daemon_threads = True
 server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
 print(f"listening on {server.server_address[1]}", flush=True)

@@ -24,7 +24,7 @@ struct Folder {
         run_program({"/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
                      "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", path + "/key.pem", "-out",
                      path + "/ca.pem", "-subj", "/CN=peers of tests", "-addext",
-                     "subjectAltName=IP:127.0.0.1,DNS:localhost", "-days", "2"});
+                     "subjectAltName=IP:127.0.0.1,IP:::1,DNS:localhost", "-days", "2"});
     if (run.status != 0) throw std::runtime_error("openssl: " + run.err);
   }
   ~Folder() {

@@ -20,12 +20,13 @@ struct RemoteUser {
   TestUser user;
   std::string server_id;
   std::string path;  // of the server
+  std::string scope = "org";
 
   std::string run(std::string_view script) const {
     return start_output(user.client, script, R"({"persona_id":"remote@1"})");
   }
   std::string at(const std::string& further = "") const {
-    return "/v1/mcp-servers/" + server_id + further + "?scope=org";
+    return "/v1/mcp-servers/" + server_id + further + "?scope=" + scope;
   }
   Json server() const { return user.client.get(at()).json(); }
   // Asks until its listing has this state, 20 s at most; the server then.

@@ -3,6 +3,8 @@
 // are shown, tokens that are refreshed before they end, and revoked.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "tests/support/eventually.h"
@@ -228,6 +230,46 @@ TEST(RemoteOauth, AsksNobodyWhereMetadataPointInside) {
     EXPECT_EQ(server.find("connection")->find("can_connect")->dump(), "false");
   }
   EXPECT_FALSE(canary.was_touched());
+}
+
+// At ::1, which outbound.allow_cidrs does not name.
+TEST(RemoteOauth, OfThePlatformAsksInsideOnlyWhereTheOperatorSaid) {
+  Canary canary("::1");
+  if (!canary.is_listening()) GTEST_SKIP() << "this machine has no ::1";
+  OutsidePeer peer("oauth_mcp_server.py", {"::1"});
+  set_site_url();
+  TestUser admin = register_admin(webhook_stack());
+  auto at = [&](const std::string& path) {
+    return fmt::format("https://[::1]:{}{}", peer.port(), path);
+  };
+  auto registered = [&](const std::string& name) {
+    OauthUser made{{admin, {}, {}, "platform"}, name};
+    Answer server = admin.client.post(
+        "/v1/mcp-servers?scope=platform",
+        fmt::format(R"({{"key":"{}","url":"{}","trust":"run","authorization":{{"type":"oauth",)"
+                    R"("per":"user"}}}})",
+                    name, at("/mcp/" + name)));
+    EXPECT_EQ(server.status, 201) << server.body;
+    made.remote.server_id = server.member("id");
+    made.remote.wait_for_listing("failed");
+    return made;
+  };
+  OauthUser own = registered("own");
+  connect(own, admin);
+  own.remote.wait_for_listing("ok");
+  // What the server names is its own word.
+  curl(at("/set/other"), fmt::format(R"({{"issuer":"https://[::1]:{}/m"}})", canary.port()));
+  OauthUser other = registered("other");
+  EXPECT_EQ(other.remote.server().find("connection")->find("can_connect")->dump(), "false");
+  EXPECT_FALSE(canary.was_touched());
+  for (const OauthUser& of : {own, other}) {
+    EXPECT_EQ(admin.client.del(of.remote.at()).status, 204);
+  }
+  EXPECT_TRUE(eventually(20'000, [&] {
+    std::vector<Json> records = peer.records();
+    return std::any_of(records.begin(), records.end(),
+                       [](const Json& record) { return record.text_or("path") == "/revoke/own"; });
+  })) << "revoked where it was given";
 }
 
 }  // namespace

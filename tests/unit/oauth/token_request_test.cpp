@@ -25,7 +25,7 @@ std::string header_of(const http::HttpRequest& request, std::string_view name) {
 
 http::HttpRequest asked_as(const std::string& method) {
   return client_request("https://as.example/t", {"i d", "s:1+/", method},
-                        {{"grant_type", "authorization_code"}, {"code", "a b&c"}}, true);
+                        {{"grant_type", "authorization_code"}, {"code", "a b&c"}}, {true, ""});
 }
 
 TEST(ClientRequest, ShowsTheSecretAsTheMethodHasIt) {
@@ -51,6 +51,25 @@ TEST(ClientRequest, IsGuardedAndSentOnce) {
   EXPECT_GT(request.total_timeout_ms, 0);
 }
 
+// Everything else is a server's word, whoever registered the server.
+TEST(ClientRequest, IsGuardedButAtTheOriginThatTheOperatorTyped) {
+  const OAuthReach reach{false, "http://10.0.0.7:8080/mcp"};
+  const OAuthClient client{"c", "", "none"};
+  EXPECT_FALSE(client_request("http://10.0.0.7:8080/token", client, {}, reach).guarded);
+  EXPECT_FALSE(bounded_request("HTTP://10.0.0.7:8080/.well-known/x", reach).guarded);
+  AuthorizationServer server;
+  server.registration_endpoint = "http://10.0.0.7:8080/register";
+  EXPECT_FALSE(registration_request(server, {}, reach).guarded);
+  for (const char* other :
+       {"https://10.0.0.7:8080/token", "http://10.0.0.7/token", "http://10.0.0.7:8081/token",
+        "http://10.0.0.8:8080/token", "http://10.0.0.7:8080@10.0.0.8/token",
+        "http://10.0.0.7.example:8080/token", "http://as.example/token", "10.0.0.7:8080", ""}) {
+    EXPECT_TRUE(bounded_request(other, reach).guarded) << other;
+  }
+  EXPECT_TRUE(bounded_request("http://10.0.0.7:8080/token", OAuthReach()).guarded);
+  EXPECT_TRUE(bounded_request("", OAuthReach()).guarded);
+}
+
 TEST(AuthMethod, IsTheServersWordElseTheBestItTakes) {
   EXPECT_EQ(auth_method_of({"client_secret_post"}, true, "client_secret_basic"),
             "client_secret_basic");
@@ -68,7 +87,7 @@ TEST(Registration, SaysWhatKindOfApplicationThisIs) {
        {std::pair("https://hostler.example/v1/auth/mcp/callback", "web"),
         std::pair("https://127.0.0.1:8443/v1/auth/mcp/callback", "native"),
         std::pair("http://localhost:1/v1/auth/mcp/callback", "native")}) {
-    http::HttpRequest request = registration_request(server, {redirect, {"a", "b"}}, true);
+    http::HttpRequest request = registration_request(server, {redirect, {"a", "b"}}, {true, ""});
     Json sent = parse_json_or_nothing(request.body).value();
     EXPECT_EQ(sent.text_or("application_type"), type);
     EXPECT_EQ(sent.text_or("token_endpoint_auth_method"), "none");

@@ -1,0 +1,166 @@
+// Runs that begin to wait for a connection with an MCP server at the moment when somebody connects,
+// from SQL: whichever transaction is first, the run goes on. With a daemon:
+// tests/system/agent/remote_oauth_test.cpp.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+
+#include <fmt/format.h>
+
+#include "queries/daemon.h"
+#include "queries/mcp_connections.h"
+#include "tests/support/eventually.h"
+#include "tests/support/rows/run_fixture.h"
+
+namespace hostler {
+namespace {
+
+using namespace testing_support;
+
+class McpWaits : public testing::Test {
+ protected:
+  McpWaits() {
+    server_id_ = fixture_.column(fmt::format(
+        "INSERT INTO mcp_servers (org_id, key, url, authorization_kind, authorization_settings) "
+        "VALUES ('{}', 'shop', 'https://example.org/mcp', 'oauth', '{{\"per\": \"user\"}}') "
+        "RETURNING id",
+        fixture_.org_id));
+    daemon_id_ = fixture_.new_daemon("a");
+    run_id_ = fixture_.new_run(fixture_.new_thread());
+    epoch_ = fixture_.claim(daemon_id_, run_id_);
+  }
+
+  // The daemon found no connection, and the run begins to wait for one.
+  postgres::BoundStatement wait() const {
+    return query::RunWait{
+        .daemon_id = daemon_id_,
+        .run_id = run_id_,
+        .epoch = epoch_,
+        .last_seq = 0,
+        .request = fmt::format(R"({{"request_id": "{0}", "kind": "authorization", "message": "m",)"
+                               R"( "turn": 1, "tool_call_id": "c", "tool_name": "shop__buy",)"
+                               R"( "server_id": "{0}", "server_key": "shop", "url": "u"}})",
+                               server_id_),
+        .run_input_seconds = 3600};
+  }
+  // An authorization whose code a daemon exchanges.
+  std::string exchanging(const std::string& user_id) const {
+    return fixture_.column(fmt::format(
+        "INSERT INTO mcp_authorizations (org_id, server_id, user_id, session_id, is_of_org, "
+        "state_hash, status, issuer, tells_issuer, token_endpoint, resource, redirect_uri, "
+        "client_id, client_method, scopes) VALUES ('{}', '{}', '{}', uuidv7(), false, "
+        "sha256(uuidv7()::text::bytea), 'exchanging', 'i', true, 't', 'r', 'r', 'c', 'none', "
+        "'{{}}') RETURNING id",
+        fixture_.org_id, server_id_, user_id));
+  }
+  // It came to tokens.
+  static postgres::BoundStatement connection(const std::string& authorization_id) {
+    return query::McpExchangeEnd{
+        .authorization_id = authorization_id,
+        .tokens = R"({"id": "01890000-0000-7000-8000-00000000000a", "key_version": 1,)"
+                  R"( "wrapped_key": "eA==", "sealed": "eA=="})",
+        .lifetime = 3600,
+        .has_refresh_token = true,
+        .why = std::nullopt};
+  }
+  void do_alone(const postgres::BoundStatement& statement) const {
+    postgres::DbSession session = database_.as_runner();
+    session.run(statement);
+  }
+  std::string of_run(const std::string& expression) const {
+    return fixture_.column(
+        fmt::format("SELECT ({})::text FROM runs r WHERE r.id = '{}'", expression, run_id_));
+  }
+  std::string events() const {
+    return fixture_.column(
+        "SELECT coalesce(string_agg(type, ' ' ORDER BY seq), '') "
+        "FROM run_events");
+  }
+  std::string account() const {
+    return fixture_.column(fmt::format(
+        "SELECT active_runs || ' ' || waiting_runs FROM credit_accounts WHERE org_id = '{}'",
+        fixture_.org_id));
+  }
+
+  TestDatabase database_;
+  RunFixture fixture_{database_};
+  std::string server_id_;
+  std::string daemon_id_;
+  std::string run_id_;
+  int64_t epoch_ = 0;
+};
+
+TEST_F(McpWaits, EndWhenTheirPersonConnects) {
+  do_alone(wait());
+  EXPECT_EQ(of_run("status"), "waiting_for_input");
+  EXPECT_EQ(account(), "0 1");
+  do_alone(connection(exchanging(fixture_.owner_id)));
+  EXPECT_EQ(of_run("status"), "running");
+  EXPECT_EQ(account(), "1 0");
+}
+
+TEST_F(McpWaits, AreOverWhereTheirPersonHasConnectedMeanwhile) {
+  do_alone(connection(exchanging(fixture_.owner_id)));
+  do_alone(wait());
+  EXPECT_EQ(of_run("status || ' ' || (owner_id IS NULL) || ' ' || after_input"),
+            "running true true");
+  EXPECT_EQ(events(), "run.input_provided");
+  EXPECT_EQ(account(), "1 0");
+}
+
+TEST_F(McpWaits, AreOverWhileTheirPersonIsConnecting) {
+  postgres::DbSession connecting = database_.as_runner();
+  connecting.begin();
+  connecting.run(connection(exchanging(fixture_.owner_id)));
+  // It waits for nobody: the runs of many are written with it.
+  do_alone(wait());
+  EXPECT_EQ(of_run("status"), "running");
+  connecting.commit();
+  EXPECT_EQ(of_run("status"), "running");
+}
+
+TEST_F(McpWaits, AreSeenByWhoeverConnectsWhileTheyBegin) {
+  std::string authorization_id = exchanging(fixture_.owner_id);
+  postgres::DbSession waiting = database_.as_runner();
+  waiting.begin();
+  waiting.run(wait());
+  std::future<void> connecting =
+      std::async(std::launch::async, [&] { do_alone(connection(authorization_id)); });
+  // What it wrote is not to be seen yet, and neither is that the run waits.
+  EXPECT_TRUE(eventually(20'000, [&] {
+    return fixture_.column(
+               "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = "
+               "'advisory' AND database = (SELECT oid FROM pg_database WHERE datname "
+               "= current_database())") == "1" ||
+           connecting.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  }));
+  waiting.commit();
+  connecting.get();
+  EXPECT_EQ(of_run("status"), "running");
+  EXPECT_EQ(events(), "run.input_provided");
+}
+
+TEST_F(McpWaits, LastWhereTheConnectionIsAnotherPersons) {
+  do_alone(connection(exchanging(fixture_.other_id)));
+  do_alone(wait());
+  EXPECT_EQ(of_run("status"), "waiting_for_input");
+  EXPECT_EQ(events(), "");
+}
+
+TEST_F(McpWaits, LastWhereTheServerWantsMoreThanItWasGranted) {
+  do_alone(connection(exchanging(fixture_.owner_id)));
+  fixture_.column("UPDATE mcp_connections SET wanted_scopes = '{more}'");
+  do_alone(wait());
+  EXPECT_EQ(of_run("status"), "waiting_for_input");
+}
+
+TEST_F(McpWaits, LastWhereTheTokensHoldNoMore) {
+  do_alone(connection(exchanging(fixture_.owner_id)));
+  fixture_.column("SELECT mcp_connection_expire(id) FROM mcp_connections");
+  do_alone(wait());
+  EXPECT_EQ(of_run("status"), "waiting_for_input");
+}
+
+}  // namespace
+}  // namespace hostler
