@@ -95,7 +95,7 @@ TEST(Register, StoresNeitherPasswordNorTokens) {
 
 TEST(Register, TrimsTheLoginAndKeepsTheLocale) {
   std::string login = new_name();
-  Answer answer = register_as("  " + login + " ", login + "@example.org", R"("locale":"de-AT")");
+  Answer answer = register_as("  " + login + " ", login + "@example.org", R"("locale":"de_AT")");
   ASSERT_EQ(answer.status, 201) << answer.body;
   Client client = stack().client().with_token(answer.member("access_token"));
   Answer me = client.get("/v1/me");
