@@ -81,11 +81,12 @@ int back_up(const CommandCall& call, const std::string& file) {
   OwnerSession owner = open_migrated(url, application);
   if (!owner.session) return fail(exit_bad_input, owner.refusal);
   umask(077);  // it holds everybody's data
+  std::string unfinished = file + ".part";
+  if (!write_whole(unfinished, "")) return fail(exit_cannot_create, "cannot write " + file);
   postgres::DbSession& session = *owner.session;
   session.begin();
   postgres::Result facts = session.run(query::BackupFacts{});
   std::string snapshot(facts.front().text("snapshot"));
-  std::string unfinished = file + ".part";
   SubprocessRun run = run_subprocess(
       {"pg_dump", "--dbname=" + address_without_password(url), "--role=hostler_owner",
        "--format=custom", "--snapshot=" + snapshot, "--file=" + unfinished},
@@ -146,7 +147,9 @@ int restore(const CommandCall& call, const std::string& file) {
     int64_t expected = wanted.integer_or(name, -1);
     if (found != expected) {
       return fail(exit_bad_input,
-                  fmt::format("{}: the backup had {}, the database has {}", name, expected, found));
+                  fmt::format("{}: the backup had {}, the database has {}; drop it, it is "
+                              "filled all the same",
+                              name, expected, found));
     }
   }
   return answer(call.as_json, manifest(facts.front()),

@@ -72,12 +72,14 @@ CommandLine::CommandLine() : app_("The operator's command line of Hostler.", "ho
 CLI::App& CommandLine::topic(const std::string& name, const std::string& sentence) {
   CLI::App* topic = app_.add_subcommand(name, sentence);
   topic->require_subcommand(0, 1);
+  name_options_of_all(*topic);
   return *topic;
 }
 
 CLI::App& CommandLine::command(CLI::App& under, const std::string& name,
                                const std::string& sentence, CommandRun run) {
   CLI::App* command = under.add_subcommand(name, sentence);
+  name_options_of_all(*command);
   commands_[command].run = std::move(run);
   return *command;
 }
@@ -85,6 +87,14 @@ CLI::App& CommandLine::command(CLI::App& under, const std::string& name,
 CLI::App& CommandLine::command(const std::string& name, const std::string& sentence,
                                CommandRun run) {
   return command(app_, name, sentence, std::move(run));
+}
+
+// The help of all has them at its head.
+void CommandLine::name_options_of_all(CLI::App& command) {
+  command.footer([this] {
+    if (is_all_wanted_) return std::string();
+    return std::string("--config FILE and -o text|json may stand here too: hostlerctl --help");
+  });
 }
 
 void CommandLine::needs_no_settings(const CLI::App& command) {

@@ -56,6 +56,8 @@ class CommandLine {
     CommandRun run;
     bool needs_settings = true;
   };
+  void name_options_of_all(CLI::App& command);
+
   CLI::App app_;
   std::string config_;
   std::string output_ = "text";

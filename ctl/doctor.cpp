@@ -56,10 +56,12 @@ void look_at_secrets(const config::SecretBox& box, int64_t version_wanted,
   int64_t opened = 0;
   for (int i = 0; i < newest.size(); ++i) opened += secret_opens(box, newest[i]) ? 1 : 0;
   if (opened == newest.size()) {
-    report.well("secrets", fmt::format("the newest {} open", opened));
+    report.well("secrets", opened == 0   ? "none is stored"
+                           : opened == 1 ? "the newest opens"
+                                         : fmt::format("the newest {} open", opened));
   } else {
-    report.fault("secrets", fmt::format("of the newest {}, {} do not open with this host's key "
-                                        "file: give every host the one with which hostlerctl "
+    report.fault("secrets", fmt::format("of the newest {}, {} cannot be opened with this host's "
+                                        "key file: give every host the one with which hostlerctl "
                                         "secret verify opens most, and store the others anew",
                                         newest.size(), newest.size() - opened));
   }

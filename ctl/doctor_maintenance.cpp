@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "ctl/doctor_report.h"
+#include "ctl/output.h"
 #include "queries/operator.h"
 
 namespace hostler {
@@ -22,8 +23,9 @@ void look_at_maintenance(postgres::DbSession& session, DoctorReport& report) {
     const postgres::Row job = jobs[i];
     std::string name(job.text("job"));
     if (job.boolean("is_failing")) {
-      report.warn("maintenance", fmt::format("{} fails, {} times so far: {}", name,
-                                             job.integer("faults"), job.text("fault")));
+      report.warn("maintenance",
+                  fmt::format("{} fails, {} so far: {}", name,
+                              count_text(job.integer("faults"), "time"), job.text("fault")));
     } else {
       report.warn("maintenance",
                   fmt::format("{} was not done for {} s: restart hostler-runner on {}, another one "

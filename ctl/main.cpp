@@ -50,7 +50,8 @@ std::string words_of(const Error& error) {
   if (error.code == ErrorCode::overload_busy) return "something holds a lock; try again";
   std::string words(error_row(error.code).title);
   if (error.code == ErrorCode::internal_error) words = "a statement failed";
-  if (!error.detail.empty()) words += ": " + error.detail;
+  // The detail of several faults is that of the first.
+  if (error.faults.empty() && !error.detail.empty()) words += ": " + error.detail;
   for (const FieldFault& fault : error.faults) words += "\n" + fault.field + ": " + fault.message;
   return error.cause.empty() ? words : words + ": " + error.cause;
 }

@@ -122,13 +122,12 @@ int report(const Rotated& rotated, bool as_json) {
   json.member("is_new_key", rotated.is_new_key).member("rewrapped", rotated.rewrapped);
   json.member("unreadable", rotated.unreadable).end_object();
   answer(as_json, json.take(),
-         fmt::format("{} secrets are under key {} now{}.\n", rotated.rewrapped, rotated.version,
-                     rotated.is_new_key ? ", which is new" : ""));
+         fmt::format("{} put under key {}{}.\n", count_text(rotated.rewrapped, "secret"),
+                     rotated.version, rotated.is_new_key ? ", which is new" : ""));
   if (rotated.unreadable == 0) return exit_ok;
   return fail(exit_bad_input,
-              fmt::format("{} secrets do not open with any key of the file and stay as they were; "
-                          "the first is {}",
-                          rotated.unreadable, rotated.first_unreadable));
+              fmt::format("no key of the file opens {}, left as before; the first is {}",
+                          count_text(rotated.unreadable, "secret"), rotated.first_unreadable));
 }
 
 int rotate(const CommandCall& call, const KeyRotation& rotation) {
@@ -179,14 +178,15 @@ int verify(const CommandCall& call) {
   JsonWriter json;
   json.begin_object().member("secrets", looked_at);
   json.member("unreadable", std::ssize(unreadable)).end_object();
-  answer(
-      call.as_json, json.take(),
-      fmt::format("{} secrets, {} of them open.\n", looked_at, looked_at - std::ssize(unreadable)));
+  answer(call.as_json, json.take(),
+         fmt::format("{}, to be opened: {}.\n", count_text(looked_at, "secret"),
+                     looked_at - std::ssize(unreadable)));
   if (unreadable.empty()) return exit_ok;
-  return fail(exit_bad_input,
-              fmt::format("{} secrets do not open with any key of the file, the first is {}: it is "
-                          "not the file that the programs had when this was stored",
-                          unreadable.size(), unreadable.front()));
+  return fail(
+      exit_bad_input,
+      fmt::format("no key of the file opens {}, the first is {}: it is not the file that the "
+                  "programs had when this was stored",
+                  count_text(std::ssize(unreadable), "secret"), unreadable.front()));
 }
 
 }  // namespace

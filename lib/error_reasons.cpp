@@ -32,7 +32,7 @@ constexpr ErrorReason::Further later{.retry_after = "{retry_after_s}"};
 constexpr auto table = std::to_array<ErrorReason>({
     {rate_limit_exceeded, "not_yet", "", later},
     {validation_error, "arguments_malformed", R"("arguments" must be an object; )" HOW_TO_DECIDE, bad_content},
-    {validation_error, "balance_out_of_bounds", "would pass the bounds of a balance", {.field = "amount", .fault = "out_of_range"}},
+    {validation_error, "balance_out_of_bounds", "would pass the bounds of a balance", {.field = "{field}", .fault = "out_of_range"}},
     {validation_error, "below_use_count", "must not be below the {use_count} uses there were", {.field = "max_uses", .fault = "out_of_range"}},
     {validation_error, "call_not_asked", "the run does not ask its client for this call", {.field = "results.{nth}.tool_call_id", .fault = "unknown"}},
     {validation_error, "call_unanswered", "there is no output of the call {call_id}, which the same turn made", {.field = "{field}", .fault = "required"}},

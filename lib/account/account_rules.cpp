@@ -76,6 +76,11 @@ std::optional<TextFault> password_fault(std::string_view password, std::string_v
   return std::nullopt;
 }
 
+std::string language_tag(std::string locale) {
+  std::replace(locale.begin(), locale.end(), '_', '-');
+  return locale;
+}
+
 // A language of 2 to 8 letters, then parts of 1 to 8 letters and digits.
 std::optional<TextFault> locale_fault(std::string_view locale) {
   TextFault fault{"bad_format", "must be a language tag like en or de-AT"};

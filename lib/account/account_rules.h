@@ -14,6 +14,8 @@ namespace hostler::account {
 
 // Without the blanks around it: what is checked and stored.
 std::string trimmed_name(std::string_view name);
+// en_US, as systems name locales, is the language tag en-US: what is checked and stored.
+std::string language_tag(std::string locale);
 
 struct TextFault {
   std::string code;  // of FieldFault: required, too_short, too_long, bad_format

@@ -106,7 +106,7 @@ void look_at_work(const postgres::Row& row, Report& report) {
     report.well("daemon", fmt::format("{} alive", row.integer("daemons")));
   }
   if (row.integer("unclaimed") > 0) {
-    report.warn("runs", fmt::format("{} wait for a daemon for over a minute: raise run.slots or "
+    report.warn("runs", fmt::format("without a daemon for over a minute: {}; raise run.slots or "
                                     "start another hostler-runner",
                                     row.integer("unclaimed")));
   } else {
@@ -115,8 +115,12 @@ void look_at_work(const postgres::Row& row, Report& report) {
   if (row.integer("outbox_wait_s") > outbox_wait_max_s) {
     report.warn("outbox", fmt::format("something waits for {} s: hostlerctl outbox list",
                                       row.integer("outbox_wait_s")));
+  } else if (row.integer("outbox_failed") > 0) {
+    report.well("outbox", fmt::format("nothing waits for long; given up were {}: hostlerctl outbox "
+                                      "list --status failed",
+                                      row.integer("outbox_failed")));
   } else {
-    report.well("outbox", fmt::format("{} failed", row.integer("outbox_failed")));
+    report.well("outbox", "nothing waits for long, nothing was given up");
   }
 }
 

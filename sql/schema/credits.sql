@@ -37,8 +37,14 @@ CREATE UNIQUE INDEX credit_transactions_number ON credit_transactions (org_id, n
 SELECT make_tenant_table('credit_transactions');
 GRANT SELECT ON credit_transactions TO hostler_api;
 
--- One row of the ledger and the balance with it. Locks the account. int64 overflow is an error. held_change: by how
--- much what runs hold changes in the same step.
+-- How much a balance can take; locks the account. Nobody is refused a gift, or anything with it, for having too much.
+CREATE OR REPLACE FUNCTION credit_room(org uuid) RETURNS bigint
+LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT 9223372036854775807 - greatest(a.balance, 0) FROM credit_accounts a WHERE a.org_id = org FOR NO KEY UPDATE
+$$;
+
+-- One row of the ledger and the balance with it. Locks the account. int64 overflow is an error, of the field that says
+-- what is posted. held_change: by how much what runs hold changes in the same step.
 CREATE OR REPLACE FUNCTION credit_post(org uuid, amount bigint, kind text, reference_type text DEFAULT NULL,
                             reference_id text DEFAULT NULL, note text DEFAULT NULL, held_change bigint DEFAULT 0)
 RETURNS bigint
@@ -51,7 +57,8 @@ BEGIN
           AND balance::numeric + credit_post.amount BETWEEN -9223372036854775808 AND 9223372036854775807
     RETURNING * INTO account;
     IF NOT FOUND THEN
-        PERFORM fail('validation.error', 'balance_out_of_bounds');
+        PERFORM fail('validation.error', 'balance_out_of_bounds',
+                     jsonb_build_object('field', CASE kind WHEN 'redemption' THEN 'code' ELSE 'amount' END));
     END IF;
     INSERT INTO credit_transactions (org_id, number, amount, balance_after, type, reference_type, reference_id, note)
     VALUES (org, account.entries, amount, account.balance, kind, credit_post.reference_type, credit_post.reference_id,
@@ -253,7 +260,7 @@ BEGIN
         locked := ARRAY(SELECT org_id FROM credit_accounts ORDER BY org_id FOR UPDATE);
     END IF;
     IF amount > 0 AND EXISTS (SELECT 1 FROM credit_accounts WHERE balance > 9223372036854775807 - amount) THEN
-        PERFORM fail('validation.error', 'balance_out_of_bounds');
+        PERFORM fail('validation.error', 'balance_out_of_bounds', jsonb_build_object('field', 'amount'));
     END IF;
     IF is_at_once THEN
         RETURN credit_change_many(locked, amount, kind, note, current_user_id());
@@ -317,8 +324,8 @@ BEGIN
     RETURN json_build_object('affected', affected);
 END
 $$;
-REVOKE EXECUTE ON FUNCTION credit_post, credit_hold, credit_bulk_amount, credit_change_many, credit_change_all,
-    account_runs_recount
+REVOKE EXECUTE ON FUNCTION credit_room, credit_post, credit_hold, credit_bulk_amount, credit_change_many,
+    credit_change_all, account_runs_recount
     FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION credit_bulk_page FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION credit_lock FROM hostler_api;

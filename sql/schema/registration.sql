@@ -74,10 +74,12 @@ BEGIN
     IF invite.id IS NULL THEN
         RETURN false;
     END IF;
+    SELECT personal_org_id INTO STRICT inviter_org FROM users WHERE id = invite.user_id;
+    inviter_reward := least(inviter_reward, credit_room(inviter_org));
+    invitee_reward := least(invitee_reward, credit_room(invitee_org));
     INSERT INTO referrals (inviter_user_id, invitee_user_id, invite_code_id, credited)
     VALUES (invite.user_id, invitee, invite.id, inviter_reward > 0)
     RETURNING id INTO referral;
-    SELECT personal_org_id INTO STRICT inviter_org FROM users WHERE id = invite.user_id;
     IF inviter_reward > 0 THEN
         PERFORM credit_post(inviter_org, inviter_reward, 'referral_reward', 'referral', referral::text);
     END IF;

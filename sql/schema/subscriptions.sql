@@ -79,8 +79,7 @@ BEGIN
         END IF;
         EXIT WHEN due IS NULL OR due > clock_timestamp();
         INSERT INTO subscription_grants (subscription_id, org_id, due_at, amount)
-        SELECT s.id, s.org_id, due, least(monthly, 9223372036854775807 - greatest(a.balance, 0))
-        FROM credit_accounts a WHERE a.org_id = s.org_id RETURNING amount INTO STRICT fitting;
+        VALUES (s.id, s.org_id, due, least(monthly, credit_room(s.org_id))) RETURNING amount INTO STRICT fitting;
         IF fitting > 0 THEN
             PERFORM credit_post(s.org_id, fitting, 'monthly_grant', 'subscription', s.id::text, NULL);
             granted := granted + 1;

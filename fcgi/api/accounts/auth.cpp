@@ -38,7 +38,7 @@ NewAccount read_new_account(const Input& input) {
   account.login = account::trimmed_name(fields.required_text("login", any_text));
   account.password = fields.required_text("password", any_text);
   account.email = fields.required_text("email", any_text);
-  account.locale = fields.optional_text("locale", any_text).value_or("en");
+  account.locale = account::language_tag(fields.optional_text("locale", any_text).value_or("en"));
   // One of any form: what it comes to is the registration mode's.
   account.invite_code =
       fields.nullable_text("invite_code", {.trims = true, .takes_control = true}).value;

@@ -26,6 +26,7 @@ std::optional<std::string> read_change(
   std::optional<std::string> value = fields.optional_text(name, any_text);
   if (!value) return std::nullopt;
   if (name == "username") value = account::trimmed_name(*value);
+  if (name == "locale") value = account::language_tag(*std::move(value));
   std::optional<account::TextFault> fault = check(*value);
   if (fault) fields.fault(name, std::move(fault->code), std::move(fault->message));
   return value;

@@ -38,6 +38,7 @@ std::string read_changes(const Input& input) {
     std::optional<std::string> value = fields.optional_text(member.name, any_text);
     if (!value) continue;
     if (member.name == "username") value = account::trimmed_name(*value);
+    if (member.name == "locale") value = account::language_tag(*std::move(value));
     std::optional<account::TextFault> fault = member.check(*value);
     if (fault) fields.fault(member.name, std::move(fault->code), std::move(fault->message));
     changes.member(member.name, *value);

@@ -81,7 +81,7 @@ TEST(Me, ChangesWhatIsGivenAndKeepsTheRest) {
   TestUser user = register_user(stack());
   std::string name = new_name("Ada Lovelace");
   Answer changed = user.client.patch(
-      "/v1/me", fmt::format(R"({{"username":" {} ","timezone":"Europe/Vienna","locale":"de-AT",)"
+      "/v1/me", fmt::format(R"({{"username":" {} ","timezone":"Europe/Vienna","locale":"de_AT",)"
                             R"("avatar_url":"https://example.org/a.png","login":"ignored"}})",
                             name));
   ASSERT_EQ(changed.status, 200) << changed.body;
@@ -138,6 +138,7 @@ TEST(Me, KnowsTheBoundsOfAProfile) {
            {fmt::format(R"({{"username":"{}"}})", std::string(65, 'x')), "username", "too_long"},
            {R"({"locale":"x"})", "locale", "bad_format"},
            {R"({"locale":"de--AT"})", "locale", "bad_format"},
+           {R"({"locale":"de_AT.UTF-8"})", "locale", "bad_format"},
            {R"({"locale":null})", "locale", "wrong_type"},
            {R"({"timezone":"Mars/Olympus"})", "timezone", "bad_format"},
            {R"({"timezone":"posix/UTC"})", "timezone", "bad_format"},

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <regex>
 #include <set>
 
@@ -94,7 +95,7 @@ TEST(Register, StoresNeitherPasswordNorTokens) {
 
 TEST(Register, TrimsTheLoginAndKeepsTheLocale) {
   std::string login = new_name();
-  Answer answer = register_as("  " + login + " ", login + "@example.org", R"("locale":"de-AT")");
+  Answer answer = register_as("  " + login + " ", login + "@example.org", R"("locale":"de_AT")");
   ASSERT_EQ(answer.status, 201) << answer.body;
   Client client = stack().client().with_token(answer.member("access_token"));
   Answer me = client.get("/v1/me");
@@ -208,6 +209,25 @@ TEST(Register, PaysBothSidesOfAnInvitation) {
                                            "referrals WHERE invitee_user_id = '{}'",
                                            invitee.id)),
             inviter.id + " true");
+}
+
+TEST(Register, IsRefusedToNobodyForWhatTheirInviterHasAlready) {
+  TestUser inviter = register_user(stack());
+  std::string room_for_100 = std::to_string(std::numeric_limits<int64_t>::max() - 1000 - 100);
+  Answer filled = register_admin(stack()).client.post(
+      "/v1/admin/credits/adjust",
+      fmt::format(R"({{"org_id":"{}","amount":{}}})", inviter.org_id, room_for_100));
+  ASSERT_EQ(filled.status, 200) << filled.body;
+  stack().sql().run_text(
+      fmt::format("UPDATE invite_codes SET max_uses = 2 WHERE user_id = '{}'", inviter.id));
+  for (int i = 0; i < 2; ++i) {
+    register_user(stack(), fmt::format(R"("invite_code":"{}")", invite_code_of(inviter)));
+  }
+  EXPECT_EQ(balance_of(inviter.org_id), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(sql_value(stack(), fmt::format("SELECT string_agg(credited::text, ' ' ORDER BY id) "
+                                           "FROM referrals WHERE inviter_user_id = '{}'",
+                                           inviter.id)),
+            "true false");
 }
 
 TEST(Register, RegistersWithAWarningWhenACodeDoesNotHold) {

@@ -109,9 +109,12 @@ TEST(AdjustCredits, RefusesWhatIsNoAmountAndHoldsAtTheEdgesOf64Bits) {
     return admin.client.post(adjust_path, adjustment(user.org_id, amount));
   };
   EXPECT_TRUE(has_fault(adjust("0"), "amount", "out_of_range"));
-  for (const char* amount : {"\"5\"", "1.5", "null", "9223372036854775808", "1e30"}) {
+  for (const char* amount : {"\"5\"", "1.5", "null"}) {
     Answer refused = adjust(amount);
     EXPECT_EQ(refused.status, 422) << amount << ": " << refused.body;
+  }
+  for (const char* amount : {"9223372036854775808", "-9223372036854775809", "1e30"}) {
+    EXPECT_TRUE(has_fault(adjust(amount), "amount", "out_of_range")) << amount;
   }
   EXPECT_EQ(fault_count(admin.client.post(adjust_path, "{}")), 2u);
   EXPECT_TRUE(has_fault(adjust("9223372036854775807"), "amount", "out_of_range"));

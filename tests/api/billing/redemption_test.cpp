@@ -140,6 +140,14 @@ TEST(RedeemCode, GivesCreditsOnceInAnyCase) {
             2);
 }
 
+TEST(RedeemCode, NamesTheCodeWhenTheBalanceHasNoRoomForIt) {
+  TestUser admin = register_admin(stack());
+  TestUser user = register_user(stack());
+  Json code = new_code(admin, R"("type":"credits","value":"9223372036854775807")");
+  EXPECT_TRUE(has_fault(redeem(user.client, code.text_or("code")), "code", "out_of_range"));
+  EXPECT_EQ(user.client.get("/v1/me/credits").member("balance"), "1000");
+}
+
 TEST(RedeemCode, GivesAnEntitlementAndNothingWhenItIsTooOld) {
   TestUser admin = register_admin(stack());
   TestUser user = register_user(stack());

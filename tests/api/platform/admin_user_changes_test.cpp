@@ -42,7 +42,7 @@ TEST(AdminUserChanges, OfTheProfileAreAnsweredAndAudited) {
   std::string name = new_name("renamed");
   Answer changed = change(
       user, fmt::format(R"({{"username":" {0} ","email":"{0}@example.net","email_verified":true,)"
-                        R"("locale":"de-AT","timezone":"Europe/Vienna"}})",
+                        R"("locale":"de_AT","timezone":"Europe/Vienna"}})",
                         name));
   ASSERT_EQ(changed.status, 200) << changed.body;
   EXPECT_EQ(changed.member("username"), name);

@@ -57,6 +57,9 @@ TEST_F(CreditsCommand, TellsWhatIsWrongAndHowMuchThereIs) {
   EXPECT_EQ(refused.status, 65);
   EXPECT_THAT(refused.err, HasSubstr("credits"));
   EXPECT_THAT(refused.err, HasSubstr("The balance is 0."));
+  ASSERT_EQ(adjust("works", "1").status, 0);
+  EXPECT_EQ(adjust("works", "9223372036854775807").err,
+            "hostlerctl: The input has faults\namount: would pass the bounds of a balance\n");
 }
 
 }  // namespace

@@ -100,12 +100,14 @@ TEST_F(Doctor, SaysWhoDoesThePeriodicJobsAndWhichFailOrAreLate) {
       "UPDATE maintainer SET since = clock_timestamp() - interval '1 day'; INSERT INTO "
       "maintenance_jobs (job, period_ms, done_at, fault_at, fault, faults) VALUES "
       "('fails', 60000, clock_timestamp(), clock_timestamp() + interval '1 s', 'it is held', 3), "
+      "('once', 60000, clock_timestamp(), clock_timestamp() + interval '1 s', 'it is held', 1), "
       "('failed', 60000, clock_timestamp(), clock_timestamp() - interval '1 s', 'it was held', 3), "
       "('late', 60000, clock_timestamp() - interval '310 s', NULL, NULL, 0), "
       "('not_late', 60000, clock_timestamp() - interval '290 s', NULL, NULL, 0)");
   std::string report = reported({});
   EXPECT_THAT(report,
               ContainsRegex("warning +maintenance +fails fails, 3 times so far: it is held"));
+  EXPECT_THAT(report, HasSubstr("once fails, 1 time so far"));
   EXPECT_THAT(report, ContainsRegex("warning +maintenance +late was not done for 31[0-9] s"));
   EXPECT_THAT(report, Not(HasSubstr("failed fails")));
   EXPECT_THAT(report, Not(HasSubstr("not_late")));
@@ -127,10 +129,19 @@ TEST_F(Doctor, TellsOfAKeyFileThatIsNotTheOneOfTheOtherHosts) {
       "{}, decode('{}', 'hex'), decode('{}', 'hex'))",
       id, sealed.key_version, to_hex(sealed.wrapped_key), to_hex(sealed.sealed)));
   EXPECT_THAT(reported({"HOSTLER_SECRETS_KEY_FILE=" + folder + "/ours"}),
-              ContainsRegex("failure +secrets +of the newest 1, 1 do not open"));
+              ContainsRegex("failure +secrets +of the newest 1, 1 cannot be opened"));
   EXPECT_THAT(reported({"HOSTLER_SECRETS_KEY_FILE=" + folder + "/theirs"}),
-              ContainsRegex("ok +secrets +the newest 1 open"));
+              ContainsRegex("ok +secrets +the newest opens"));
   std::filesystem::remove_all(folder);
+}
+
+TEST_F(Doctor, SaysOfWhatWasGivenUpWhereItIsListed) {
+  EXPECT_THAT(reported({}), ContainsRegex("ok +outbox +nothing waits for long, nothing was given"));
+  database_.as_superuser().run_text(
+      "INSERT INTO outbox (kind, template, recipient, locale, fields, status, next_attempt_at) "
+      "VALUES ('mail', 'x', 'a@example.org', 'en', '{}', 'failed', NULL)");
+  EXPECT_THAT(reported({}), ContainsRegex("ok +outbox +nothing waits for long; given up were 1: "
+                                          "hostlerctl outbox list --status failed"));
 }
 
 TEST_F(Doctor, LooksAtEachHostOfTheAddress) {

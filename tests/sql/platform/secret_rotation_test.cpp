@@ -133,7 +133,7 @@ TEST_F(SecretRotation, PutsEverySecretUnderANewKeyAndLeavesWhatIsInside) {
   EXPECT_EQ(under(3), 250);
   EXPECT_EQ(opened_by(*box_), 250);
   run = run_ctl({"secret", "rotate"}, environment());
-  EXPECT_EQ(run.out, "250 secrets are under key 4 now, which is new.\n");
+  EXPECT_EQ(run.out, "250 secrets put under key 4, which is new.\n");
 }
 
 TEST_F(SecretRotation, IsNotNeededToSeeWhetherTheKeyFileOpensAll) {
@@ -152,7 +152,7 @@ TEST_F(SecretRotation, IsNotNeededToSeeWhetherTheKeyFileOpensAll) {
   run = verify(other);
   EXPECT_EQ(run.status, 65) << run.err;
   EXPECT_EQ(run.out, "{\"secrets\":1200,\"unreadable\":1200}\n");
-  EXPECT_NE(run.err.find("do not open with any key"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("no key of the file opens 1200 secrets"), std::string::npos) << run.err;
   EXPECT_NE(verify(folder_ + "/nothing").status, 0);
 }
 

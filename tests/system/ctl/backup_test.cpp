@@ -53,6 +53,22 @@ TEST_F(BackupTest, OfARunningInstallationFillsAnEmptyDatabase) {
   EXPECT_EQ(ctl(name, {"migrate", "--status"}).status, 0);
   EXPECT_EQ(ctl(name, {"restore", file}).status, 65) << "only an empty database is filled";
   EXPECT_EQ(ctl(name, {"restore", folder_ / "nothing"}).status, 65);
+  EXPECT_EQ(ctl("hostler", {"backup", folder_ / "no" / "dump"}).status, 73);
+}
+
+TEST_F(BackupTest, WhoseCountsDifferSaysWhatToDoWithTheDatabase) {
+  std::string file = folder_ / "dump";
+  ASSERT_EQ(ctl("hostler", {"backup", file}).status, 0);
+  std::ofstream(file + ".json") << R"({"schema_version":"00001","users":-1})";
+  std::string name = fmt::format("differs_{}", getpid());
+  ASSERT_EQ(
+      ctl("hostler", {"setup-database", "--superuser-url", url_of("postgres"), "--database", name})
+          .status,
+      0);
+  ProgramRun restored = ctl(name, {"restore", file});
+  EXPECT_EQ(restored.status, 65);
+  EXPECT_NE(restored.err.find("users: the backup had -1"), std::string::npos) << restored.err;
+  EXPECT_NE(restored.err.find("drop it"), std::string::npos) << restored.err;
 }
 
 TEST_F(BackupTest, ShowsNobodyThePasswordAmongTheArgumentsOfItsTool) {

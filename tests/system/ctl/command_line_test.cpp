@@ -136,6 +136,10 @@ TEST(Hostlerctl, HasTheOptionsOfEveryCommandInTheHelpOfAll) {
         "--password-stdin", "Usage: hostlerctl session revoke [OPTIONS] [SESSION_ID]"}) {
     EXPECT_THAT(help.out, HasSubstr(words));
   }
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"run", "tail", "--help"}, {"ledger"}, {"version", "--help"}}) {
+    EXPECT_THAT(run_ctl(words).out, HasSubstr("--config FILE")) << words.front();
+  }
   EXPECT_THAT(run_ctl({"ledger"}).out, HasSubstr("Usage: hostlerctl ledger"));
   EXPECT_THAT(run_ctl({"nonsense"}).err, testing::StartsWith("hostlerctl: "));
   EXPECT_EQ(run_ctl({"session", "revoke"}).status, 64);

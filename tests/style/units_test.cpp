@@ -1,0 +1,52 @@
+// What the units deny is what the address guard refuses: the second lock covers the first.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "lib/net/address_guard.h"
+#include "tests/style/source_text.h"
+
+namespace hostler::style {
+namespace {
+
+// The networks of the lines `directive`=…; systemd has words for some (systemd.resource-control).
+net::CidrList networks_of(const std::string& unit, std::string_view directive) {
+  net::CidrList networks;
+  for (const std::string& line : lines_of(unit)) {
+    if (!line.starts_with(directive)) continue;
+    std::istringstream words(line.substr(directive.size()));
+    for (std::string word; words >> word;) {
+      bool is_known = true;
+      if (word == "link-local") {
+        is_known = networks.add("169.254.0.0/16") && networks.add("fe80::/64");
+      } else if (word == "multicast") {
+        is_known = networks.add("224.0.0.0/4") && networks.add("ff00::/8");
+      } else {
+        is_known = networks.add(word);
+      }
+      EXPECT_TRUE(is_known) << word;
+    }
+  }
+  return networks;
+}
+
+TEST(Units, KeepTheRunnerOffTheNetworksBehindItsHost) {
+  std::string unit = read_source("systemd/runner-public-network.conf").text;
+  net::CidrList denied = networks_of(unit, "IPAddressDeny=");
+  for (const char* text : {"169.254.169.254", "168.63.129.16", "100.100.100.200", "fd00:ec2::254",
+                           "fd20:ce::254",    "10.0.0.1",      "10.255.255.255",  "100.64.0.1",
+                           "100.127.255.255", "172.16.0.1",    "172.31.255.255",  "192.168.0.1",
+                           "192.168.255.255", "224.0.0.1",     "239.255.255.255", "fc00::1",
+                           "fdff::1",         "fe80::1",       "febf::1",         "fec0::1",
+                           "feff::1",         "ff02::1"}) {
+    net::IpAddress address = *net::IpAddress::parse(text);
+    EXPECT_NE(net::kind_of_address(address), net::AddressKind::global) << text;
+    EXPECT_TRUE(denied.contains(address)) << text;
+  }
+  for (const char* text : {"127.0.0.53", "::1", "8.8.8.8", "172.32.0.1", "2001:4860:4860::8888"}) {
+    EXPECT_FALSE(denied.contains(*net::IpAddress::parse(text))) << text;
+  }
+}
+
+}  // namespace
+}  // namespace hostler::style
