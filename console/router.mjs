@@ -6,8 +6,8 @@ const routes = [];
 
 // `path` names parts of it with a colon: '/threads/:thread_id'. `about`: {is_open: true} for
 // screens without a login, {title: key of i18n}, {is_bare: true} for a screen without navigation,
-// {screen: name} for addresses between which the component stays, with other params; {ahead: query =>
-// paths} for what the screen reads first, by get_ahead.
+// {screen: name} for addresses between which the component stays, with other params; {ahead: query
+// => paths} for what the screen reads first, by get_ahead.
 export function route(path, component, about = {}) {
   const names = [];
   const pattern = path

@@ -1,13 +1,11 @@
 // A connection in pipeline mode; see lib/postgres/connection.h. With the other files of
 // lib/postgres the owner of libpq.
 //
-// On the wire each batch is: its statements, then one Sync. A statement used for the first time is
-// prepared by a batch of its own just before. Answers come in the order of sending.
+// What is sent stands in connection_send.cpp. Answers come in the order of sending.
 #include "lib/postgres/connection.h"
 
 #include <libpq-fe.h>
 
-#include <cassert>
 #include <charconv>
 #include <random>
 #include <vector>
@@ -16,7 +14,6 @@
 
 #include "lib/log.h"
 #include "lib/postgres/errors.h"
-#include "queries/commits.h"
 
 namespace hostler::postgres {
 namespace {
@@ -204,109 +201,6 @@ void PgConnection::push(std::shared_ptr<BatchCall> call) {
   call->deadline_ms = loop_.now_ms() + options_.answer_timeout_ms;
   pending_.push_back(std::move(call));
   if (!deadline_timer_.pending()) deadline_timer_.restart(deadline_check_ms);
-}
-
-bool PgConnection::prepare_missing(const Batch& batch) {
-  for (const BoundStatement& item : batch.items()) {
-    const Statement& statement = *item.statement;
-    if (!prepared_.insert(statement.name).second) continue;
-    std::shared_ptr<BatchCall> call = std::make_shared<BatchCall>();
-    call->is_preparation = true;
-    call->prepares = statement.name;
-    bool is_sent = PQsendPrepare(connection_, statement.name, statement.text, 0, nullptr) == 1 &&
-                   PQpipelineSync(connection_) == 1;
-    if (!is_sent) return false;
-    push(std::move(call));
-  }
-  return true;
-}
-
-bool PgConnection::write(const Batch& batch) {
-  if (!prepare_missing(batch)) return false;
-  std::vector<const char*> values;
-  std::vector<int> lengths;
-  std::vector<int> formats;
-  for (const BoundStatement& item : batch.items()) {
-    const std::vector<Params::Value>& params = item.params.values();
-    assert(static_cast<int>(params.size()) == item.statement->params);
-    values.clear();
-    lengths.clear();
-    formats.clear();
-    for (const Params::Value& value : params) {
-      values.push_back(value.is_null ? nullptr : value.bytes.c_str());
-      lengths.push_back(static_cast<int>(value.bytes.size()));
-      formats.push_back(value.is_binary ? 1 : 0);
-    }
-    bool is_sent = PQsendQueryPrepared(connection_, item.statement->name,
-                                       static_cast<int>(params.size()), values.data(),
-                                       lengths.data(), formats.data(), item.answers_binary) == 1;
-    if (!is_sent) return false;
-  }
-  return PQpipelineSync(connection_) == 1;
-}
-
-bool PgConnection::write_plain(std::initializer_list<const char*> texts) {
-  for (const char* text : texts) {
-    bool is_sent =
-        PQsendQueryParams(connection_, text, 0, nullptr, nullptr, nullptr, nullptr, 0) == 1;
-    if (!is_sent) return false;
-  }
-  return PQpipelineSync(connection_) == 1;
-}
-
-// Where memory is short libpq takes a statement or does not. Without its Sync Postgres rolls back
-// what stands before the missing one; any Sync behind it, of another batch too, would commit that.
-void PgConnection::break_off() {
-  phase_ = Phase::broken;
-  deadline_timer_.restart(0);
-}
-
-std::shared_ptr<BatchCall> PgConnection::send(const Batch& batch) {
-  assert(phase_ == Phase::ready || phase_ == Phase::broken);
-  std::unique_ptr<PgConnection, BreakOff> in_part(this);
-  std::shared_ptr<BatchCall> call = std::make_shared<BatchCall>();
-  for (const BoundStatement& item : batch.items()) call->names.push_back(item.statement->name);
-  call->statements = batch.items().size();
-  bool is_whole = phase_ == Phase::ready && write(batch);
-  push(call);
-  if (is_whole) (void)in_part.release();
-  flush();
-  return call;
-}
-
-std::shared_ptr<BatchCall> PgConnection::send_plain(std::initializer_list<const char*> texts) {
-  assert(phase_ == Phase::ready || phase_ == Phase::broken);
-  std::unique_ptr<PgConnection, BreakOff> in_part(this);
-  std::shared_ptr<BatchCall> call = std::make_shared<BatchCall>();
-  call->statements = texts.size();
-  bool is_whole = phase_ == Phase::ready && write_plain(texts);
-  push(call);
-  if (is_whole) (void)in_part.release();
-  flush();
-  return call;
-}
-
-void PgConnection::set_commits_wait(bool wait) {
-  if (wait == commits_wait_) return;
-  commits_wait_ = wait;
-  std::shared_ptr<BatchCall> call =
-      send_plain(wait ? "RESET synchronous_commit" : "SET synchronous_commit = off");
-  // A batch behind it would be answered although it is not on the disk.
-  call->on_done = [this](const BatchCall& done) {
-    if (done.error) close("synchronous_commit: " + done.error->cause);
-  };
-}
-
-const std::string& PgConnection::server() {
-  if (ready() && !std::exchange(server_is_asked_, true)) {
-    Batch batch;
-    batch.add(query::ServerStart{});
-    std::shared_ptr<BatchCall> call = send(batch);
-    call->on_done = [this](const BatchCall& done) {
-      if (!done.error) server_ = done.results.at(0).text();
-    };
-  }
-  return server_;
 }
 
 void PgConnection::flush() {

@@ -61,10 +61,10 @@ TEST_F(PlansOnce, WriteEventsByTheRunsKeys) {
                                                           .types = {{"message.delta"}},
                                                           .data = {{"{}"}},
                                                           .server = 0};
-  expect_lookups(plan_of(std::move(statement),
-                         fmt::format("'{0}', '{{{0}}}', '{{1}}', '{{1}}', '{{1}}', "
-                                     "'{{message.delta}}', '{{{{}}}}', 0",
-                                     id_)));
+  expect_lookups(
+      plan_of(std::move(statement), fmt::format("'{0}', '{{{0}}}', '{{1}}', '{{1}}', '{{1}}', "
+                                                "'{{message.delta}}', '{{{{}}}}', 0",
+                                                id_)));
 }
 
 TEST_F(PlansOnce, ReadPagesOfEventsByTheRunsKeys) {
