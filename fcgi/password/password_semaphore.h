@@ -1,7 +1,7 @@
 // Who may hash a password now: one of a worker, at most two on a host (of all its pools; see
 // fcgi/password/password_permits.h), in a process that yields to all others
 // (fcgi/password/password_hasher.h): a flood of logins slows logins first. Beside them one at a
-// time of who is known, in a process of their own. One a worker.
+// time of who is known, in a process of their own that yields to whoever wakes up. One a worker.
 #pragma once
 
 #include <string>
@@ -41,9 +41,10 @@ class PasswordSemaphore {
   PasswordHasher& hasher() { return strangers_.hasher; }
   PasswordHasher& known_hasher() { return known_.hasher; }
 
-  // A tenth and a third of what others weigh: a machine that is full lets nobody wait for ever.
+  // A tenth of what others weigh: a machine that is full lets nobody wait for ever. Of who is known
+  // one hash runs on the host: with less than a whole weight they would feel each flood threefold.
   static constexpr int strangers_niceness = 10;
-  static constexpr int known_niceness = 5;
+  static constexpr int known_niceness = 0;
   static constexpr int known_waiting_max = 16;
   static constexpr int brief_waiting_max = 16;
   static constexpr int patient_waiting_max = 256;

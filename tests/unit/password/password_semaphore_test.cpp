@@ -184,7 +184,7 @@ TEST(PasswordSemaphore, HashesInAProcessBehindAllOthers) {
   EXPECT_EQ(testing_support::read_text_file(fmt::format("/proc/{}/comm", pid)), "hostler-hasher\n");
   id_t known_pid = static_cast<id_t>(semaphore.known_hasher().pid());
   ASSERT_FALSE(testing_support::run_task(loop, semaphore.hash("a", PasswordQueue::known)).empty());
-  EXPECT_EQ(getpriority(PRIO_PROCESS, known_pid), 5);
+  EXPECT_EQ(getpriority(PRIO_PROCESS, known_pid), 0);
 }
 
 // Kernels before 6.12 have one slice for all.
