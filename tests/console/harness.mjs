@@ -297,7 +297,7 @@ export class Flow {
 
   // What axe finds serious in the page as it stands is a fault.
   async axe(page, what) {
-    await page.evaluate(axe_source);
+    if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe_source);
     const { violations } = await page.evaluate(() =>
       globalThis.axe.run(document, {
         resultTypes: ['violations'],

@@ -23,7 +23,7 @@ function tell(block) {
 
 async function run_one(shard) {
   const child = spawn('dev/stack/with-stack', [process.execPath, 'tests/console/flows.mjs'], {
-    env: { ...process.env, CLAIMS: claims },
+    env: { ...process.env, CLAIMS: claims, STACKS: String(count) },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   children.add(child);
