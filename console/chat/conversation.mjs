@@ -158,8 +158,12 @@ export class Conversation {
     this.set({ stories: new Map(this.state.stories).set(run_id, story) });
   }
 
+  // A run that the thread names no more has ended, but its last events may still be on their way:
+  // who follows it reads them first, and what comes next is found then.
   follow(run_id) {
-    if (run_id === this.state.live) return;
+    const { live, stories } = this.state;
+    if (run_id === live) return;
+    if (this.subscription !== null && !stories.get(live).ended) return;
     this.subscription?.close();
     this.subscription = null;
     this.set({ live: run_id, stream: null });
@@ -179,18 +183,20 @@ export class Conversation {
       on_state: (stream) => {
         if (this.subscription !== null && this.subscription !== subscription) return;
         this.set({ stream });
-        if (stream.phase === 'ended' || stream.phase === 'failed') this.end_of(run_id);
+        if (stream.phase === 'ended' || stream.phase === 'failed') this.end_of(run_id, story);
       },
     });
     this.subscription = subscription;
   }
 
-  // The thread names the run that comes next, if one was queued.
-  end_of(run_id) {
+  // The thread names the run that comes next, if one was queued. `before`: the story with which
+  // following it began; an end that was known then is no news.
+  end_of(run_id, before) {
     this.subscription = null;
     this.set({ live: null });
     this.sync();
-    this.on_run_end?.(run_id, this.state.stories.get(run_id));
+    const story = this.state.stories.get(run_id);
+    if (before.ended === null || story !== before) this.on_run_end?.(run_id, story);
   }
 
   wake() {

@@ -8,7 +8,9 @@ import { Table, usePages } from '../ui/list.mjs';
 import '../words/org_limits.mjs';
 import '../words/org_shared.mjs';
 
-const amount = (key, value) => (/bytes$/.test(key) ? bytes(Number(value)) : number(Number(value)));
+// Limits may be larger than what a Number holds exactly.
+const amount = (key, value) =>
+  /bytes$/.test(key) ? bytes(Number(value)) : number(BigInt(value));
 
 function Value({ one }) {
   const t = useWords();

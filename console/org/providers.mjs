@@ -173,13 +173,15 @@ function Provider({ provider, scope, on_open, on_change }) {
       <span class="dim"><bdi>${provider.base_url}</bdi> <code>${provider.key_prefix}</code></span>
       <span class="space"></span>
       <${History} target_type="llm_provider" target_id=${provider.id} scope=${scope} />
-      <button type="button" class="small" onClick=${() => on_open({ provider, model: null })}
-        aria-label=${`${t('providers.new_model')}: ${provider.name}`}>
-        ${t('providers.new_model')}</button>
-      <button type="button" class="small" onClick=${() => on_open({ edited: provider })}
-        aria-label=${`${t('org_ui.edit')}: ${provider.name}`}>${t('org_ui.edit')}</button>
-      <button type="button" class="small danger" onClick=${remove}
-        aria-label=${`${t('providers.remove')}: ${provider.name}`}>${t('delete')}</button></div>
+      <span class="row-actions">
+        <button type="button" class="small" onClick=${() => on_open({ provider, model: null })}
+          aria-label=${`${t('providers.new_model')}: ${provider.name}`}>
+          ${t('providers.new_model')}</button>
+        <button type="button" class="small" onClick=${() => on_open({ edited: provider })}
+          aria-label=${`${t('org_ui.edit')}: ${provider.name}`}>${t('org_ui.edit')}</button>
+        <button type="button" class="small danger" onClick=${remove}
+          aria-label=${`${t('providers.remove')}: ${provider.name}`}>${t('delete')}</button>
+      </span></div>
     <${Models} provider=${provider} query=${query} on_open=${on_open} on_change=${on_change} />
   </section>`;
 }

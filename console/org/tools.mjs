@@ -106,7 +106,12 @@ function Actions({ tool, query, on_edit, on_try, on_secret, on_change }) {
 function useColumns(parts) {
   const t = useWords();
   return [
-    { title: t('org_ui.name'), is_title: true, cell: (one) => html`<code>${one.name}</code>` },
+    {
+      title: t('org_ui.name'),
+      is_title: true,
+      is_wide: true,
+      cell: (one) => html`<code>${one.name}</code>`,
+    },
     {
       title: t('tools.description'),
       is_wide: true,

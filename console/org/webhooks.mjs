@@ -137,13 +137,14 @@ function Deliveries({ endpoint, pages }) {
     { title: t('webhooks.made'), is_time: true, cell: (one) => time(one.created_at) },
     {
       title: '',
-      cell: (one) => html`<${Copy} text=${one.id} label="webhook-id" what=${one.event_type} />
+      cell: (one) => html`<span class="row-actions">
+        <${Copy} text=${one.id} label="webhook-id" what=${one.event_type} />
         ${
           (one.status !== 'pending' || one.attempts > 0) &&
-          html` <button type="button" class="small" onClick=${() => again(one)}
+          html`<button type="button" class="small" onClick=${() => again(one)}
           aria-label=${`${t('webhooks.redeliver')}: ${one.event_type} ${one.id}`}>
           ${t('webhooks.redeliver')}</button>`
-        }`,
+        }</span>`,
     },
   ];
   return html`<div class="head"><h2>${t('webhooks.deliveries')}</h2><span class="space"></span>

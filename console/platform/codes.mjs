@@ -100,7 +100,7 @@ function Codes({ pages, change, title, action, first, on_done }) {
 function Branch({ nodes, of }) {
   const below = nodes.filter((node) => node.inviter_id === of && node.depth > 0);
   if (!below.length) return null;
-  return html`<ul>${below.map(
+  return html`<ul class="tree">${below.map(
     (node) => html`<li key=${node.user_id}><a href=${`#/platform/users/${node.user_id}`}>
         <bdi>${node.login}</bdi></a> <span class="dim">${date(node.created_at)}</span>
       <${Branch} nodes=${nodes} of=${node.user_id} /></li>`,
@@ -134,7 +134,7 @@ function Referrals() {
     },
     { title: t('codes.invitee'), cell: (row) => user(row.invitee_user_id, row.invitee_login) },
     { title: t('codes.credited'), cell: (row) => t(row.credited ? 'yes' : 'users.no') },
-    { title: t('users.since'), cell: (row) => date(row.created_at) },
+    { title: t('users.since'), is_time: true, cell: (row) => date(row.created_at) },
   ];
   return html`<h2>${t('codes.referrals')}</h2>
     <${Table} pages=${pages} columns=${columns} label=${t('codes.referrals')} />`;

@@ -82,7 +82,7 @@ function Overrides({ pages, on_done }) {
           names.get(row.created_by_user_id) || t('change.somebody')
         }</bdi></a>`,
     },
-    { title: t('money.until'), cell: (row) => date(row.expires_at) },
+    { title: t('money.until'), is_time: true, cell: (row) => date(row.expires_at) },
     {
       title: '',
       cell: (row) => html`<button type="button" class="small danger"

@@ -101,7 +101,7 @@ function Flag({ flag, on_done }) {
       cell: (row) => html`<code>${row.org_id}</code>`,
     },
     { title: t('settings.value'), cell: (row) => word_of(t, row.enabled) },
-    { title: t('users.since'), cell: (row) => date(row.created_at) },
+    { title: t('users.since'), is_time: true, cell: (row) => date(row.created_at) },
     {
       title: '',
       cell: (row) => html`<button type="button" class="small danger"

@@ -111,8 +111,8 @@ function Subscriptions({ pages, plans, on_done }) {
       cell: (row) => html`<span class=${`mark ${look[row.status]}`}>
         ${t(`money.status.${row.status}`)}</span>`,
     },
-    { title: t('money.from'), cell: (row) => date(row.current_period_start) },
-    { title: t('money.until'), cell: (row) => date(row.current_period_end) },
+    { title: t('money.from'), is_time: true, cell: (row) => date(row.current_period_start) },
+    { title: t('money.until'), is_time: true, cell: (row) => date(row.current_period_end) },
     {
       title: '',
       cell: (row) =>
@@ -153,7 +153,7 @@ export function Plans() {
       cell: (plan) =>
         plan.entitlements.map((each) => html`<div><code>${each.key} = ${each.value}</code></div>`),
     },
-    { title: t('users.since'), cell: (plan) => date(plan.created_at) },
+    { title: t('users.since'), is_time: true, cell: (plan) => date(plan.created_at) },
   ];
   return html`<h1>${t('money.plans')}</h1><${Changed} />
     <${Table} pages=${plans} columns=${columns} label=${t('money.plans')} />

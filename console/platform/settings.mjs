@@ -140,14 +140,14 @@ export function Settings({ query }) {
     },
     {
       title: '',
-      cell: (row) => html`<button type="button" class="small"
+      cell: (row) => html`<span class="row-actions"><button type="button" class="small"
           aria-label=${`${t('platform.change')}: ${row.key}`} onClick=${() => set_changed(row)}>
-          ${t('platform.change')}</button>${' '}${
+          ${t('platform.change')}</button>${
             row.source === 'db' &&
             html`<button type="button" class="small danger"
               aria-label=${`${t('settings.unset')}: ${row.key}`} onClick=${() => take_back(row)}>
               ${t('settings.unset')}</button>`
-          }`,
+          }</span>`,
     },
   ];
   const rows = (call.body ?? []).filter(has);

@@ -35,7 +35,7 @@ export function Users({ query }) {
       title: t('users.last_login'),
       cell: (one) => html`<span title=${time(one.last_login_at)}>${ago(one.last_login_at)}</span>`,
     },
-    { title: t('users.since'), cell: (one) => date(one.created_at) },
+    { title: t('users.since'), is_time: true, cell: (one) => date(one.created_at) },
   ];
   return html`<h1>${t('users.title')}</h1><${Changed} />
     <${Form} form=${form} label=${t('users.find')}

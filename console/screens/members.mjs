@@ -96,7 +96,7 @@ function Invitations({ pages, org }) {
       cell: (one) => html`<bdi>${one.email}</bdi>`,
     },
     { title: t('members.role'), cell: (one) => t(`role.${one.role}`) },
-    { title: t('members.until'), cell: (one) => date(one.expires_at) },
+    { title: t('members.until'), is_time: true, cell: (one) => date(one.expires_at) },
     {
       title: '',
       cell: (one) => html`<button type="button" class="small"
@@ -189,7 +189,7 @@ function Members({ org, me }) {
         )}</select>`
           : t(`role.${one.role}`),
     },
-    { title: t('members.since'), cell: (one) => date(one.created_at) },
+    { title: t('members.since'), is_time: true, cell: (one) => date(one.created_at) },
     org.type === 'workspace' && {
       title: '',
       cell: (one) =>

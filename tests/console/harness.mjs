@@ -58,6 +58,18 @@ export async function must(method, path, body, options) {
   return answer.body;
 }
 
+// As `must`, of a call that a setting allows which was changed just now: that acts within a second.
+export async function must_soon(method, path, body, options) {
+  let answer;
+  await until(async () => {
+    answer = await call(method, path, body, options);
+    return answer.status < 300;
+  }, `${method} ${path}`).catch((error) => {
+    throw new Error(`${error.message}: ${answer.status} ${JSON.stringify(answer.body)}`);
+  });
+  return answer.body;
+}
+
 let accounts = 0;
 export const password = 'correct horse battery';
 
@@ -147,14 +159,28 @@ const known_calls = Object.entries(document_of).map(([path, operations]) => ({
 const is_documented = (method, path) =>
   known_calls.some((each) => each.pattern.test(path) && each.methods.includes(method));
 
-// One flow: a browser of its own, and everything that is wrong in it.
+// Whose faults those of a page are: a page may be handed from flow to flow.
+const owners = new WeakMap();
+// The requests of a page that are not over.
+const loading = new WeakMap();
+const calm_looks = 2;
+
+// One flow: a browser of its own, and everything that is wrong in it. `left`: the pages that the
+// flow before it kept for this one, by name.
 export class Flow {
   faults = [];
   calls = [];
   #contexts = [];
+  #kept = new Map();
+  #newest = null;
   #allowed = new Set();
   #loses_connections = false;
   #origins = new Set([base]);
+
+  constructor(left = new Map()) {
+    this.#kept = left;
+    for (const page of left.values()) owners.set(page, this);
+  }
 
   // A page of somebody else's that the user goes to.
   allow_origin(url) {
@@ -194,27 +220,56 @@ export class Flow {
     }
     const page = await context.newPage();
     this.#watch(page);
+    this.#newest = page;
     return page;
   }
 
+  // A page that the later flows of a file may have as well, who then need not sign in: the one of
+  // that name, made by `make()` when there is none. {page, is_new}
+  async kept_page(name, make) {
+    const known = this.#kept.get(name);
+    if (known) {
+      this.#newest = known;
+      return { page: known, is_new: false };
+    }
+    const page = await make();
+    this.#contexts = this.#contexts.filter((context) => context !== page.context());
+    this.#kept.set(name, page);
+    return { page, is_new: true };
+  }
+
   #watch(page) {
-    page.on('pageerror', (error) => this.faults.push(`page error: ${error.stack}`));
-    page.on('console', (message) => {
-      if (message.type() !== 'error') return;
-      const status = Number(message.text().match(/responded with a status of (\d+)/)?.[1]);
-      const is_lost = this.#loses_connections && /net::ERR_/.test(message.text());
-      if (!is_lost && !this.#allowed.has(status)) this.faults.push(`console: ${message.text()}`);
-    });
-    page.on('request', (request) => {
-      const url = new URL(request.url());
-      if (!this.#origins.has(url.origin)) this.faults.push(`another origin: ${url}`);
-      if (!url.pathname.startsWith('/v1/')) return;
-      this.calls.push({ method: request.method(), path: url.pathname + url.search });
-      if (!is_documented(request.method(), url.pathname)) {
-        this.faults.push(`no documented call: ${request.method()} ${url.pathname}`);
-      }
-      if (/token|hst_|hat_/.test(url.search)) this.faults.push(`a secret in an address: ${url}`);
-    });
+    owners.set(page, this);
+    page.on('pageerror', (error) => owners.get(page).#note(`page error: ${error.stack}`));
+    page.on('console', (message) => owners.get(page).#hear(message));
+    page.on('request', (request) => owners.get(page).#see(request));
+    const under_way = new Set();
+    loading.set(page, under_way);
+    page.on('request', (request) => is_stream(request) || under_way.add(request));
+    page.on('requestfinished', (request) => under_way.delete(request));
+    page.on('requestfailed', (request) => under_way.delete(request));
+  }
+
+  #note(fault) {
+    this.faults.push(fault);
+  }
+
+  #hear(message) {
+    if (message.type() !== 'error') return;
+    const status = Number(message.text().match(/responded with a status of (\d+)/)?.[1]);
+    const is_lost = this.#loses_connections && /net::ERR_/.test(message.text());
+    if (!is_lost && !this.#allowed.has(status)) this.#note(`console: ${message.text()}`);
+  }
+
+  #see(request) {
+    const url = new URL(request.url());
+    if (!this.#origins.has(url.origin)) this.#note(`another origin: ${url}`);
+    if (!url.pathname.startsWith('/v1/')) return;
+    this.calls.push({ method: request.method(), path: url.pathname + url.search });
+    if (!is_documented(request.method(), url.pathname)) {
+      this.#note(`no documented call: ${request.method()} ${url.pathname}`);
+    }
+    if (/token|hst_|hat_/.test(url.search)) this.#note(`a secret in an address: ${url}`);
   }
 
   // Opens a screen of the console; `path` is what stands after the #.
@@ -242,7 +297,7 @@ export class Flow {
 
   // What axe finds serious in the page as it stands is a fault.
   async axe(page, what) {
-    await page.evaluate(axe_source);
+    if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe_source);
     const { violations } = await page.evaluate(() =>
       globalThis.axe.run(document, {
         resultTypes: ['violations'],
@@ -274,19 +329,36 @@ export class Flow {
 
   // Of the newest page, for who looks into a failure.
   async picture(path) {
-    const page = this.#contexts.at(-1)?.pages().at(-1);
-    await page?.screenshot({ path }).catch(() => {});
+    await this.#newest?.screenshot({ path }).catch(() => {});
   }
 
+  // Closes all but the pages that are kept, which it gives: to the next flow, or to `forget`.
   async end() {
     for (const context of this.#contexts) await context.close();
+    return this.#kept;
   }
 }
 
-// The idle state: nothing loads, nothing moves.
+const is_stream = (request) => request.headers().accept?.includes('text/event-stream');
+
+export async function forget(kept) {
+  for (const page of kept.values()) await page.context().close();
+}
+
+// The idle state: nothing loads, nothing moves, and that for some frames: what a screen asks for is
+// asked behind its first one. Streams of events do not count, they have no end.
 export async function settled(page) {
-  await page.waitForLoadState('networkidle');
-  await page.locator('main .working').first().waitFor({ state: 'detached' });
+  const look = async (frames) => {
+    for (; frames > 0; --frames) await new Promise((resolve) => requestAnimationFrame(resolve));
+    return document.querySelector('main .working') === null;
+  };
+  let calm = 0;
+  await until(async () => {
+    // A page that goes to another one has not settled.
+    const is_still = await page.evaluate(look, 3).catch(() => false);
+    calm = is_still && loading.get(page).size === 0 ? calm + 1 : 0;
+    return calm === calm_looks;
+  }, 'a page where nothing loads');
 }
 
 // Presses Tab until what has the focus has a name that begins so, or that fits a RegExp.

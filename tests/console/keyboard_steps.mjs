@@ -38,16 +38,45 @@ export async function choose(page, name, letters) {
   await page.keyboard.type(letters);
 }
 
-// A page of 360 px where `account` has signed in, at `path`.
+// A page of 360 px where `account` has signed in, at `path`. The flows of a file have one for each
+// account: who signs in by keyboard once need not do so for every task. Each task begins with a
+// document of its own.
 export async function phone(t, account, path) {
-  const page = await t.page({ width: 360, height: 740 });
-  await t.open(page, path);
-  await page.keyboard.type(account.login);
-  await page.keyboard.press('Tab');
-  await page.keyboard.type(account.password);
-  await page.keyboard.press('Enter');
+  const sign_in = async () => {
+    const page = await t.page({ width: 360, height: 740 });
+    await t.open(page, path);
+    await page.keyboard.type(account.login);
+    await page.keyboard.press('Tab');
+    await page.keyboard.type(account.password);
+    await page.keyboard.press('Enter');
+    return page;
+  };
+  const { page, is_new } = await t.kept_page(`phone of ${account.login}`, sign_in);
+  if (!is_new) {
+    await page.goto('about:blank');
+    await t.open(page, path);
+  }
   await page.locator('nav#navigation').waitFor({ state: 'attached' });
-  await page.locator('main h1').waitFor();
+  await page.locator('main h1').first().waitFor();
   await settled(page);
   return page;
 }
+
+// Makes it once, and gives it to whoever asks.
+export function once(make) {
+  let made = null;
+  return () => (made ??= make());
+}
+
+// ------------------------------------------------ what a page shows
+
+export const dialog = (page) => page.locator('dialog[open]').last();
+
+// The row of the audit log that is shown behind a change.
+export const audited = (page, action) =>
+  page
+    .getByRole('status', { name: 'In the audit log' })
+    .getByText(action, { exact: true })
+    .waitFor();
+
+export const toast = (page, text) => page.locator('.toast', { hasText: text }).waitFor();

@@ -11,6 +11,34 @@ import {
   staged,
 } from '../chat_steps.mjs';
 
+// A thread where another client's run waits for an answer, until `end_first()` gives it one, and
+// where a message was sent meanwhile. `stored(content)`: how many such messages there are.
+async function busy_thread(h) {
+  const user = await h.new_user();
+  const { page, thread_id } = await new_thread(h, user);
+  const path = `/v1/threads/${thread_id}`;
+  const call = (method, where, body) => h.call(method, where, body, user.token);
+  await call('POST', `${path}/messages`, { content: '[ask Which one?] [say in front]' });
+  const { run_id } = await call('POST', `${path}/runs`, {});
+  const has_status = (wanted) => async () =>
+    (await call('GET', `/v1/runs/${run_id}`)).status === wanted;
+  await h.eventually(has_status('waiting_for_input'), 'the first run waits');
+  h.t.allow(409);
+  await send(page, '[say behind it]');
+  await page.locator('.error').filter({ hasText: 'runs.thread_busy' }).waitFor();
+  return {
+    page,
+    async end_first() {
+      await call('POST', `/v1/runs/${run_id}/input`, { content: 'that one' });
+      await h.eventually(has_status('completed'), 'the first run ends');
+    },
+    async stored(content) {
+      const all = await call('GET', `${path}/messages`);
+      return all.filter((message) => message.content === content).length;
+    },
+  };
+}
+
 export const flows = staged([
   [
     'a first message by keyboard alone streams its answer',
@@ -148,27 +176,24 @@ export const flows = staged([
   [
     'a busy thread asks what to do, and loses no message',
     async (h) => {
-      const user = await h.new_user();
-      const { page, thread_id } = await new_thread(h, user);
-      await h.call(
-        'POST',
-        `/v1/threads/${thread_id}/messages`,
-        { content: '[delay 40] [words 100]' },
-        user.token,
-      );
-      await h.call('POST', `/v1/threads/${thread_id}/runs`, {}, user.token);
-      h.t.allow(409);
-      await send(page, '[say behind it]');
-      await page.locator('.error').filter({ hasText: 'runs.thread_busy' }).waitFor();
+      const { page, end_first, stored } = await busy_thread(h);
+      await page.getByRole('button', { name: 'Queue behind it' }).click();
+      await page.getByText('Queued behind the run before it.').waitFor();
+      await end_first();
+      await page.locator('article.run').nth(1).locator('.answer').waitFor();
+      assert.equal(await stored('[say behind it]'), 1);
+    },
+  ],
+
+  [
+    'a thread that is busy no more when somebody chooses answers as well',
+    async (h) => {
+      const { page, end_first, stored } = await busy_thread(h);
+      await end_first();
+      await page.locator('article.run .answer').filter({ hasText: 'in front' }).waitFor();
       await page.getByRole('button', { name: 'Queue behind it' }).click();
       await page.locator('article.run').nth(1).locator('.answer').waitFor();
-      const messages = await h.call(
-        'GET',
-        `/v1/threads/${thread_id}/messages`,
-        undefined,
-        user.token,
-      );
-      assert.equal(messages.filter(({ content }) => content === '[say behind it]').length, 1);
+      assert.equal(await stored('[say behind it]'), 1);
     },
   ],
 

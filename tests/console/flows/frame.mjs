@@ -71,6 +71,9 @@ async function executes_what_is_shown(t, page, paths) {
   }
 }
 
+// It has bounds in time: nothing runs beside it.
+export const alone = ['the first page is light, and soon there'];
+
 export const flows = {
   'the main tasks by keyboard alone': async (t) => {
     const account = await make_account();

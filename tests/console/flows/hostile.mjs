@@ -108,6 +108,12 @@ async function screens_of(h, page, { thread_id, run_id }, look) {
   }
 }
 
+// These have bounds in time: nothing runs beside them.
+export const alone = [
+  'an answer of 4 MiB is shown whole, live and again, in short tasks',
+  'no long task at 50 tokens a second',
+];
+
 export const flows = staged([
   [
     'no text of a user or a model runs, on any screen',

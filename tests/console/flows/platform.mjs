@@ -71,21 +71,19 @@ export const flows = {
     same(await other.locator('nav a[href^="#/platform"]').count(), 13, 'entries');
   },
 
-  'every screen at 360 pixels, and what readers of it find, dark and light': async (t) => {
-    const page = await as_admin(t, '/platform', { width: 360, height: 740 });
+  // In the light, and with names that nobody would choose: admin.mjs.
+  'every screen at 360 pixels, and what readers of it find in the dark': async (t) => {
+    const page = await as_admin(t, '/platform', { width: 360, height: 740, scheme: 'dark' });
     for (const path of platform_paths) {
       await t.open(page, path);
       await settled(page);
       await t.fits(page, path);
     }
-    for (const scheme of ['light', 'dark']) {
-      await page.setViewportSize({ width: 1280, height: 860 });
-      await page.emulateMedia({ colorScheme: scheme });
-      for (const path of platform_paths) {
-        await t.open(page, path);
-        await settled(page);
-        await t.axe(page, `${path} ${scheme}`);
-      }
+    await page.setViewportSize({ width: 1280, height: 860 });
+    for (const path of platform_paths) {
+      await t.open(page, path);
+      await settled(page);
+      await t.axe(page, `${path} dark`);
     }
   },
 

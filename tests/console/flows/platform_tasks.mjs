@@ -1,15 +1,18 @@
-// The main task of each screen of the platform, on a telephone's width and by keyboard alone.
-import { admin_token, check, make_account, make_run, must, same, until } from '../harness.mjs';
-import { choose, phone, press, tab_to, type } from '../keyboard_steps.mjs';
+// What those do who run the platform, on a telephone's width and by keyboard alone: users,
+// settings, health, the access log, mail, the gateway, what all organizations have.
+import {
+  admin_token,
+  call,
+  check,
+  make_account,
+  make_run,
+  must,
+  same,
+  until,
+} from '../harness.mjs';
+import { audited, choose, dialog, phone, press, tab_to, type } from '../keyboard_steps.mjs';
 
 const admin = { login: process.env.ADMIN_LOGIN, password: process.env.ADMIN_PASSWORD };
-const dialog = (page) => page.locator('dialog[open]');
-const audited = (page, action) =>
-  page
-    .getByRole('status', { name: 'In the audit log' })
-    .getByText(action, { exact: true })
-    .waitFor();
-const org_of = async ({ token }) => (await must('GET', '/v1/me', undefined, { token })).org_id;
 const tag = () => Date.now().toString(36);
 
 export const flows = {
@@ -31,6 +34,26 @@ export const flows = {
     await must('DELETE', path, undefined, { token: await admin_token() });
   },
 
+  'first steps: a provider': async (t) => {
+    const name = `Steps ${tag()}`;
+    const page = await phone(t, admin, '/platform/start');
+    await press(page, 'Add another provider');
+    await page.getByLabel('API key').waitFor();
+    await page.locator('main').focus();
+    await type(page, 'Name', name);
+    await type(page, 'Address', 'https://models.example/v1');
+    await type(page, 'API key', 'sk-example-0123456789');
+    await t.fits(page, 'the first provider');
+    await press(page, 'Add the provider');
+    await audited(page, 'llm_providers.create');
+    await page.locator('main > p', { hasText: name }).waitFor();
+    const token = await admin_token();
+    const all = '/v1/llm-providers';
+    const listed = await must('GET', `${all}?scope=platform`, undefined, { token });
+    const { id } = listed.find((one) => one.name === name);
+    await must('DELETE', `${all}/${id}?scope=platform`, undefined, { token });
+  },
+
   'users: one is found and opened, with all about them': async (t) => {
     const account = await make_account();
     const page = await phone(t, admin, '/platform/users');
@@ -46,6 +69,36 @@ export const flows = {
     await page.keyboard.press('Enter');
     await audited(page, 'users.update');
     await t.fits(page, 'a user');
+  },
+
+  'users: one is suspended, and comes back': async (t) => {
+    const { id, token } = await make_account();
+    const page = await phone(t, admin, `/platform/users/${id}`);
+    await press(page, 'Suspend');
+    await dialog(page).getByText('ends all sessions').waitFor();
+    await press(page, 'Suspend');
+    await audited(page, 'users.suspend');
+    same((await call('GET', '/v1/me', undefined, { token })).status, 401, 'their token');
+    await t.fits(page, 'a user who is suspended');
+    await press(page, 'Activate again');
+    await dialog(page).getByText('may sign in again').waitFor();
+    await press(page, 'Activate again');
+    await audited(page, 'users.activate');
+  },
+
+  'users: one is deleted': async (t) => {
+    const { id, login } = await make_account();
+    const page = await phone(t, admin, `/platform/users/${id}`);
+    await press(page, 'Delete the user');
+    await dialog(page).getByText('cannot be taken back').waitFor();
+    await page.keyboard.type(login);
+    await t.fits(page, 'the question before a user goes');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Users', exact: true }).waitFor();
+    await audited(page, 'users.delete');
+    const token = await admin_token();
+    const { status } = await must('GET', `/v1/admin/users/${id}`, undefined, { token });
+    same(status, 'deleted', 'status');
   },
 
   'settings: one is changed, who did it, and taken back': async (t) => {
@@ -65,56 +118,21 @@ export const flows = {
     await audited(page, 'settings.unset');
   },
 
-  'credits: an organization is found by its member, and given some': async (t) => {
-    const account = await make_account();
-    const page = await phone(t, admin, '/platform/credits');
-    await type(page, 'Organization (id)', account.login);
-    await press(page, `${account.login}'s workspace`);
-    await until(async () => page.url().includes(await org_of(account)), 'the address says which');
-    await type(page, 'Amount', '250');
-    await page.getByText('The balance goes from').waitFor();
-    await press(page, 'Add or take credits');
-    await audited(page, 'credits.adjust');
-    await t.fits(page, 'credits');
-  },
-
-  'plans: one is made': async (t) => {
-    const page = await phone(t, admin, '/platform/plans');
-    const name = `road-${tag()}`;
-    await type(page, 'Name', name);
-    await type(page, 'Name that users see', `Plan ${name}`);
-    await type(page, 'Entitlements, one a line', 'limit.personas = 9');
-    await press(page, 'Make a plan');
-    await audited(page, 'plans.create');
-    await t.fits(page, 'plans');
-  },
-
-  'entitlements: a value is overridden': async (t) => {
-    const org_id = await org_of(await make_account());
-    const page = await phone(t, admin, `/platform/entitlements?org_id=${org_id}`);
-    await type(page, 'Key', 'limit.personas');
-    await type(page, 'Value', '5');
-    await press(page, 'Override a value');
-    await audited(page, 'entitlements.override_set');
-    await page.locator('tr', { hasText: 'limit.personas' }).getByText('override').first().waitFor();
-    await t.fits(page, 'entitlements');
-  },
-
-  'flags: one is made, and why it is off': async (t) => {
-    const page = await phone(t, admin, '/platform/flags');
-    const key = `road.f${tag()}`;
-    await type(page, 'Flag', key);
-    await press(page, 'Make a flag');
-    await audited(page, 'feature_flags.create');
-    await press(page, key);
-    await press(page, 'Ask');
-    await page.getByText('there is no override').waitFor();
-    await t.fits(page, 'flags');
-    await press(page, `Delete: ${key}`);
+  'settings: what is out of its bounds is refused beside its field': async (t) => {
+    t.allow(422);
+    const page = await phone(t, admin, '/platform/settings');
+    await type(page, 'Find', 'limit.repair_turns');
+    await page.locator('tr', { hasText: 'limit.repair_turns' }).getByText('0 to 10').waitFor();
+    await press(page, 'Change: limit.repair_turns');
     await dialog(page).waitFor();
-    await page.keyboard.type(key);
+    await page.keyboard.press('Control+a');
+    await page.keyboard.type('11');
     await page.keyboard.press('Enter');
-    await audited(page, 'feature_flags.delete');
+    await dialog(page).locator('[aria-invalid]:focus').waitFor();
+    await dialog(page).locator('.fault').waitFor();
+    await t.fits(page, 'a setting that was refused');
+    await page.keyboard.press('Escape');
+    await dialog(page).waitFor({ state: 'detached' });
   },
 
   'health: the doctor’s words, and what the clock does': async (t) => {
@@ -137,6 +155,17 @@ export const flows = {
     await t.fits(page, 'the access log');
   },
 
+  'access log: from a row to who it was': async (t) => {
+    const { login, token } = await make_account();
+    await must('GET', '/v1/me/feature-flags', undefined, { token });
+    const page = await phone(t, admin, '/platform/access-log?path=/v1/me/feature-flags');
+    await page.locator('tr', { hasText: login }).first().waitFor();
+    await press(page, 'as it comes', 'Space');
+    await press(page, login);
+    await page.getByRole('heading', { name: 'Access' }).waitFor();
+    await page.locator('.facts', { hasText: login }).waitFor();
+  },
+
   'mail: a test': async (t) => {
     t.allow(502, 503);
     const page = await phone(t, admin, '/platform/mail');
@@ -144,6 +173,19 @@ export const flows = {
     await page.keyboard.press('Enter');
     await page.locator('.notice, .error').first().waitFor();
     await t.fits(page, 'mail');
+  },
+
+  'mail: a server that cannot be is refused, and mail goes on': async (t) => {
+    t.allow(422);
+    const mail_now = async () =>
+      must('GET', '/v1/admin/email/config', undefined, { token: await admin_token() });
+    const before = await mail_now();
+    const page = await phone(t, admin, '/platform/mail');
+    await type(page, 'Port', '0');
+    await press(page, 'Change');
+    await page.locator('main .fault, main .error').first().waitFor();
+    await t.fits(page, 'a mail server that was refused');
+    same(await mail_now(), before, 'mail');
   },
 
   'gateway: one’s own address behind a proxy': async (t) => {
@@ -155,15 +197,17 @@ export const flows = {
     await t.fits(page, 'the gateway');
   },
 
-  'codes: one is made and turned off': async (t) => {
-    const page = await phone(t, admin, '/platform/codes');
-    await type(page, 'Value', '50');
-    await press(page, 'Make redemption codes');
-    await audited(page, 'redemption_codes.create');
-    const code = await page.locator('.panel pre').innerText();
-    await press(page, `Turn off: ${code}`);
-    await audited(page, 'redemption_codes.update');
-    await t.fits(page, 'codes');
+  'gateway: from which risk a request is refused': async (t) => {
+    const path = '/v1/admin/gateway-config';
+    const token = await admin_token();
+    const before = await must('GET', path, undefined, { token });
+    const page = await phone(t, admin, '/platform/gateway');
+    await type(page, 'Risk from which a request is refused', '0.95');
+    await press(page, 'Change');
+    await audited(page, 'gateway.config_set');
+    await page.locator('.changed .is-new', { hasText: '0.95' }).waitFor();
+    await t.fits(page, 'the gateway, changed');
+    await must('PUT', path, before, { token });
   },
 
   'what the platform has for all: a model’s price': async (t) => {
@@ -187,6 +231,27 @@ export const flows = {
     const changed = all.find((each) => each.id === provider.id).models[0];
     same(changed.output_usd_per_mtok, 12.5, 'price');
     await must('DELETE', one + query, undefined, { token });
+  },
+
+  'what the platform has for all: a persona': async (t) => {
+    const key = `p${tag()}`;
+    const page = await phone(t, admin, '/personas');
+    await press(page, 'Platform');
+    await press(page, 'New persona');
+    await page.getByLabel('Key').waitFor();
+    await type(page, 'Key', key);
+    await type(page, 'Name', 'Of all');
+    await press(page, 'Add');
+    await audited(page, 'personas.create');
+    await t.fits(page, 'a persona of the platform');
+    const { token } = await make_account();
+    const query = '?scope=platform&limit=200';
+    const seen = await must('GET', `/v1/personas${query}`, undefined, { token });
+    check(seen.some((one) => one.persona_key === key), 'nobody else may use it');
+    await press(page, 'Delete the persona');
+    await dialog(page).waitFor();
+    await press(page, 'Delete the persona');
+    await audited(page, 'personas.delete');
   },
 
   'audit log of the platform: who changed a setting': async (t) => {

@@ -175,6 +175,30 @@ test('what was not stored is given back to the composer', async () => {
   assert.deepEqual(texts(conversation), []);
 });
 
+test('a run that the thread names no more is read to its end', async () => {
+  const made = service();
+  const conversation = converse(made);
+  await conversation.sync();
+  made.push_message('q');
+  const run_id = made.push_run();
+  await conversation.sync();
+  await until(() => made.streams.size === 1, 'a stream');
+  const write = made.streams.get(run_id);
+  write([{ seq: 1, type: 'run.started', data: {} }]);
+  await until(() => conversation.state.stories.get(run_id).log.length === 1, 'its first event');
+  // Another tab says that something changed, when the run is over and its words are on their way.
+  made.thread.active_run_id = null;
+  made.runs[0].status = 'completed';
+  made.push_message('all of it', run_id);
+  await conversation.sync();
+  write([
+    { seq: 2, type: 'message.delta', data: { content: 'all of it' } },
+    { seq: 3, type: 'run.completed', data: {} },
+  ]);
+  await until(() => conversation.state.live === null && !conversation.syncing, 'the end');
+  assert.deepEqual(texts(conversation), ['> q', 'all of it']);
+});
+
 test('a run that another tab began is found, and no end is missed', async () => {
   const made = service();
   const conversation = converse(made);
