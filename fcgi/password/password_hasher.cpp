@@ -6,7 +6,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,27 +32,11 @@ constexpr std::string_view no_match = "no match";
 constexpr std::string_view match = "match";
 constexpr std::string_view match_of_old = "match, of old parameters";
 
-// sched_setattr(2), for which glibc has neither name nor type.
-struct Scheduling {
-  uint32_t size = sizeof(Scheduling);
-  uint32_t policy = 0;  // SCHED_OTHER
-  uint64_t flags = 0;
-  int32_t niceness;
-  uint32_t priority = 0;
-  uint64_t slice_ns;
-  uint64_t deadline = 0, period = 0;
-};
-// The longest that Linux takes. Since 6.12 whoever wakes up with a shorter slice, as all others do,
-// goes first at once; else they would wait for the end of ours, at each of a request's hops.
-constexpr uint64_t slice_ns = 100'000'000;
-
 // Behind everybody on the machine: by what kernels with autogroups go by, and by what others do.
 // Refused, it is hashed all the same.
 void step_back(int niceness) {
   setsid();
   setpriority(PRIO_PROCESS, 0, niceness);
-  Scheduling scheduling{.niceness = niceness, .slice_ns = slice_ns};
-  syscall(SYS_sched_setattr, 0, &scheduling, 0);
   int group = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
   if (group < 0) return;
   std::string text = std::to_string(niceness);

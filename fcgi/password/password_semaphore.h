@@ -1,7 +1,7 @@
 // Who may hash a password now: one of a worker, at most two on a host (of all its pools; see
 // fcgi/password/password_permits.h), in a process that yields to all others
 // (fcgi/password/password_hasher.h): a flood of logins slows logins first. Beside them one at a
-// time of who is known, in a process of their own that yields to whoever wakes up. One a worker.
+// time of who is known, in a process of their own that weighs as much as others. One a worker.
 #pragma once
 
 #include <string>

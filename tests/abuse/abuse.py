@@ -3,14 +3,11 @@ tests/abuse/run. What the account does is a table of kinds, each a process of li
 stand for machines elsewhere. The quiet is measured before and after, so that what else changes on
 the machine meanwhile is in both."""
 
-import ctypes
 import http.client
 import json
 import multiprocessing
 import os
-import platform
 import secrets
-import struct
 import sys
 import threading
 import time
@@ -27,8 +24,7 @@ TIMES_MAX = 3
 
 
 def step_aside():
-    """Takes what the product leaves of the cores: with the least weight, and with so long a slice
-    that whoever wakes up beside it goes first (Linux 6.12 and later)."""
+    """Takes what the product leaves of the cores: with the least weight."""
     os.setsid()
     os.setpriority(os.PRIO_PROCESS, 0, 19)
     try:
@@ -36,10 +32,6 @@ def step_aside():
             group.write("19")
     except OSError:
         pass
-    set_attributes = {"x86_64": 314, "aarch64": 274}.get(platform.machine())
-    if set_attributes:
-        attributes = struct.pack("=IIQiIQQQ", 48, 0, 0, 19, 0, 100_000_000, 0, 0)
-        ctypes.CDLL(None).syscall(set_attributes, 0, attributes, 0)
 
 
 class Abuse:

@@ -2,13 +2,13 @@
 // its caller hears of it, and the next one finds the connection made anew.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "lib/loop/task_set.h"
 #include "lib/loop/wait.h"
 #include "lib/postgres/database.h"
+#include "tests/support/rigs/database.h"
 #include "tests/support/run_task.h"
 
 namespace hostler {
@@ -26,10 +26,9 @@ constexpr postgres::Statement notify_whole{"test", "notify_whole",
 
 class PartialBatch : public ::testing::Test {
  protected:
-  static postgres::DatabaseOptions options() {
-    const char* url = std::getenv("TEST_DATABASE_URL");
+  postgres::DatabaseOptions options() const {
     postgres::DatabaseOptions made;
-    made.conninfo = url == nullptr ? "" : url;
+    made.conninfo = database_.superuser_url();
     made.application_name = "partial_batch_test";
     return made;
   }
@@ -63,6 +62,7 @@ class PartialBatch : public ::testing::Test {
     return received_;
   }
 
+  testing_support::TestDatabase database_;
   loop::Loop loop_;
   postgres::Database listener_{loop_, options()};
   postgres::Database db_{loop_, options()};

@@ -2,7 +2,9 @@
 // be those of a large one.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -30,7 +32,10 @@ class PlansOnce : public ::testing::Test {
   // The plan that the session has, once the statement was executed.
   std::string plan_of(postgres::BoundStatement statement, const std::string& arguments) {
     std::string text = fmt::format("EXPLAIN EXECUTE {}({})", statement.statement->name, arguments);
-    run_task(loop_, db_->pipelined(std::move(statement)));
+    postgres::Batch batch;
+    batch.add(std::move(statement));
+    postgres::BatchOutcome outcome = run_task(loop_, db_->attempt_pipelined(std::move(batch)));
+    EXPECT_FALSE(outcome.error) << outcome.error->cause;
     postgres::Statement explain{"test", "explain", text.c_str(), 0};
     postgres::Result lines = run_task(loop_, db_->pipelined(explain));
     std::string plan;
@@ -53,14 +58,16 @@ class PlansOnce : public ::testing::Test {
 };
 
 TEST_F(PlansOnce, WriteEventsByTheRunsKeys) {
+  postgres::DbSession session = database_.as_superuser();
+  int64_t server = session.run_text("SELECT server_number() AS number").front().integer("number");
   postgres::BoundStatement statement = query::EventAppend{.daemon_id = id_,
-                                                          .run_ids = {{id_}},
+                                                          .run_ids = std::vector<std::string>{id_},
                                                           .epochs = {{1}},
                                                           .positions = {{1}},
                                                           .seqs = {{1}},
                                                           .types = {{"message.delta"}},
                                                           .data = {{"{}"}},
-                                                          .server = 0};
+                                                          .server = server};
   expect_lookups(
       plan_of(std::move(statement), fmt::format("'{0}', '{{{0}}}', '{{1}}', '{{1}}', '{{1}}', "
                                                 "'{{message.delta}}', '{{{{}}}}', 0",
@@ -68,7 +75,7 @@ TEST_F(PlansOnce, WriteEventsByTheRunsKeys) {
 }
 
 TEST_F(PlansOnce, ReadPagesOfEventsByTheRunsKeys) {
-  postgres::BoundStatement statement = query::EventPages{.run_ids = {{id_}},
+  postgres::BoundStatement statement = query::EventPages{.run_ids = std::vector<std::string>{id_},
                                                          .afters = {{0}},
                                                          .usage_wanted = {{false}},
                                                          .rows_max = 10,

@@ -5,10 +5,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
 #include <filesystem>
 #include <optional>
 #include <sstream>
@@ -29,13 +27,6 @@ Task<void> hash_one(PasswordSemaphore& semaphore, int& done, int& max_waiting, l
   max_waiting = std::max(max_waiting, semaphore.waiting());
   std::string hashed = co_await semaphore.hash("a password", PasswordQueue::brief);
   if (++done == last) loop.stop();
-}
-
-// As sched_getattr(2) tells it, for which glibc has neither name nor type.
-uint64_t slice_ns(pid_t pid) {
-  std::array<uint64_t, 6> attributes{};
-  syscall(SYS_sched_getattr, pid, attributes.data(), sizeof attributes, 0);
-  return attributes[3];
 }
 
 TEST(PasswordSemaphore, HashesAndChecks) {
@@ -185,19 +176,6 @@ TEST(PasswordSemaphore, HashesInAProcessBehindAllOthers) {
   id_t known_pid = static_cast<id_t>(semaphore.known_hasher().pid());
   ASSERT_FALSE(testing_support::run_task(loop, semaphore.hash("a", PasswordQueue::known)).empty());
   EXPECT_EQ(getpriority(PRIO_PROCESS, known_pid), 0);
-}
-
-// Kernels before 6.12 have one slice for all.
-TEST(PasswordSemaphore, HashesInSlicesThatWhoeverWakesUpNeedNotWaitFor) {
-  loop::Loop loop;
-  PasswordPermits permits(1);
-  PasswordSemaphore semaphore(loop, permits, 0);
-  ASSERT_FALSE(testing_support::run_task(loop, semaphore.hash("a")).empty());
-  uint64_t own_ns = slice_ns(0);
-  if (own_ns == 0) GTEST_SKIP() << "this kernel tells of no slices";
-  EXPECT_GT(slice_ns(semaphore.hasher().pid()), own_ns);
-  ASSERT_FALSE(testing_support::run_task(loop, semaphore.hash("a", PasswordQueue::known)).empty());
-  EXPECT_GT(slice_ns(semaphore.known_hasher().pid()), own_ns);
 }
 
 TEST(PasswordSemaphore, TellsOfALostProcessAndHashesNoMore) {
