@@ -37,10 +37,15 @@ class PlansOnce : public ::testing::Test {
     postgres::BatchOutcome outcome = run_task(loop_, db_->attempt_pipelined(std::move(batch)));
     EXPECT_FALSE(outcome.error) << outcome.error->cause;
     postgres::Statement explain{"test", "explain", text.c_str(), 0};
-    postgres::Result lines = run_task(loop_, db_->pipelined(explain));
+    postgres::Batch question;
+    question.add(explain);
+    outcome = run_task(loop_, db_->attempt_pipelined(std::move(question)));
+    EXPECT_FALSE(outcome.error) << outcome.error->cause;
+    if (outcome.results.empty()) return "";
+    const postgres::Result& lines = outcome.results.front();
     std::string plan;
     for (int i = 0; i < lines.size(); ++i) {
-      plan += std::string(lines[i].text("QUERY PLAN")) + "\n";
+      plan += std::string(lines[i].text("\"QUERY PLAN\"")) + "\n";
     }
     return plan;
   }
@@ -70,7 +75,7 @@ TEST_F(PlansOnce, WriteEventsByTheRunsKeys) {
                                                           .server = server};
   expect_lookups(
       plan_of(std::move(statement), fmt::format("'{0}', '{{{0}}}', '{{1}}', '{{1}}', '{{1}}', "
-                                                "'{{message.delta}}', '{{{{}}}}', 0",
+                                                "'{{message.delta}}', '{{\"{{}}\"}}', 0",
                                                 id_)));
 }
 
