@@ -23,8 +23,8 @@ constexpr int64_t retry_delay_min_ms = 50;
 constexpr int64_t retry_delay_max_ms = 1000;
 constexpr int64_t deadline_check_ms = 100;
 
-// A plan that is made once is made while the tables are empty, as on a new system, and is kept while
-// they grow: until they are analyzed again each look-up would read them whole.
+// A plan that is made once is made while the tables are empty, as on a new system, and is kept
+// while they grow: until they are analyzed again each look-up would read them whole.
 constexpr std::string_view of_plans_once =
     " -c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off "
     "-c enable_mergejoin=off";
