@@ -1,5 +1,6 @@
 -- The steps of a whole run as functions, for instructions.py, which puts the statements of sql/queries between the
--- braces. In single-user mode there is neither a protocol nor another process: what is counted is the backend alone.
+-- braces. Those of the event log and of the streams have their sessions’ settings (DatabaseOptions::plans_once). In
+-- single-user mode there is neither a protocol nor another process: what is counted is the backend alone.
 CREATE TABLE bench_callers (n integer PRIMARY KEY, user_id uuid, org_id uuid, thread_id uuid, token_hash bytea);
 INSERT INTO bench_callers VALUES {callers};
 SELECT token_grants_keep(s.id) FROM sessions s JOIN bench_callers c ON c.user_id = s.user_id;
@@ -73,7 +74,8 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION bench_open(which integer) RETURNS void LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+CREATE FUNCTION bench_open(which integer) RETURNS void LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     run uuid := bench_run(which);
     opened record;
@@ -83,7 +85,8 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION bench_page(which integer) RETURNS void LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+CREATE FUNCTION bench_page(which integer) RETURNS void LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     run uuid := bench_run(which);
     event record;
@@ -105,7 +108,8 @@ $$;
 
 -- An event of each run of a flight.
 CREATE FUNCTION bench_append(nth integer, number bigint) RETURNS void
-LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     ids uuid[];
     epochs bigint[];
