@@ -1,8 +1,9 @@
 // Answers that the first screen will want, asked for while it is still looked who is signed in.
 import { api } from './api.mjs';
+import { access_token } from './token.mjs';
 
 const fresh_ms = 5000;
-const asked = new Map(); // path -> {answer, since}
+const asked = new Map(); // path -> {answer, since, token: of whom it is}
 
 /** @typedef {import('./types/calls').Next<any>} Path */
 
@@ -12,7 +13,7 @@ export function ask_ahead(paths) {
     const answer = api.get(path);
     // Nobody waits for it yet; whoever takes it is told.
     answer.catch(() => {});
-    asked.set(path, { answer, since: performance.now() });
+    asked.set(path, { answer, since: performance.now(), token: access_token() });
   }
 }
 
@@ -23,6 +24,8 @@ export const forget_ahead = () => asked.clear();
 export const get_ahead = /** @type {any} */ ((path) => {
   const found = asked.get(path);
   asked.delete(path);
-  const is_fresh = found && performance.now() - found.since < fresh_ms;
+  // Somebody else may have signed in meanwhile, here or in another tab.
+  const is_mine = found && found.token === access_token();
+  const is_fresh = is_mine && performance.now() - found.since < fresh_ms;
   return is_fresh ? found.answer : api.get(/** @type {Path} */ (path));
 });

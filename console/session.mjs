@@ -43,7 +43,6 @@ async function load() {
     // No member there any more: the personal organization is always one's own.
     if (error.code !== 'orgs.not_found' || !acting_org()) throw error;
     choose_org('');
-    forget_ahead();
     asked = orgs_or_none();
     asked.catch(() => {});
     me = (await api.get('/v1/me')).body;
@@ -62,6 +61,7 @@ async function load_or_fail() {
 }
 
 function choose_org(id) {
+  forget_ahead();
   act_in_org(id);
   keep('org', id || null);
 }
