@@ -204,7 +204,7 @@ console_tools := build/console_tools
 console: ## the console for browsers, in build/console; needs npm, and says so where there is none
 	@console/build.sh build/console $(console_tools)
 
-.PHONY: console-test console-pictures
+.PHONY: console-test console-pictures console-sheets
 console-test: ## the console in Debian's Chromium against a private stack; skips loudly what npm cannot get
 	@$(stack)/install-packages build run console
 	+@$(MAKE) --no-print-directory $(parallel) programs console
@@ -214,6 +214,9 @@ console-pictures: ## write the pictures of docs/console.md anew
 	@$(stack)/install-packages build run console
 	+@$(MAKE) --no-print-directory $(parallel) programs console
 	@BUILD_DIR='$(CURDIR)/$(BUILD)' CONSOLE_SCRIPT=tests/console/pictures.mjs tests/console/run
+
+console-sheets: ## what the flows look at, at three widths and in both colours, into build/console_sheets; to be looked at
+	@SHEETS='$(CURDIR)/build/console_sheets' $(MAKE) --no-print-directory console-test
 
 # ---------------------------------------------------------------- the private stack
 

@@ -6,9 +6,10 @@ import { Changed, show_change } from '../org/change.mjs';
 import { ask_and_do } from '../org/parts.mjs';
 import { set_query } from '../router.mjs';
 import { session } from '../session.mjs';
-import { toast } from '../ui/error.mjs';
+import { with_fresh_login } from '../ui/confirm.mjs';
+import { toast, toast_error } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
-import { Table, useCall, usePages } from '../ui/list.mjs';
+import { Table, usePages } from '../ui/list.mjs';
 import '../words/platform.mjs';
 import '../words/platform_money.mjs';
 import { OrgField } from './org_field.mjs';
@@ -53,52 +54,56 @@ function Adjust({ org_id, balance, on_done }) {
     <div class="actions"><${Submit} form=${form}>${t('money.adjust')}<//></div><//>`;
 }
 
-const bulk_path = '/v1/admin/credits/bulk-adjust';
-const reset_action = 'credits.reset_all';
-
-// What a change of all will do, as far as numbers of the platform tell before it is done.
+// A change of all: the service says of how many and how much before it is done.
 function Bulk({ on_done }) {
   const t = useWords();
-  const sums = useCall('/v1/admin/dashboard');
   const form = useForm({ amount: '', note: '' });
-  const amount = number_or_none(form.values.amount);
   const note = form.values.note || null;
-  const users = sums.body?.total_users ?? 0;
-  const preview = () => {
-    if (!Number.isInteger(amount) || amount === 0) return '';
-    const values = { amount: Math.abs(amount), users, sum: Math.abs(amount) * users };
-    return t(amount > 0 ? 'money.bulk_adds' : 'money.bulk_takes', values);
-  };
-  // `post(options)` is the call; it says of how many.
+  // `post(more, options)` is the call; `question(would)` what is asked, by what a dry run answered.
   const run = async (post, action, question) => {
+    const { body: would } = await with_fresh_login(() => post({ dry_run: true }, {}));
     let affected = 0;
     const options = { idempotency_key: crypto.randomUUID() };
     const work = async () => {
-      affected = (await post(options)).body.affected;
+      affected = (await post({}, options)).body.affected;
     };
-    if (await ask_and_do({ ...question, work })) on_done(action, affected);
+    if (await ask_and_do({ ...question(would), work })) on_done(action, affected);
   };
-  const reset = () =>
-    run((options) => api.post('/v1/admin/credits/reset-all', { note }, options), reset_action, {
-      title: t('money.reset'),
-      action: t('money.reset'),
-      text: t('money.reset_text', { users }),
-      typed: t('money.reset_typed'),
-    });
-  const text = preview();
+  const adjust = (values) => {
+    const amount = number_or_none(values.amount);
+    const post = (more, options) =>
+      api.post('/v1/admin/credits/bulk-adjust', { amount, note, ...more }, options);
+    return run(post, 'credits.bulk_adjust', ({ affected, total }) => ({
+      title: t('money.bulk'),
+      action: t('money.bulk_do'),
+      text: t(amount > 0 ? 'money.bulk_adds' : 'money.bulk_takes', {
+        amount: Math.abs(amount),
+        count: affected,
+        sum: Math.abs(total),
+      }),
+    }));
+  };
+  const reset = async () => {
+    const post = (more, options) =>
+      api.post('/v1/admin/credits/reset-all', { note, ...more }, options);
+    try {
+      await run(post, 'credits.reset_all', ({ affected, total }) => ({
+        title: t('money.reset'),
+        action: t('money.reset'),
+        text: t('money.reset_text', { count: affected, sum: Math.abs(total) }),
+        typed: t('money.reset_typed'),
+      }));
+    } catch (error) {
+      toast_error(error);
+    }
+  };
   return html`<section class="panel"><h2>${t('money.bulk')}</h2>
-    <${Form} form=${form} label=${t('money.bulk')} on_submit=${() =>
-      run((options) => api.post(bulk_path, { amount, note }, options), 'credits.bulk_adjust', {
-        title: t('money.bulk'),
-        action: t('money.bulk_do'),
-        text: text || t('money.bulk_takes_what'),
-      })}>
+    <${Form} form=${form} label=${t('money.bulk')} on_submit=${adjust}>
       <${Field} form=${form} name="amount" label=${t('money.amount')} hint=${t('money.amount_hint')}
         inputmode="numeric" autocomplete="off" />
       <${Field} form=${form} name="note" label=${t('platform.note')} maxlength="1000" dir="auto"
         autocomplete="off" />
-      ${text && html`<p role="status">${text}</p>`}
-      <div class="actions"><${Submit} form=${form} kind="" disabled=${!text}>
+      <div class="actions"><${Submit} form=${form} kind="">
           ${t('money.bulk_do')}<//>
         <button type="button" class="danger" onClick=${reset}>${t('money.reset')}</button></div>
     <//></section>`;

@@ -1,6 +1,6 @@
 // The organization: its name, members and invitations; opening another one.
 import { api } from '../api.mjs';
-import { html, useState } from '../html.mjs';
+import { html, useRef, useState } from '../html.mjs';
 import { date, useWords } from '../i18n.mjs';
 import { Changed, show_change } from '../org/change.mjs';
 import { go } from '../router.mjs';
@@ -116,7 +116,12 @@ function Members({ org, me }) {
   const t = useWords();
   const pages = usePages(`/v1/orgs/${org.id}/members`);
   const may_manage = may('org.members.manage');
+  // What is being changed already: who types the name of a role chooses it with each letter.
+  const chosen = useRef('');
   const change_role = async (member, role) => {
+    const choice = `${member.user_id} ${role}`;
+    if (role === member.role || choice === chosen.current) return undefined;
+    chosen.current = choice;
     const is_me = member.user_id === me.id;
     // What one cannot take back oneself.
     const is_far = role === 'owner' || is_me;
@@ -128,7 +133,10 @@ function Members({ org, me }) {
       }),
       action: t('members.change_role'),
     };
-    if (is_far && !(await ask(question))) return pages.reload();
+    if (is_far && !(await ask(question))) {
+      chosen.current = '';
+      return pages.reload();
+    }
     try {
       const { body } = await api.patch(`/v1/orgs/${org.id}/members/${member.user_id}`, { role });
       pages.change((items) => items.map((item) => (item.user_id === member.user_id ? body : item)));
@@ -138,6 +146,7 @@ function Members({ org, me }) {
       toast_error(error);
       pages.reload();
     }
+    chosen.current = '';
     return undefined;
   };
   const remove = async (member) => {

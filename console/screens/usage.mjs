@@ -37,7 +37,9 @@ function days_of(month) {
   return { start: `${month}-01`, end: last < today ? last : today };
 }
 
-// The plot comes in a part of its own, when the first one is shown.
+// The plot comes in a part of its own, when the first one is shown. Later ones are drawn at once:
+// one whose days come all the time never stands empty.
+let drawer = null;
 export function Plot({ days, what }) {
   const t = useWords();
   const place = useRef(null);
@@ -47,9 +49,17 @@ export function Plot({ days, what }) {
     const box = place.current;
     let plot = null;
     let is_gone = false;
-    import('./plot.mjs').then(({ make_plot }) => {
-      if (!is_gone && box) plot = make_plot(box, days, what);
-    }, set_error);
+    const draw = () => {
+      if (!is_gone && box) plot = drawer.make_plot(box, days, what);
+    };
+    if (drawer) {
+      draw();
+    } else {
+      import('./plot.mjs').then((part) => {
+        drawer = part;
+        draw();
+      }, set_error);
+    }
     return () => {
       is_gone = true;
       plot?.end();

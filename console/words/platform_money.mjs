@@ -9,19 +9,24 @@ add_words(
     'money.preview': 'The balance goes from {from} to {to}.',
     'money.bulk': 'All organizations',
     'money.bulk_do': 'Change all',
-    'money.bulk_adds':
-      'Every organization gets {amount} credits. With the personal ones of {users} users that is ' +
-      'at least {sum}; workspaces come on top.',
-    'money.bulk_takes':
-      'Every organization loses {amount} credits, down to 0 at most. With the personal ones of ' +
-      '{users} users that is up to {sum}, and more of workspaces. The ledger says what was taken.',
+    'money.bulk_adds.one': 'The balance of {count} organization grows by {amount}.',
+    'money.bulk_adds.other':
+      'The balances of {count} organizations grow by {amount} each, together by {sum}.',
+    'money.bulk_takes.one':
+      'The balance of {count} organization shrinks by {amount}, at most to 0: by {sum} as it is ' +
+      'now. The ledger says what was taken.',
+    'money.bulk_takes.other':
+      'The balances of {count} organizations shrink by {amount} each, at most to 0: together by ' +
+      '{sum} as they are now. The ledger says what was taken.',
     'money.affected.one': '{count} organization was changed.',
     'money.affected.other': '{count} organizations were changed.',
-    'money.bulk_takes_what': 'Every organization is changed.',
     'money.reset': 'Set all to 0',
-    'money.reset_text':
-      'Every balance becomes 0: those of {users} users and of every workspace. Runs stop where ' +
-      'credits are needed. Only the ledger tells what was there.',
+    'money.reset_text.one':
+      '{count} balance becomes 0: {sum} credits in all as it is now. Runs stop where credits are ' +
+      'needed. Only the ledger tells what was there.',
+    'money.reset_text.other':
+      '{count} balances become 0: {sum} credits in all as they are now. Runs stop where credits ' +
+      'are needed. Only the ledger tells what was there.',
     'money.reset_typed': 'all to 0',
     'money.key': 'Key',
     'money.next': 'What comes next',
@@ -82,16 +87,19 @@ add_words(
     'money.preview': '余额将从 {from} 变为 {to}。',
     'money.bulk': '所有组织',
     'money.bulk_do': '全部修改',
-    'money.bulk_adds':
-      '每个组织获得 {amount} 额度。{users} 个用户的个人组织合计至少 {sum}，工作区另计。',
-    'money.bulk_takes':
-      '每个组织扣除 {amount} 额度，最低到 0。{users} 个用户的个人组织合计最多 {sum}，工作区另计。实际扣除见明细。',
+    'money.bulk_adds.one': '{count} 个组织获得 {amount} 额度，合计 {sum}。',
+    'money.bulk_adds.other': '{count} 个组织各获得 {amount} 额度，合计 {sum}。',
+    'money.bulk_takes.one':
+      '{count} 个组织扣除 {amount} 额度，最低到 0；按当前余额合计 {sum}。实际扣除见明细。',
+    'money.bulk_takes.other':
+      '{count} 个组织各扣除 {amount} 额度，最低到 0；按当前余额合计 {sum}。实际扣除见明细。',
     'money.affected.one': '已修改 {count} 个组织。',
     'money.affected.other': '已修改 {count} 个组织。',
-    'money.bulk_takes_what': '所有组织都会被修改。',
     'money.reset': '全部清零',
-    'money.reset_text':
-      '所有余额变为 0：包括 {users} 个用户和所有工作区。需要额度的运行会停止。原余额只能在明细中查到。',
+    'money.reset_text.one':
+      '{count} 个余额变为 0：当前合计 {sum} 额度。需要额度的运行会停止。原余额只能在明细中查到。',
+    'money.reset_text.other':
+      '{count} 个余额变为 0：当前合计 {sum} 额度。需要额度的运行会停止。原余额只能在明细中查到。',
     'money.reset_typed': '全部清零',
     'money.key': '键',
     'money.next': '接下来',

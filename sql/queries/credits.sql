@@ -26,6 +26,11 @@ SELECT credit_adjust($1, $2, $3) AS item;
 -- $1 amount bigint, $2 note text or null
 SELECT credit_bulk_adjust($1, $2) AS item;
 
+-- name: credit_bulk_preview
+-- What credit_bulk_adjust, or without an amount credit_reset_all, would do.
+-- $1 amount bigint or null
+SELECT credit_bulk_preview($1) AS item;
+
 -- name: credit_reset_all
 -- $1 note text or null
 SELECT credit_reset_all($1) AS item;

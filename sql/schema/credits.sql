@@ -243,6 +243,16 @@ BEGIN
 END
 $$;
 
+-- Refuses what would take a balance beyond bigint.
+CREATE OR REPLACE FUNCTION credit_bulk_check(amount bigint) RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF amount > 0 AND EXISTS (SELECT 1 FROM credit_accounts WHERE balance > 9223372036854775807 - amount) THEN
+        PERFORM fail('validation.error', 'balance_out_of_bounds', jsonb_build_object('field', 'amount'));
+    END IF;
+END
+$$;
+
 -- Changes all accounts: at once, locked in the order of their ids, when they are few and no earlier change is under
 -- way; else that is left to maintenance, which takes seconds for 100,000. Answers how many change. One call after the
 -- other, so that each is behind those before it.
@@ -259,9 +269,7 @@ BEGIN
     IF is_at_once THEN
         locked := ARRAY(SELECT org_id FROM credit_accounts ORDER BY org_id FOR UPDATE);
     END IF;
-    IF amount > 0 AND EXISTS (SELECT 1 FROM credit_accounts WHERE balance > 9223372036854775807 - amount) THEN
-        PERFORM fail('validation.error', 'balance_out_of_bounds', jsonb_build_object('field', 'amount'));
-    END IF;
+    PERFORM credit_bulk_check(amount);
     IF is_at_once THEN
         RETURN credit_change_many(locked, amount, kind, note, current_user_id());
     END IF;
@@ -299,6 +307,21 @@ BEGIN
 END
 $$;
 
+-- What a change of all would do at this moment: to how many, and by how much all balances together. Changes nothing.
+-- amount: null sets to zero.
+CREATE OR REPLACE FUNCTION credit_bulk_preview(amount bigint) RETURNS json
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM need_platform_admin();
+    PERFORM credit_bulk_check(amount);
+    RETURN (SELECT json_build_object('affected', count(*), 'total',
+                       least(greatest(coalesce(sum(c.change), 0), -9223372036854775807), 9223372036854775807))
+            FROM (SELECT credit_bulk_amount(a.balance, credit_bulk_preview.amount) AS change
+                  FROM credit_accounts a) AS c
+            WHERE c.change <> 0);
+END
+$$;
+
 CREATE OR REPLACE FUNCTION credit_bulk_adjust(amount bigint, note text) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -324,11 +347,11 @@ BEGIN
     RETURN json_build_object('affected', affected);
 END
 $$;
-REVOKE EXECUTE ON FUNCTION credit_room, credit_post, credit_hold, credit_bulk_amount, credit_change_many,
-    credit_change_all, account_runs_recount
+REVOKE EXECUTE ON FUNCTION credit_room, credit_post, credit_hold, credit_bulk_amount, credit_bulk_check,
+    credit_change_many, credit_change_all, account_runs_recount
     FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION credit_bulk_page FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION credit_lock FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION credit_account_json, credit_transaction_page, credit_adjust, credit_bulk_adjust,
-    credit_reset_all
+    credit_bulk_preview, credit_reset_all
     FROM hostler_runner;

@@ -4,6 +4,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { draw_sheet } from './sheets.mjs';
 
 const require = createRequire(join(process.env.CONSOLE_TOOLS, 'x.js'));
 const { chromium } = require('playwright-core');
@@ -313,6 +314,7 @@ export class Flow {
 
   // Nothing stands out of the page to the right.
   async fits(page, what) {
+    if (process.env.SHEETS) await draw_sheet(browser, page, settled, what);
     const over = await page.evaluate(() => {
       const width = document.documentElement.clientWidth;
       if (document.documentElement.scrollWidth <= width) return '';

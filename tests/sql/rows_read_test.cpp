@@ -39,6 +39,7 @@ const std::set<std::string> change_every_account = {"credit_bulk_adjust", "credi
 // Postgres has no statistics of a table, or only those of an idle system, it takes an index whose
 // condition every row fulfils for as good as the one that finds the row.
 const std::map<std::string, const char*> may_read = {
+    {"credit_bulk_preview", "every account, as what it tells beforehand"},
     {"run_free", "every run of a lost daemon is free"},
     {"run_release", "every run that the daemon owns"},
     {"daemon_stop", "all runs, for those that the daemon owns"},

@@ -48,14 +48,18 @@ OneStatement bulk_adjust_credits(const Input& input) {
   Fields fields = input.body();
   int64_t amount = read_amount(fields);
   std::optional<std::string> note = fields.nullable_text("note", note_text).value;
+  bool is_dry_run = fields.optional_boolean("dry_run").value_or(false);
   fields.check();
+  if (is_dry_run) return OneStatement::row(query::CreditBulkPreview{.amount = amount});
   return OneStatement::row(query::CreditBulkAdjust{.amount = amount, .note = note});
 }
 
 OneStatement reset_all_credits(const Input& input) {
   Fields fields = input.optional_body();
   std::optional<std::string> note = fields.nullable_text("note", note_text).value;
+  bool is_dry_run = fields.optional_boolean("dry_run").value_or(false);
   fields.check();
+  if (is_dry_run) return OneStatement::row(query::CreditBulkPreview{.amount = std::nullopt});
   return OneStatement::row(query::CreditResetAll{.note = note});
 }
 

@@ -135,6 +135,20 @@ TEST(BulkAdjustCredits, ChangesEveryAccountStopsAtZeroAndResetsAll) {
   TestUser poor = register_user(own);
   const Client& client = admin.client;
   client.post(adjust_path, adjustment(poor.org_id, "-990"));
+  constexpr const char* adjust_dry = R"({"amount":-20,"dry_run":true})";
+  Answer would_take = client.post("/v1/admin/credits/bulk-adjust", adjust_dry);
+  EXPECT_EQ(would_take.member("affected"), "3");
+  EXPECT_EQ(would_take.member("total"), "-50") << "it stops at 0";
+  Answer would_reset = client.post("/v1/admin/credits/reset-all", R"({"dry_run":true})");
+  EXPECT_EQ(would_reset.member("total"), "-2010");
+  EXPECT_TRUE(has_fault(client.post("/v1/admin/credits/bulk-adjust",
+                                    R"({"amount":9223372036854775807,"dry_run":true})"),
+                        "amount", "out_of_range"));
+  EXPECT_TRUE(has_fault(client.post("/v1/admin/credits/reset-all", R"({"dry_run":"no"})"),
+                        "dry_run", "wrong_type"));
+  EXPECT_TRUE(is_problem(rich.client.post("/v1/admin/credits/bulk-adjust", adjust_dry), 403,
+                         "auth.forbidden"));
+  EXPECT_EQ(balance_of(poor.client), "10") << "a dry run changes nothing";
   EXPECT_EQ(client.post("/v1/admin/credits/bulk-adjust", R"({"amount":5})").member("affected"),
             "3");
   EXPECT_EQ(balance_of(poor.client), "15");

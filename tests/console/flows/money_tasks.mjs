@@ -34,9 +34,10 @@ export const flows = {
       ['1', '1'],
       'amounts',
     );
-    await page.getByText('Every organization gets 1 credits.').waitFor();
     await press(page, 'Change all');
-    await dialog(page).getByText('workspaces come on top').waitFor();
+    await dialog(page)
+      .getByText(/ of [\d,]+ organizations grow by 1 each, together by [\d,]+\.$/)
+      .waitFor();
     await t.fits(page, 'the question before all are changed');
     await press(page, 'Change all');
     await audited(page, 'credits.bulk_adjust');

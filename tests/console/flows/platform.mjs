@@ -197,9 +197,8 @@ export const flows = {
     await page.locator('tbody tr', { hasText: 'for the flow' }).getByText('+250').waitFor();
     const all = section(page, 'All organizations');
     await all.getByLabel('Amount').fill('-5');
-    await all.getByText('loses 5 credits').waitFor();
     await all.getByRole('button', { name: 'Change all' }).click();
-    await dialog(page).getByText('loses 5 credits').waitFor();
+    await dialog(page).getByText('organizations shrink by 5 each').waitFor();
     await dialog(page).getByRole('button', { name: 'Cancel' }).click();
     await all.getByRole('button', { name: 'Set all to 0' }).click();
     check(
