@@ -53,6 +53,7 @@ constexpr Job jobs[] = {
     job<query::AccessLogPartitions>(minute_ms),
     job<query::AuditPartitions>(minute_ms),
     paged<query::RunExpireInputs, inputs_expired_max>(1'000),
+    job<query::SearchMerge>(500),
     job<query::PlatformRollUp>(10'000),
     paged<query::SubscriptionMaintenance, granted_max>(minute_ms),
     paged<query::AuthPrune, pruned_max>(minute_ms),

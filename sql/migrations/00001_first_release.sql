@@ -78,9 +78,9 @@ ALTER TABLE secrets SET (autovacuum_vacuum_scale_factor = 0.01);
 ALTER TABLE messages DROP CONSTRAINT messages_pkey, ADD PRIMARY KEY (thread_id, id),
     DROP CONSTRAINT messages_role_check, ALTER COLUMN role TYPE message_role;
 DROP INDEX messages_thread;
--- Who inserts merges others' pending entries now and then, with its locks held: 1 MB of them at most, not 4.
-ALTER INDEX messages_search SET (gin_pending_list_limit = 1024);
-ALTER INDEX threads_search SET (gin_pending_list_limit = 1024);
+-- See search_merge.
+ALTER INDEX messages_search SET (gin_pending_list_limit = 8192);
+ALTER INDEX threads_search SET (gin_pending_list_limit = 8192);
 SELECT gin_clean_pending_list('messages_search'), gin_clean_pending_list('threads_search');
 
 -- ---------------------------------------------------------------- sums

@@ -23,6 +23,11 @@ SELECT ended, more, fault FROM run_expire_inputs($1);
 -- Folds what was counted into days.
 SELECT false AS more, NULL AS fault FROM platform_roll_up();
 
+-- name: search_merge
+-- Merges new words of messages and titles into the search. At once again while many come: a search reads what is not
+-- merged one by one.
+SELECT search_merge() > 32 AS more, NULL AS fault;
+
 -- name: mcp_authorizations_prune
 -- Authorizations of MCP servers that are long over, and connections of users who left.
 -- $1 at_most integer

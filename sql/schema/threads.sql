@@ -25,7 +25,7 @@ CREATE UNIQUE INDEX threads_client_id ON threads (org_id, created_by_user_id, cl
 CREATE INDEX threads_creator ON threads (org_id, created_by_user_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX threads_of_end_user ON threads (org_id, created_by_user_id, end_user, id)
     WHERE end_user IS NOT NULL AND deleted_at IS NULL;
-CREATE INDEX threads_search ON threads USING gin (org_id, search) WITH (gin_pending_list_limit = 1024);
+CREATE INDEX threads_search ON threads USING gin (org_id, search) WITH (gin_pending_list_limit = 8192);
 SELECT make_tenant_table('threads');
 GRANT SELECT, INSERT ON threads TO hostler_api;
 GRANT UPDATE (title, metadata, updated_at, deleted_at, active_run_id) ON threads TO hostler_api;
@@ -49,7 +49,7 @@ CREATE TABLE messages (
     FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id)
 );
 CREATE INDEX messages_hidden ON messages (hidden_by_run_id) WHERE hidden_by_run_id IS NOT NULL;
-CREATE INDEX messages_search ON messages USING gin (org_id, search) WITH (gin_pending_list_limit = 1024);
+CREATE INDEX messages_search ON messages USING gin (org_id, search) WITH (gin_pending_list_limit = 8192);
 SELECT make_tenant_table('messages');
 GRANT SELECT, INSERT ON messages TO hostler_api;
 GRANT SELECT, INSERT, UPDATE ON messages TO hostler_runner;
@@ -257,6 +257,14 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     ORDER BY t.id DESC LIMIT page_limit
 $$;
 
+-- Maintenance: merges the words that are new into the trees of the search. A message of 64 KiB has thousands; whoever
+-- inserts leaves them in a list, and would merge the list of all, in tenths of a second and with its locks held, when
+-- that has grown to its limit: maintenance is sooner. Answers how many pages of the lists it took.
+CREATE OR REPLACE FUNCTION search_merge() RETURNS bigint
+LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT gin_clean_pending_list('messages_search') + gin_clean_pending_list('threads_search')
+$$;
+
 -- The caller's thread of this name, which is its id or its client_id; null when there is none. Not locked.
 CREATE OR REPLACE FUNCTION thread_named(name text) RETURNS uuid
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -297,4 +305,4 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION message_create, client_thread, thread_named FROM hostler_runner;
-REVOKE EXECUTE ON FUNCTION thread_newest_messages FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION thread_newest_messages, search_merge FROM hostler_api;

@@ -119,7 +119,7 @@ TEST_F(Catalogue, HasNoViewThatLooksPastRowLevelSecurity) {
 TEST_F(Catalogue, LeavesFewEntriesOfAnIndexOfWordsToALaterInsert) {
   EXPECT_EQ(faults("SELECT c.relname FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE "
                    "a.amname = 'gin' AND NOT coalesce(c.reloptions && "
-                   "ARRAY['gin_pending_list_limit=1024', 'fastupdate=off'], false)"),
+                   "ARRAY['gin_pending_list_limit=8192', 'fastupdate=off'], false)"),
             "");
 }
 

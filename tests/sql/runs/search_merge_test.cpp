@@ -1,0 +1,55 @@
+// Words of messages are merged into the search by maintenance, not by whoever posts next.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "lib/error.h"
+#include "queries/maintenance.h"
+#include "queries/threads.h"
+#include "tests/support/rows/run_fixture.h"
+
+namespace hostler {
+namespace {
+
+using namespace testing_support;
+
+class SearchMerge : public testing::Test {
+ protected:
+  // Together more words than Postgres leaves in a list of a megabyte.
+  void post_long_messages() {
+    for (int number = 0; number < 12; ++number) {
+      std::string content = fixture_.column(
+          "SELECT 'needle ' || string_agg(substr(md5(random()::text), 1, 8), ' ') "
+          "FROM generate_series(1, 7000)");
+      fixture_.as_owner(query::MessageCreate{
+          .thread_id = thread_id_, .content = content, .limit_stored_bytes = 0});
+    }
+  }
+  long pages_left() const {
+    return std::stol(fixture_.column("SELECT gin_clean_pending_list('messages_search')"));
+  }
+
+  TestDatabase database_;
+  RunFixture fixture_{database_};
+  std::string thread_id_ = fixture_.new_thread("first");
+};
+
+TEST_F(SearchMerge, IsLeftByThePostersToMaintenance) {
+  constexpr long pages_of_a_megabyte = 128;
+  post_long_messages();
+  EXPECT_GT(pages_left(), pages_of_a_megabyte);
+  post_long_messages();
+  database_.as_runner().run(query::SearchMerge{});
+  EXPECT_EQ(pages_left(), 0);
+  EXPECT_EQ(fixture_.column("SELECT count(*) FROM messages WHERE search @@ search_query('needle')"),
+            "24");
+}
+
+TEST_F(SearchMerge, IsTheDaemonsAlone) {
+  EXPECT_THROW(database_.as_api().run_text("SELECT search_merge()"), Error);
+}
+
+}  // namespace
+}  // namespace hostler
