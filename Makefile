@@ -352,7 +352,8 @@ include dev/install.mk
 .PHONY: host-test
 host-test: ## the package on a real Debian with systemd in a container: restarts, upgrades, purge; needs root
 	@$(stack)/install-packages host deb
-	+@[ -n "$(wildcard build/deb/hostler_*.deb)" ] || $(MAKE) --no-print-directory deb
+	+@[ -n "$(wildcard build/deb/hostler_*.deb)" ] || \
+	  { $(MAKE) --no-print-directory console && $(MAKE) --no-print-directory deb; }
 	@tests/host/run "$$(ls -t build/deb/hostler_*.deb | head -n 1)"
 
 .PHONY: upgrade-test
