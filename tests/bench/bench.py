@@ -20,11 +20,11 @@ from instructions import instructions
 from logins import login_stress
 from meter import Foreign, Meter
 from peers import Peers
-from protocols import answers, follower_memory, followers
+from protocols import answers, followers, stream_memory
 from where import profile
 from rest import rest, scale
 from starts import starts
-from streams import build_client, fan_out, idle_streams, live_runs
+from streams import build_client, fan_out, live_runs
 from rig import ROUNDS, SECONDS, Rig, read_env
 from whole_runs import build_clients, whole_runs
 
@@ -33,6 +33,7 @@ growth = Growth()
 PARTS = (
     ("scale", "The scale", scale),
     ("empty", "The nearly empty system", growth.empty),
+    ("stream_memory", "Idle streams", stream_memory),
     ("rest", "Requests", rest),
     ("active", "A run posted among many", active),
     ("login_stress", "Guessed passwords", login_stress),
@@ -40,11 +41,8 @@ PARTS = (
     ("dispatch", "Dispatch", dispatch),
     ("whole_runs", "Whole runs", whole_runs),
     ("answers", "Answers in other protocols", answers),
-    # Before any crowd: what thousands gave back to the heap would hide what these take.
-    ("follower_memory", "Followers in other protocols", follower_memory),
     ("durable", "Durable events", durable),
     ("fan_out", "Fan-out", fan_out),
-    ("idle_streams", "Idle streams", idle_streams),
     ("followers", "Fan-out in other protocols", followers),
     ("live_runs", "A thousand live runs at 50 tokens a second", live_runs),
     ("console", "The console", console),

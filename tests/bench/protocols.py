@@ -8,7 +8,7 @@ import time
 import types
 
 from rig import ROUNDS, SECONDS
-from streams import RUN_ENDS, RUN_SPEAKS, Subscribers, fan_nchan
+from streams import RUN_ENDS, RUN_SPEAKS, Subscribers, fan_nchan, idle_streams
 from whole_runs import CLIENTS, OURS, TOKENS, Load, requests_of
 
 FOLLOWERS, IDLE_FOLLOWERS = 1000, 500
@@ -166,11 +166,17 @@ def followers(rig, peers, meter, figures):
                     [a / b for a, b in zip(rates[name], rates["nchan"])], "times", at_least=1)
 
 
-def follower_memory(rig, peers, meter, figures):
-    """Of followers that idle while their run's model thinks, opened one by one: a crowd at the door
-    takes more for a moment. All stay open until the end, and native ones come before: what was
-    given back would hide what the next ones take."""
+def stream_memory(rig, peers, meter, figures):
+    """Before any crowd, and all stay open until the end: what was given back to the heap would hide
+    what the next ones take."""
     del peers
+    with idle_streams(rig, meter, figures):
+        follower_memory(rig, meter, figures)
+
+
+def follower_memory(rig, meter, figures):
+    """Of followers that idle while their run's model thinks, opened one by one: a crowd at the door
+    takes more for a moment. Native ones come before."""
     taken, opened = {}, []
     for name in ["others", "native", *PROTOCOLS]:
         account = rig.accounts(1, 1)[0]

@@ -145,11 +145,11 @@ class Rig:
         rows = ",\n".join(f'{{"{token}", "{path}"}}' for token, path in targets)
         return self.file(name, POST_SCRIPT.replace("ROWS", rows).replace("BODY", json.dumps(body)))
 
-    def pgbench(self, script, clients=4, role="hostler_api", begin=0):
-        """Transactions a second of Postgres alone. A script may count on from `begin` in :n."""
+    def pgbench(self, script, clients=4, role="hostler_api"):
+        """Transactions a second of Postgres alone. A script may count on in :n."""
         done = subprocess.run(
             [POSTGRES_BIN + "pgbench", "-n", "-M", "prepared", f"-c{clients}",
-             f"-j{min(2, clients)}", f"-T{max(1, round(SECONDS))}", "-D", f"n={begin}",
+             f"-j{min(2, clients)}", f"-T{max(1, round(SECONDS))}", "-D", "n=0",
              "-f", script, self.database(role)],
             capture_output=True, text=True, check=False)
         found = re.search(r"tps = ([\d.]+)", done.stdout)

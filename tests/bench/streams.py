@@ -1,6 +1,7 @@
 """Event streams: fan-out against nchan, memory of those that idle, a thousand live runs. The client
 of all is follow.c."""
 
+import contextlib
 import json
 import os
 import socket
@@ -130,8 +131,9 @@ def idle_cost(meter, seconds):
     return meter.per_unit(seconds)["daemon"] / 10_000
 
 
-def idle_streams(rig, peers, meter, figures):
-    del peers
+@contextlib.contextmanager
+def idle_streams(rig, meter, figures):
+    """They stay open meanwhile."""
     account = rig.accounts(1, 1)[0]
     run = rig.api(account).start_run(account.threads[0], "[ask Which one?]")
     wanted = 2000
@@ -144,14 +146,16 @@ def idle_streams(rig, peers, meter, figures):
     time.sleep(1)
     after = meter.memory_kib("daemon"), meter.memory_kib("nginx")
     full = idle_cost(meter, seconds)
-    for open_ones in (subscribers, warm):
-        open_ones.program.stdin.close()
-        open_ones.result()
     figures.add("daemon, a stream", (after[0] - before[0]) / wanted, "KiB", at_most=0.5,
                 note=f"{wanted} streams of a run that waits for an answer; its buffers included")
     figures.add("nginx with TLS, a stream", (after[1] - before[1]) / wanted, "KiB", at_most=31)
     figures.add("what they add to the daemon's CPU", full - alone, "% of a core", at_most=0.01,
                 note=f"{alone:.2f} % without them: heartbeat, polls, maintenance; a ping each 15 s")
+    yield
+    for open_ones in (subscribers, warm):
+        open_ones.program.stdin.close()
+        open_ones.result()
+    rig.api(account).call("POST", f"/v1/runs/{run}:cancel")
 
 
 def live_runs(rig, peers, meter, figures):

@@ -51,8 +51,9 @@ app.post('/v1/threads/:thread/messages', async (request, reply) => {
 app.post('/v1/threads/:thread/runs', async (request, reply) => {
   reply.code(201);
   const strategy = request.body.multitask_strategy;
-  // Without limits: limit.concurrent_runs, that of a user, limit.queued_runs, limit.stored_bytes and credit.run_hold.
-  const wanted = [request.params.thread, null, null, strategy, 1000000, 0, 1000000, 0, 0];
+  // As the pool asks without a route, a persona, tools and a response format; and without limits.
+  const limits = [1000000, 0, 1000000, 0, 0, 1000000];
+  const wanted = [request.params.thread, null, null, strategy, '{}', ...limits, null, null];
   return (await asCaller(request, 'data.runs.write', 'run_create', wanted)).item;
 });
 app.listen({ path: process.env.SOCKET }).then(() => {
