@@ -1,8 +1,10 @@
 """One account that acts as badly as the API lets it, and its neighbours who are measured; for
-tests/abuse/run. What the account does is a table of kinds, each a process of little weight: they
-stand for machines elsewhere. The quiet is measured before and after, so that what else changes on
-the machine meanwhile is in both."""
+tests/abuse/run. What the account does is a table of kinds, each a process. They and the neighbours
+stand for machines elsewhere: so they take what the product leaves of the cores, and the neighbours
+wait for none. The quiet is measured before and after, so that what else changes on the machine
+meanwhile is in both."""
 
+import contextlib
 import http.client
 import json
 import multiprocessing
@@ -23,28 +25,51 @@ SETTLE_SECONDS = 10
 TIMES_MAX = 3
 
 
-def step_aside():
-    """Takes what the product leaves of the cores: with the least weight."""
+def set_niceness(number):
+    """Of the process, and of its session where Linux weighs sessions. Below 0 as root alone."""
+    os.setpriority(os.PRIO_PROCESS, 0, number)
+    with contextlib.suppress(OSError), open("/proc/self/autogroup", "w", encoding="ascii") as group:
+        group.write(str(number))
+
+
+def make_idle_group():
+    """A control group whose processes run when nobody else wants the core. None: there cannot be
+    one, and the least weight has to do."""
+    for base in ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup"):
+        folder = os.path.join(base, f"hostler-abuse-{os.getpid()}")
+        try:
+            os.mkdir(folder)
+        except OSError:
+            continue
+        try:
+            with open(os.path.join(folder, "cpu.idle"), "w", encoding="ascii") as idle:
+                idle.write("1")
+            return folder
+        except OSError:
+            os.rmdir(folder)
+    return None
+
+
+def step_aside(group):
+    """Takes what the product leaves of the cores."""
     os.setsid()
-    os.setpriority(os.PRIO_PROCESS, 0, 19)
-    try:
-        with open("/proc/self/autogroup", "w", encoding="ascii") as group:
-            group.write("19")
-    except OSError:
-        pass
+    set_niceness(19)
+    if group:
+        with open(os.path.join(group, "cgroup.procs"), "w", encoding="ascii") as members:
+            members.write(str(os.getpid()))
 
 
 class Abuse:
     """All kinds at once, until it is left; what was answered to each is in `told`."""
 
-    def __init__(self, villain, kinds):
-        self.villain, self.kinds = villain, kinds
+    def __init__(self, villain, kinds, group):
+        self.villain, self.kinds, self.group = villain, kinds, group
         self.fork = multiprocessing.get_context("fork")
         self.is_over = self.fork.Event()
         self.told, self.running = {}, []
 
     def act(self, kind, tell):
-        step_aside()
+        step_aside(self.group)
         seen, clients = {}, KINDS[kind][0]
         threads = [threading.Thread(target=self.repeat, args=(kind, i, seen), daemon=True)
                    for i in range(clients)]
@@ -119,14 +144,21 @@ def main():
         raise SystemExit(f"ABUSE_ONLY: no kind {unknown[0]}; there are {', '.join(KINDS)}")
     rig = Rig(read_env(sys.argv[1]), sys.argv[2], os.getcwd())
     villain = Villain(rig, "villain" + secrets.token_hex(4))
+    if os.geteuid() == 0:
+        set_niceness(-15)
+    group = make_idle_group()
+    print("The abuser's clients " + ("run when nobody else wants the core." if group else
+                                     "have the least weight: there is no control group."))
     with Neighbours(rig) as neighbours:
         villain.victims = [login for login, _, _ in neighbours.logins]
         quiet = neighbours.measure(QUIET_SECONDS)
-        with Abuse(villain, kinds) as abuse:
+        with Abuse(villain, kinds, group) as abuse:
             loud = neighbours.measure(ABUSE_SECONDS)
         end(rig, neighbours, villain)
         time.sleep(SETTLE_SECONDS)
         neighbours.measure(QUIET_SECONDS, quiet)
+    if group:
+        os.rmdir(group)
     print("What the abuser was answered:")
     for kind, seen in abuse.told.items():
         print(f"  {kind:20}{json.dumps({str(k): n for k, n in sorted(seen.items(), key=str)})}")
