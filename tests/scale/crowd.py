@@ -78,13 +78,13 @@ class Crowd:
             "events": ["run.completed"]}) for n, account in enumerate(accounts)])
 
     def open_streams(self, runs, each):
-        """runs: (token, id). So many streams of each, in equal parts on the API hosts."""
+        """runs: (token, id). So many streams of each, the runs in equal parts on the API hosts."""
         hosts = [host for name, host in self.shape.fixture.hosts.items() if name.startswith("api")]
-        wanted = [f"/v1/runs/{run}/events\t{token}\n" for token, run in runs for _ in range(each)]
         opening = []
         for number, host in enumerate(hosts):
             listed = self.folder / f"streams-{number}"
-            listed.write_text("".join(wanted[number::len(hosts)]))
+            listed.write_text("".join(f"/v1/runs/{run}/events\t{token}\n" * each
+                                      for token, run in runs[number::len(hosts)]))
             listed.chmod(0o644)
             opening.append(subprocess.Popen(
                 self.shape.programs.edge.words(self.follow, f"{host.address}:{PORT}", "data:",
@@ -94,7 +94,7 @@ class Crowd:
         for stream in opening:
             if stream.stdout.readline() != "open\n":
                 raise SystemExit("a stream was not opened")
-        return len(wanted)
+        return len(runs) * each
 
     def streams_ended(self):
         """How many ended, how many there were, and how many events each had."""
