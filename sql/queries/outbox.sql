@@ -25,8 +25,10 @@ RETURNING o.id, o.epoch, o.template, o.recipient, o.locale, o.fields, o.secret_i
     (SELECT s.sealed FROM secrets s WHERE s.id = o.secret_id) AS sealed;
 
 -- name: outbox_claim_lock
--- One daemon at a time claims webhooks, so that the bounds on what is under way are exact.
-SELECT set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock(hashtextextended('hostler webhooks', 0));
+-- One daemon at a time claims webhooks, so that the bounds on what is under way are exact. What follows goes along
+-- indexes: a plan from when there was nothing would read the whole table until Postgres looks at it again.
+SELECT set_config('synchronous_commit', 'off', true), set_config('enable_seqscan', 'off', true),
+    pg_advisory_xact_lock(hashtextextended('hostler webhooks', 0));
 
 -- name: outbox_wake
 -- Webhook messages that were put off and are due now.

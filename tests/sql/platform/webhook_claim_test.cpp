@@ -22,6 +22,9 @@ class WebhookClaim : public WebhookFixture {
   static constexpr const char* tomorrow =
       "is_put_off, next_attempt_at) SELECT org_id, 'webhook', id, 'run.completed', '{}', true, "
       "clock_timestamp() + interval '1 day' FROM made";
+  static constexpr const char* delivered =
+      "status, next_attempt_at) SELECT org_id, 'webhook', id, 'run.completed', '{}', 'delivered', "
+      "NULL FROM made";
   size_t count_of(const std::string& endpoints) { return (endpoints.size() + 1) / 37; }
 };
 
@@ -37,6 +40,27 @@ TEST_F(WebhookClaim, CostsTheSameHoweverManyEndpointsWaitForTomorrow) {
     return monotonic_ms() - begin_ms < 200;
   };
   EXPECT_TRUE(eventually(10'000, is_quick, 1));
+}
+
+// A session keeps the plan that it made while there was nothing, until Postgres looks at the table
+// again: that may take a minute.
+TEST_F(WebhookClaim, GoesAlongIndexesThoughItWasPlannedWhileThereWasNothing) {
+  postgres::DbSession superuser = database_.as_superuser();
+  superuser.run_text("ALTER TABLE outbox SET (autovacuum_enabled = false)");
+  superuser.run_text("VACUUM ANALYZE outbox");
+  postgres::DbSession runner = database_.as_runner();
+  runner.run_text("SET plan_cache_mode = force_generic_plan");
+  runner.begin();
+  EXPECT_TRUE(claim_in(runner, 100, 1000, no_endpoint).empty());
+  runner.rollback();
+  add_endpoints(3000, delivered);
+  add_messages(new_endpoint(), 1);
+  runner.begin();
+  EXPECT_EQ(claim_in(runner, 100, 1000, no_endpoint).size(), 1);
+  postgres::Result read =
+      runner.run_text("SELECT pg_stat_get_xact_tuples_returned('outbox'::regclass) AS rows");
+  EXPECT_LE(read.front().integer("rows"), 100);
+  runner.rollback();
 }
 
 TEST_F(WebhookClaim, TakesWhatWasPutOffWhenItsTimeHasCome) {

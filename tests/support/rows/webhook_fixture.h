@@ -32,22 +32,11 @@ class WebhookFixture : public ::testing::Test {
   }
   // The endpoints of what a daemon would claim, by id, each as often as it has messages.
   // Nothing stays claimed.
-  std::string claimed(
-      int64_t limit = 100, int64_t endpoints_max = 1000,
-      const std::string& after_endpoint_id = "00000000-0000-0000-0000-000000000000") {
-    if (daemon_id_.empty()) daemon_id_ = fixture_.new_daemon("a");
+  std::string claimed(int64_t limit = 100, int64_t endpoints_max = 1000,
+                      const std::string& after_endpoint_id = no_endpoint) {
     postgres::DbSession runner = database_.as_runner();
     runner.begin();
-    runner.run(query::OutboxClaimLock{});
-    runner.run(query::OutboxWake{});
-    postgres::Result messages =
-        runner.run(query::OutboxClaimWebhooks{.daemon_id = daemon_id_,
-                                              .limit = limit,
-                                              .lease_seconds = 60,
-                                              .endpoint_max = 50,
-                                              .org_max = 50,
-                                              .after_endpoint_id = after_endpoint_id,
-                                              .endpoints_max = endpoints_max});
+    postgres::Result messages = claim_in(runner, limit, endpoints_max, after_endpoint_id);
     std::multiset<std::string> endpoints;
     for (int i = 0; i < messages.size(); ++i) {
       endpoints.emplace(messages[i].text("endpoint_id"));
@@ -56,6 +45,22 @@ class WebhookFixture : public ::testing::Test {
     return fmt::format("{}", fmt::join(endpoints, " "));
   }
 
+  // As a daemon does, in the session's transaction.
+  postgres::Result claim_in(postgres::DbSession& runner, int64_t limit, int64_t endpoints_max,
+                            const std::string& after_endpoint_id) {
+    if (daemon_id_.empty()) daemon_id_ = fixture_.new_daemon("a");
+    runner.run(query::OutboxClaimLock{});
+    runner.run(query::OutboxWake{});
+    return runner.run(query::OutboxClaimWebhooks{.daemon_id = daemon_id_,
+                                                 .limit = limit,
+                                                 .lease_seconds = 60,
+                                                 .endpoint_max = 50,
+                                                 .org_max = 50,
+                                                 .after_endpoint_id = after_endpoint_id,
+                                                 .endpoints_max = endpoints_max});
+  }
+
+  static constexpr const char* no_endpoint = "00000000-0000-0000-0000-000000000000";
   TestDatabase database_;
   RunFixture fixture_{database_};
   std::string daemon_id_;
