@@ -74,7 +74,7 @@ struct StreamServices {
 
 class StreamClient final : public Subscriber, public TimerWheel::Entry, loop::StreamOwner {
  public:
-  StreamClient(std::unique_ptr<loop::Stream> accepted, StreamServices& services)
+  StreamClient(loop::Stream accepted, StreamServices& services)
       : Subscriber(std::move(accepted)),
         services_(services),
         arrival_(std::make_unique<Arrival>()) {}

@@ -68,7 +68,7 @@ StreamServer::StreamServer(StreamOptions options, events::EventBus& bus)
   int fd = program::handed_listener("stream");
   if (fd < 0) fd = net::listen_unix(options_.socket_path, 0660);
   listener_ = std::make_unique<loop::StreamListener>(
-      loop_, fd, [this](std::unique_ptr<loop::Stream> stream) { accept(std::move(stream)); });
+      loop_, fd, [this](loop::Stream stream) { accept(std::move(stream)); });
   open_port();
   bus_.on_updates([this] { updates_.notify(); });
 }
@@ -102,7 +102,7 @@ void StreamServer::open_port() {
   int fd = net::listen_tcp(*endpoint, fault);
   if (fd < 0) throw Error(ErrorCode::internal_error, {}, "stream.listen_tcp: " + fault);
   port_ = std::make_unique<loop::StreamListener>(
-      loop_, fd, [this](std::unique_ptr<loop::Stream> stream) { accept(std::move(stream)); },
+      loop_, fd, [this](loop::Stream stream) { accept(std::move(stream)); },
       [this](int accepted_fd) { return admits_peer(accepted_fd); });
 }
 
@@ -112,7 +112,7 @@ bool StreamServer::admits_peer(int fd) {
   return is_admitted;
 }
 
-void StreamServer::accept(std::unique_ptr<loop::Stream> stream) {
+void StreamServer::accept(loop::Stream stream) {
   // nginx tells its client 502; nothing of ours could be heard before the request was.
   if (clients_.size() >= static_cast<size_t>(options_.clients_max) + over_limit_max) return;
   if (!ticks_.pending()) {

@@ -75,7 +75,7 @@ class StreamServer final : StreamHost {
 
   void open_port();
   bool admits_peer(int fd);
-  void accept(std::unique_ptr<loop::Stream> stream);
+  void accept(loop::Stream stream);
   void take_updates();
   void tick();
   void resume_stalled();

@@ -27,7 +27,7 @@ enum class Phase : uint8_t {
 
 class Subscriber {
  public:
-  explicit Subscriber(std::unique_ptr<loop::Stream> stream) : stream_(std::move(stream)) {}
+  explicit Subscriber(loop::Stream stream) : stream_(std::move(stream)) {}
   Subscriber(const Subscriber&) = delete;
   Subscriber& operator=(const Subscriber&) = delete;
 
@@ -39,9 +39,11 @@ class Subscriber {
 
   // Everything goes through here, so that silence and standstill can be told.
   void send(std::span<const loop::SharedBytes> buffers, int64_t now_ms) {
-    bool was_clear = stream_->pending_bytes() == 0;
-    for (const loop::SharedBytes& buffer : buffers) sent_bytes_ += buffer->size();
-    stream_->send(buffers);
+    bool was_clear = stream_.pending_bytes() == 0;
+    for (const loop::SharedBytes& buffer : buffers) {
+      sent_bytes_ += static_cast<uint32_t>(buffer->size());
+    }
+    stream_.send(buffers);
     sent_ms_ = now_ms;
     if (was_clear) stands_since_ms_ = now_ms;
   }
@@ -52,14 +54,14 @@ class Subscriber {
   // Frames of the run. In an answer that is held back they are its body, and end it.
   void send_frames(const loop::SharedBytes& frames, int status, int64_t now_ms);
   bool is_held() const { return held_fields_ != nullptr; }
-  size_t pending_bytes() const { return stream_->pending_bytes(); }
+  size_t pending_bytes() const { return stream_.pending_bytes(); }
 
  protected:
   ~Subscriber() = default;
 
   void begin_reading(loop::StreamOwner& owner, int64_t now_ms) {
     sent_ms_ = now_ms;
-    stream_->start(owner);
+    stream_.start(owner);
   }
   void begin_opening() { phase_ = Phase::opening; }
   // From the cursor on, behind which the state is.
@@ -82,12 +84,12 @@ class Subscriber {
   // Nothing follows. Of one with a subscription only that calls this: Subscription::finish.
   void end() {
     phase_ = Phase::ending;
-    stream_->end();
+    stream_.end();
   }
   int64_t sent_ms() const { return sent_ms_; }
   // Since when nothing of what is pending was written; notes how much is by now.
   int64_t stands_since(int64_t now_ms) {
-    uint64_t written = sent_bytes_ - pending_bytes();
+    uint32_t written = sent_bytes_ - static_cast<uint32_t>(pending_bytes());
     if (std::exchange(written_bytes_, written) != written) stands_since_ms_ = now_ms;
     return stands_since_ms_;
   }
@@ -95,14 +97,14 @@ class Subscriber {
  private:
   friend class Subscription;
 
-  std::unique_ptr<loop::Stream> stream_;
+  loop::Stream stream_;
   Subscription* subscription_ = nullptr;
   int64_t cursor_ = 0;
   formats::EncoderState state_;  // while live, the subscription has it
   std::unique_ptr<const std::string> held_fields_;
-  int64_t sent_ms_ = 0;  // when something was last sent; at first, when it came
-  uint64_t sent_bytes_ = 0;
-  uint64_t written_bytes_ = 0;   // of these, as of the last look
+  int64_t sent_ms_ = 0;          // when something was last sent; at first, when it came
+  uint32_t sent_bytes_ = 0;      // both modulo 2^32: only whether they change is asked
+  uint32_t written_bytes_ = 0;   // of these, as of the last look
   int64_t stands_since_ms_ = 0;  // when that last grew
   uint32_t slot_ = 0;            // in the subscription's list
   Phase phase_ = Phase::reading;

@@ -1,14 +1,19 @@
-// Streams over libuv pipes; see lib/loop/stream.h. Handles live on the heap and are freed in their
-// close callback, as everywhere on the loop.
+// Streams over watched descriptors; see lib/loop/stream.h. Handles live on the heap and are freed
+// in their close callback, as everywhere on the loop.
 #include "lib/loop/stream.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <deque>
+#include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -19,62 +24,145 @@ namespace {
 
 constexpr size_t buffers_at_once_max = 64;
 
-// Whatever is read is looked at before the next read: one buffer serves all streams of a thread.
-uv_buf_t read_buffer() {
-  static thread_local std::array<char, 64 << 10> bytes;
-  return uv_buf_init(bytes.data(), static_cast<unsigned>(bytes.size()));
-}
+constexpr int accepts_at_once_max = 64;
 
-uv_buf_t buffer_of(std::string_view bytes) {
-  return uv_buf_init(const_cast<char*>(bytes.data()), static_cast<unsigned>(bytes.size()));
-}
+bool is_for_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
-uv_stream_t* stream_of(uv_pipe_t& pipe) { return reinterpret_cast<uv_stream_t*>(&pipe); }
-uv_handle_t* uv_of(uv_pipe_t& pipe) { return reinterpret_cast<uv_handle_t*>(&pipe); }
+// -1: there is none left.
+int open_spare() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
+
+uv_handle_t* uv_of(uv_poll_t& poll) { return reinterpret_cast<uv_handle_t*>(&poll); }
 
 }  // namespace
 
+// Watched for reading from start() on: so the peer's end is noticed; for writing while something
+// waits for the kernel.
 struct Stream::Handle {
-  uv_pipe_t pipe;
-  StreamOwner* owner = nullptr;   // null: the stream is gone
-  std::unique_ptr<Writing> next;  // gathers while another is being written
-  size_t next_bytes = 0;
-  bool is_writing = false;
+  uv_poll_t poll;
+  StreamOwner* owner = nullptr;      // null: the stream is gone
+  std::unique_ptr<Waiting> waiting;  // null: nothing
+  int fd;
   bool is_ending = false;
   bool is_broken = false;
 
-  void write(std::unique_ptr<Writing> writing);
-  void written(int status);
-  void read(ssize_t count, const uv_buf_t* buffer);
+  explicit Handle(int accepted_fd) : fd(accepted_fd) { poll.data = this; }
+  size_t write(std::span<const SharedBytes>& buffers, size_t skip);
+  void watch();
+  void take(bool readable, bool writable);
+  void read();
+  void write_waiting();
+  void end_reading();
+  void close_for_owner();
 };
 
-// Buffers on their way into the kernel.
-struct Stream::Writing {
-  uv_write_t request;
-  Handle* handle;
-  size_t skip = 0;  // bytes of the first buffer that are written already
-  std::vector<SharedBytes> buffers;
+// Buffers that the kernel did not take yet.
+struct Stream::Waiting {
+  std::deque<SharedBytes> buffers;
+  size_t skip = 0;   // bytes of the first one that are written already
+  size_t bytes = 0;  // all that waits
 };
+
+void Stream::Handle::watch() {
+  int events = UV_READABLE | (waiting ? UV_WRITABLE : 0);
+  uv_poll_start(&poll, events, [](uv_poll_t* polled, int status, int ready) {
+    // After an error libuv watches no longer, and there is nothing to read any more.
+    Handle& handle = *static_cast<Handle*>(polled->data);
+    if (status < 0) {
+      handle.close_for_owner();
+    } else {
+      handle.take((ready & UV_READABLE) != 0, (ready & UV_WRITABLE) != 0);
+    }
+  });
+}
+
+// Each call of the owner may be the stream's last: this is still there, and its owner is not.
+void Stream::Handle::take(bool readable, bool writable) {
+  if (readable) read();
+  if (writable && waiting && owner != nullptr && !is_broken) write_waiting();
+}
+
+void Stream::Handle::close_for_owner() {
+  is_broken = true;
+  uv_poll_stop(&poll);
+  if (owner != nullptr) owner->on_closed();
+}
+
+// Tells the owner that it is closed, on a later turn.
+void Stream::Handle::end_reading() { shutdown(fd, SHUT_RD); }
+
+void Stream::Handle::read() {
+  // Whatever is read is looked at before the next read: one buffer serves all streams of a thread.
+  static thread_local std::array<char, 64 << 10> bytes;
+  ssize_t count = recv(fd, bytes.data(), bytes.size(), 0);
+  if (count > 0) {
+    owner->on_bytes({bytes.data(), static_cast<size_t>(count)});
+  } else if (count == 0 || !is_for_later(errno)) {
+    close_for_owner();
+  }
+}
+
+// Writes from the first buffer's byte `skip` on until the kernel takes no more, drops from
+// `buffers` what is written whole, and answers how much of the first that is left is written.
+size_t Stream::Handle::write(std::span<const SharedBytes>& buffers, size_t skip) {
+  while (!buffers.empty()) {
+    std::array<iovec, buffers_at_once_max> views;
+    size_t count = std::min(buffers.size(), views.size());
+    size_t total = 0;
+    for (size_t i = 0; i < count; ++i) {
+      std::string_view bytes = std::string_view(*buffers[i]).substr(i == 0 ? skip : 0);
+      views[i] = {const_cast<char*>(bytes.data()), bytes.size()};
+      total += bytes.size();
+    }
+    msghdr message{};
+    message.msg_iov = views.data();
+    message.msg_iovlen = count;
+    ssize_t taken = sendmsg(fd, &message, MSG_NOSIGNAL);
+    if (taken < 0 && !is_for_later(errno)) {
+      is_broken = true;
+      return 0;
+    }
+    size_t written = taken < 0 ? 0 : static_cast<size_t>(taken);
+    bool is_all = written == total;
+    skip += written;
+    while (!buffers.empty() && skip >= buffers.front()->size()) {
+      skip -= buffers.front()->size();
+      buffers = buffers.subspan(1);
+    }
+    if (!is_all) break;
+  }
+  return skip;
+}
+
+void Stream::Handle::write_waiting() {
+  std::array<SharedBytes, buffers_at_once_max> batch;
+  while (waiting) {
+    size_t count = std::min(waiting->buffers.size(), batch.size());
+    std::copy_n(waiting->buffers.begin(), count, batch.begin());
+    std::span<const SharedBytes> left(batch.data(), count);
+    size_t skip = write(left, waiting->skip);
+    if (is_broken) {
+      close_for_owner();
+      return;
+    }
+    for (size_t i = 0; i < count - left.size(); ++i) {
+      waiting->bytes -= waiting->buffers.front()->size() - std::exchange(waiting->skip, 0);
+      waiting->buffers.pop_front();
+    }
+    if (!left.empty()) waiting->bytes -= skip - std::exchange(waiting->skip, skip);
+    if (waiting->buffers.empty()) waiting.reset();
+    if (!left.empty()) return;
+  }
+  if (is_ending) {
+    close_for_owner();
+    return;
+  }
+  watch();
+  owner->on_drained();
+}
 
 void Stream::start(StreamOwner& owner) {
   handle_->owner = &owner;
-  uv_read_start(
-      stream_of(handle_->pipe),
-      [](uv_handle_t*, size_t, uv_buf_t* buffer) { *buffer = read_buffer(); },
-      [](uv_stream_t* stream, ssize_t count, const uv_buf_t* buffer) {
-        static_cast<Handle*>(stream->data)->read(count, buffer);
-      });
-}
-
-void Stream::Handle::read(ssize_t count, const uv_buf_t* buffer) {
-  if (count == 0 || owner == nullptr) return;  // EAGAIN
-  if (count > 0) {
-    owner->on_bytes({buffer->base, static_cast<size_t>(count)});
-    return;
-  }
-  is_broken = true;
-  uv_read_stop(stream_of(pipe));
-  owner->on_closed();
+  handle_->watch();
 }
 
 void Stream::send(std::string text) {
@@ -85,151 +173,115 @@ void Stream::send(std::string text) {
 void Stream::send(std::span<const SharedBytes> buffers) {
   if (handle_->is_ending || handle_->is_broken) return;
   size_t skip = 0;
-  while (!handle_->is_writing && !buffers.empty()) {
-    std::array<uv_buf_t, buffers_at_once_max> views;
-    size_t count = 0;
-    size_t total = 0;
-    for (; count < std::min(buffers.size(), views.size()); ++count) {
-      views[count] = buffer_of(*buffers[count]);
-      total += buffers[count]->size();
-    }
-    int taken = uv_try_write(stream_of(handle_->pipe), views.data(), static_cast<unsigned>(count));
-    if (taken < 0 && taken != UV_EAGAIN) {
-      // Reading notices the same fault, and tells the owner from outside of this call.
-      handle_->is_broken = true;
-      return;
-    }
-    size_t written = taken < 0 ? 0 : static_cast<size_t>(taken);
-    bool is_all = written == total;
-    while (!buffers.empty() && written >= buffers.front()->size()) {
-      written -= buffers.front()->size();
-      buffers = buffers.subspan(1);
-    }
-    skip = written;
-    if (!is_all) break;
+  if (!handle_->waiting) {
+    skip = handle_->write(buffers, 0);
+    if (handle_->is_broken) handle_->end_reading();
+    if (buffers.empty() || handle_->is_broken) return;
+    handle_->waiting = std::make_unique<Waiting>();
+    handle_->waiting->skip = skip;
+    handle_->watch();
   }
-  if (buffers.empty()) return;
-  if (!handle_->next) handle_->next = std::make_unique<Writing>();
-  Writing& next = *handle_->next;
-  if (next.buffers.empty()) next.skip = skip;
+  Waiting& waiting = *handle_->waiting;
   for (const SharedBytes& buffer : buffers) {
-    next.buffers.push_back(buffer);
-    handle_->next_bytes += buffer->size();
+    waiting.buffers.push_back(buffer);
+    waiting.bytes += buffer->size();
   }
-  handle_->next_bytes -= skip;
-  if (!handle_->is_writing) handle_->write(std::move(handle_->next));
-}
-
-void Stream::Handle::write(std::unique_ptr<Writing> writing) {
-  std::vector<uv_buf_t> views;
-  views.reserve(writing->buffers.size());
-  for (const SharedBytes& buffer : writing->buffers) {
-    size_t skip = views.empty() ? writing->skip : 0;
-    views.push_back(buffer_of(std::string_view(*buffer).substr(skip)));
-  }
-  next_bytes = 0;
-  is_writing = true;
-  writing->handle = this;
-  writing->request.data = writing.get();
-  auto done = [](uv_write_t* request, int status) {
-    std::unique_ptr<Writing> finished(static_cast<Writing*>(request->data));
-    finished->handle->written(status);
-  };
-  int failed = uv_write(&writing->request, stream_of(pipe), views.data(),
-                        static_cast<unsigned>(views.size()), done);
-  if (failed != 0) {
-    is_writing = false;
-    is_broken = true;
-    return;
-  }
-  static_cast<void>(writing.release());  // the callback's now
-}
-
-void Stream::Handle::written(int status) {
-  is_writing = false;
-  if (owner == nullptr || is_broken) return;
-  if (status < 0) {
-    is_broken = true;
-    owner->on_closed();
-    return;
-  }
-  if (next) {
-    write(std::move(next));
-    return;
-  }
-  if (is_ending) {
-    is_broken = true;
-    owner->on_closed();
-    return;
-  }
-  owner->on_drained();
+  waiting.bytes -= skip;
 }
 
 void Stream::end() {
   if (handle_->is_ending || handle_->is_broken) return;
   handle_->is_ending = true;
-  if (handle_->is_writing) return;
-  // Nothing is on its way. An empty write calls back on a later turn, from outside of this call.
-  std::unique_ptr<Writing> last = std::make_unique<Writing>();
-  last->buffers.push_back(std::make_shared<const std::string>());
-  handle_->write(std::move(last));
+  if (!handle_->waiting) handle_->end_reading();
 }
 
-size_t Stream::pending_bytes() const {
-  return uv_stream_get_write_queue_size(stream_of(handle_->pipe)) + handle_->next_bytes;
-}
+size_t Stream::pending_bytes() const { return handle_->waiting ? handle_->waiting->bytes : 0; }
 
 bool Stream::is_ending() const { return handle_->is_ending; }
 
 Stream::~Stream() {
+  if (handle_ == nullptr) return;
   handle_->owner = nullptr;
-  uv_close(uv_of(handle_->pipe),
+  uv_close(uv_of(handle_->poll),
            [](uv_handle_t* closed) { delete static_cast<Handle*>(closed->data); });
+  close(handle_->fd);
 }
 
 struct StreamListener::Handle {
-  uv_pipe_t pipe;  // libuv does not mind that it may be a socket of TCP
-  OnStream on_stream;
+  explicit Handle(int listening_fd) : fd(listening_fd) { poll.data = this; }
+  ~Handle() {
+    if (spare_fd >= 0) close(spare_fd);
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  uv_poll_t poll;
+  int fd;
+  // Given up for a moment when there is no other left, to close who is waiting: or it would wait,
+  // and the loop turn, until one is free.
+  int spare_fd = open_spare();
+  OnStream on_stream;  // null: the listener is gone
   Admits admits;
 
-  void accept();
+  void accept_all();
+  int accept_one();
+  void take(int accepted_fd);
 };
 
 StreamListener::StreamListener(Loop& loop, int fd, OnStream on_stream, Admits admits)
-    : handle_(new Handle) {
+    : handle_(new Handle(fd)) {
   handle_->on_stream = std::move(on_stream);
   handle_->admits = std::move(admits);
-  handle_->pipe.data = handle_;
-  uv_pipe_init(loop.raw(), &handle_->pipe, 0);
-  int failed = uv_pipe_open(&handle_->pipe, fd);
-  if (failed == 0) {
-    failed = uv_listen(stream_of(handle_->pipe), SOMAXCONN, [](uv_stream_t* listening, int status) {
-      if (status == 0) static_cast<Handle*>(listening->data)->accept();
-    });
+  if (listen(fd, SOMAXCONN) != 0 || uv_poll_init(loop.raw(), &handle_->poll, fd) != 0) {
+    int failed = errno;
+    delete handle_;
+    close(fd);
+    throw Error(ErrorCode::internal_error, {},
+                fmt::format("cannot listen: {}", std::generic_category().message(failed)));
   }
-  if (failed == 0) return;
-  uv_close(uv_of(handle_->pipe),
-           [](uv_handle_t* closed) { delete static_cast<Handle*>(closed->data); });
-  throw Error(ErrorCode::internal_error, {}, fmt::format("cannot listen: {}", uv_strerror(failed)));
+  uv_poll_start(&handle_->poll, UV_READABLE, [](uv_poll_t* polled, int, int) {
+    static_cast<Handle*>(polled->data)->accept_all();
+  });
 }
 
 StreamListener::~StreamListener() {
   handle_->on_stream = nullptr;
-  uv_close(uv_of(handle_->pipe),
+  uv_close(uv_of(handle_->poll),
            [](uv_handle_t* closed) { delete static_cast<Handle*>(closed->data); });
+  close(handle_->fd);
 }
 
-void StreamListener::Handle::accept() {
-  Stream::Handle* accepted = new Stream::Handle;
-  uv_pipe_init(pipe.loop, &accepted->pipe, 0);
-  accepted->pipe.data = accepted;
-  std::unique_ptr<Stream> stream(new Stream(accepted));
-  if (uv_accept(stream_of(pipe), stream_of(accepted->pipe)) != 0) return;
-  int fd = -1;
-  uv_fileno(uv_of(accepted->pipe), &fd);
-  if (admits && !admits(fd)) return;
+// Those that wait, but not for ever: streams want to be served in between.
+void StreamListener::Handle::accept_all() {
+  for (int i = 0; i < accepts_at_once_max && on_stream; ++i) {
+    int accepted_fd = accept_one();
+    if (accepted_fd < 0) return;
+    take(accepted_fd);
+  }
+}
+
+int StreamListener::Handle::accept_one() {
+  int accepted_fd = accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  bool is_out = accepted_fd < 0 && (errno == EMFILE || errno == ENFILE);
+  if (!is_out || spare_fd < 0) return accepted_fd;
+  close(spare_fd);
+  accepted_fd = accept4(fd, nullptr, nullptr, SOCK_CLOEXEC);
+  if (accepted_fd >= 0) close(accepted_fd);
+  spare_fd = open_spare();
+  return -1;
+}
+
+void StreamListener::Handle::take(int accepted_fd) {
+  auto* accepted = new Stream::Handle(accepted_fd);
+  if (uv_poll_init(poll.loop, &accepted->poll, accepted_fd) != 0) {
+    delete accepted;
+    close(accepted_fd);
+    return;
+  }
+  Stream stream(accepted);
+  if (admits && !admits(accepted_fd)) return;
   int bytes = send_buffer_bytes;
-  uv_send_buffer_size(uv_of(accepted->pipe), &bytes);
+  setsockopt(accepted_fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
   on_stream(std::move(stream));
 }
 
