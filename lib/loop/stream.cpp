@@ -261,6 +261,8 @@ void StreamListener::Handle::accept_all() {
 }
 
 int StreamListener::Handle::accept_one() {
+  // Another thread may have taken its number when it was given up.
+  if (spare_fd < 0) spare_fd = open_spare();
   int accepted_fd = accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
   bool is_out = accepted_fd < 0 && (errno == EMFILE || errno == ENFILE);
   if (!is_out || spare_fd < 0) return accepted_fd;

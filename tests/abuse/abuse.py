@@ -4,6 +4,7 @@ stand for machines elsewhere: so they take what the product leaves of the cores,
 wait for none. The quiet is measured before and after, so that what else changes on the machine
 meanwhile is in both."""
 
+import atexit
 import contextlib
 import http.client
 import json
@@ -44,6 +45,7 @@ def make_idle_group():
         try:
             with open(os.path.join(folder, "cpu.idle"), "w", encoding="ascii") as idle:
                 idle.write("1")
+            atexit.register(os.rmdir, folder)
             return folder
         except OSError:
             os.rmdir(folder)
@@ -157,8 +159,6 @@ def main():
         end(rig, neighbours, villain)
         time.sleep(SETTLE_SECONDS)
         neighbours.measure(QUIET_SECONDS, quiet)
-    if group:
-        os.rmdir(group)
     print("What the abuser was answered:")
     for kind, seen in abuse.told.items():
         print(f"  {kind:20}{json.dumps({str(k): n for k, n in sorted(seen.items(), key=str)})}")

@@ -151,11 +151,13 @@ def idle_streams(rig, meter, figures):
     figures.add("nginx with TLS, a stream", (after[1] - before[1]) / wanted, "KiB", at_most=31)
     figures.add("what they add to the daemon's CPU", full - alone, "% of a core", at_most=0.01,
                 note=f"{alone:.2f} % without them: heartbeat, polls, maintenance; a ping each 15 s")
-    yield
-    for open_ones in (subscribers, warm):
-        open_ones.program.stdin.close()
-        open_ones.result()
-    rig.api(account).call("POST", f"/v1/runs/{run}:cancel")
+    try:
+        yield
+    finally:
+        for open_ones in (subscribers, warm):
+            open_ones.program.stdin.close()
+            open_ones.result()
+        rig.api(account).call("POST", f"/v1/runs/{run}:cancel")
 
 
 def live_runs(rig, peers, meter, figures):
