@@ -123,10 +123,11 @@ TEST(PasswordSemaphore, LetsWhoIsKnownGoFirstAndTheOthersTakeTurns) {
   for (char name : {'p', 'p', 'p'}) add(PasswordQueue::patient, name);
   for (char name : {'k', 'k'}) add(PasswordQueue::known, name);
   loop.run();
-  std::string first = order.substr(0, 3);
-  std::sort(first.begin(), first.end());
-  EXPECT_EQ(first, "bkk") << order;
-  EXPECT_EQ(order.substr(3), "pbpbp");
+  // Two processes hash beside each other: a stranger's hash may end before one of who is known that
+  // began before it.
+  EXPECT_LE(order.rfind('k'), 4U) << order;
+  std::erase(order, 'k');
+  EXPECT_EQ(order, "bpbpbp");
 }
 
 TEST(PasswordSemaphore, LetsWhoIsKnownWaitBehindNoStranger) {
