@@ -18,6 +18,13 @@ constexpr int64_t bytes_max = 48 << 10;
 postgres::BoundStatement page_statement(const std::vector<UuidBytes>& run_ids,
                                         const std::vector<int64_t>& afters,
                                         const std::vector<bool>& usage_wanted) {
+  if (run_ids.size() == 1) {
+    return query::EventPage{.run_id = run_ids[0],
+                            .after = afters[0],
+                            .wants_usage = static_cast<bool>(usage_wanted[0]),
+                            .rows_max = rows_max,
+                            .bytes_max = bytes_max};
+  }
   return query::EventPages{.run_ids = run_ids,
                            .afters = afters,
                            .usage_wanted = usage_wanted,

@@ -23,19 +23,13 @@ constexpr int64_t retry_delay_min_ms = 50;
 constexpr int64_t retry_delay_max_ms = 1000;
 constexpr int64_t deadline_check_ms = 100;
 
-// A plan that is made once is made while the tables are empty, as on a new system, and is kept
-// while they grow: until they are analyzed again each look-up would read them whole.
-constexpr std::string_view of_plans_once =
-    " -c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off "
-    "-c enable_mergejoin=off";
-
 std::string session_options(const DatabaseOptions& options) {
   return fmt::format(
       "-c statement_timeout={} -c lock_timeout={} -c idle_in_transaction_session_timeout=10000 "
       "-c jit=off -c client_min_messages=warning -c client_encoding=UTF8 -c TimeZone=UTC -c "
       "DateStyle=ISO{}",
       options.statement_timeout_ms, options.lock_timeout_ms,
-      options.plans_once ? of_plans_once : "");
+      options.plans_once ? plans_once_options : "");
 }
 
 int64_t jittered(int64_t delay_ms) {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -56,6 +57,13 @@ class CallAwaiter {
  private:
   std::shared_ptr<BatchCall> call_;
 };
+
+// What DatabaseOptions::plans_once sets in its sessions. A plan that is made once is made while the
+// tables are empty, as on a new system, and is kept while they grow: until they are analyzed again
+// each look-up would read them whole, or sort what an index has in order.
+constexpr std::string_view plans_once_options =
+    " -c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off "
+    "-c enable_mergejoin=off -c enable_bitmapscan=off";
 
 class PgConnection {
  public:

@@ -54,16 +54,17 @@ WHERE a.org_id = live.org_id;
 DROP INDEX runs_active_of_org, runs_claimable;
 CREATE INDEX runs_claimable ON runs (org_id, created_by_user_id, id)
     WHERE status = 'running' AND NOT queued AND owner_id IS NULL;
--- Replaced with the other functions, before this transaction ends.
-CREATE FUNCTION run_is_sound(status text, queued boolean, source text, credits_held bigint, is_owned boolean,
-    asks_for_input boolean, has_ended boolean) RETURNS boolean
-    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS 'BEGIN RETURN true; END';
 ALTER TABLE runs DROP CONSTRAINT runs_check, DROP CONSTRAINT runs_check1, DROP CONSTRAINT runs_check2,
     DROP CONSTRAINT runs_check3, DROP CONSTRAINT runs_check4, DROP CONSTRAINT runs_credits_held_check,
-    DROP CONSTRAINT runs_source_check, DROP CONSTRAINT runs_status_check,
-    ADD CONSTRAINT runs_sound CHECK (run_is_sound(status, queued, source, credits_held, owner_id IS NOT NULL,
-        input_request IS NOT NULL, ended_at IS NOT NULL)),
-    DROP COLUMN lease_until;
+    DROP CONSTRAINT runs_source_check, DROP CONSTRAINT runs_status_check, DROP COLUMN lease_until;
+-- Replaced with the other functions, before this transaction ends.
+CREATE FUNCTION runs_check_state() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+CREATE FUNCTION threads_keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+DROP TRIGGER runs_transition ON runs;
+DROP FUNCTION runs_refuse_transition;
+CREATE TRIGGER runs_state
+    BEFORE INSERT OR UPDATE OF status, queued, source, credits_held, owner_id, input_request, ended_at ON runs
+    FOR EACH ROW EXECUTE FUNCTION runs_check_state();
 
 CREATE INDEX runs_cancelled ON runs (owner_id) WHERE cancel_requested_at IS NOT NULL AND owner_id IS NOT NULL;
 ALTER TABLE runs SET (autovacuum_vacuum_scale_factor = 0.01);
@@ -294,8 +295,10 @@ CREATE TABLE run_asked_calls (run_id uuid NOT NULL, org_id uuid NOT NULL, tool_c
     accepted boolean NOT NULL DEFAULT false, closed boolean NOT NULL DEFAULT false, early json, PRIMARY KEY (run_id,
     tool_call_id), FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id));
 DROP FUNCTION IF EXISTS persona_check, ip_prefixes;
-ALTER TABLE threads ADD COLUMN is_hidden boolean NOT NULL DEFAULT false CHECK (deleted_at IS NOT NULL OR NOT is_hidden),
+ALTER TABLE threads ALTER COLUMN search DROP EXPRESSION, ADD COLUMN is_hidden boolean NOT NULL DEFAULT false,
     ADD COLUMN client_id client_name;  -- runs that are given their history
+CREATE TRIGGER threads_keep BEFORE INSERT OR UPDATE OF title, is_hidden, deleted_at, search ON threads
+    FOR EACH ROW EXECUTE FUNCTION threads_keep();
 CREATE UNIQUE INDEX threads_client_id ON threads (org_id, created_by_user_id, client_id)
     WHERE client_id IS NOT NULL AND deleted_at IS NULL;
 CREATE TABLE run_histories (run_id uuid PRIMARY KEY, org_id uuid NOT NULL, messages json NOT NULL, keeps boolean NOT

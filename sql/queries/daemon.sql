@@ -64,8 +64,10 @@ SELECT true AS is_there;
 -- low bits are random.
 -- When more wait than are wanted, runs_round_robin() says which; served_nth then counts from 1, and more may wait.
 -- history: the thread's visible messages as run_history answers them, newest first, each as its role's first letter,
--- its bytes, a colon and its content; null when they have more than 32 times message_bytes together, or one is
--- longer than message_bytes, or the run has turns: then run_history is asked. given_history: that of a run that was
+-- its bytes, a colon and its content; null when there are more than 64, when they have more than 32 times message_bytes
+-- together, or one is longer than message_bytes, or the run has turns: then run_history is asked. Here and not in the
+-- function that it asks, a call of which costs as much as a claim without it; octet_length() unpacks no content.
+-- given_history: that of a run that was
 -- given one, null when it is longer than those, or not all that the model is told; then run_given_history is asked. How
 -- many are wanted is hidden in a SELECT, so that one plan looks as good as a plan for each call: making that takes
 -- longer than the claim.
@@ -118,12 +120,14 @@ LEFT JOIN LATERAL (
     FROM llm_models m JOIN llm_providers l ON l.id = m.provider_id LEFT JOIN secrets s ON s.id = l.secret_id
     WHERE m.id = c.model_id OFFSET 0) AS route ON true
 LEFT JOIN LATERAL (
-    SELECT CASE WHEN sum(octet_length(recent.content)) <= 32 * $3
+    SELECT CASE WHEN count(*) <= 64 AND sum(octet_length(recent.content)) <= 32 * $3
                      AND count(*) = count(*) FILTER (WHERE octet_length(recent.content) <= $3)
         THEN string_agg(concat(left(recent.role, 1), octet_length(recent.content), ':', recent.content), ''
                         ORDER BY recent.place DESC, recent.id DESC)
             FILTER (WHERE octet_length(recent.content) <= $3) END AS history
-    FROM thread_newest_messages(c.thread_id, 1000, 32 * $3, NULL) AS recent) AS thread
+    FROM (SELECT m.id, coalesce(m.run_id, m.id) AS place, m.role, m.content FROM messages m
+          WHERE m.thread_id = c.thread_id AND m.hidden_by_run_id IS NULL
+          ORDER BY m.id DESC LIMIT 65) AS recent) AS thread
     ON c.turns = 0 AND c.history_bytes IS NULL
 CROSS JOIN LATERAL (
     SELECT max(g.value::bigint) FILTER (WHERE g.key = 'limit.agent_turns') AS turns,

@@ -29,30 +29,23 @@ WHERE r.id = coalesce(
                             has_permission('org.runs.read_all'))),
     run_id_of_reader($1));
 
+-- name: event_page
+-- The next events of a run. usage: what it took, with its last event, where it is wanted.
+-- $1 run_id uuid, $2 after bigint, $3 wants_usage boolean, $4 rows_max bigint, $5 bytes_max bigint
+SELECT 1::bigint AS number, page.seq, page.type, page.data, rfc3339(page.created_at) AS created_at, page.has_next,
+    CASE WHEN $3 AND page.type IN ('run.completed', 'run.failed', 'run.cancelled') THEN run_usage($1) END AS usage
+FROM event_page($1, $2, $4, $5) AS page
+ORDER BY page.seq;
+
 -- name: event_pages
--- The next events of several runs, of each a page: it ends once it holds bytes_max, but has one event at least. 128
--- stands for what an event is on the wire besides its data. has_next: more was there, but for bytes_max. What is
--- stored is measured first, so that large events are not unpacked only to be left out. usage: what the run took, with
--- its last event, where it is wanted.
+-- The same of several runs, each a page.
 -- $1 run_ids uuid[], $2 afters bigint[], $3 usage_wanted boolean[], $4 rows_max bigint (of each run),
 -- $5 bytes_max bigint (of each run)
 SELECT followed.number, page.seq, page.type, page.data, rfc3339(page.created_at) AS created_at, page.has_next,
     CASE WHEN followed.wants_usage AND page.type IN ('run.completed', 'run.failed', 'run.cancelled')
          THEN run_usage(followed.run_id) END AS usage
 FROM unnest($1::uuid[], $2::bigint[], $3::boolean[]) WITH ORDINALITY AS followed(run_id, after, wants_usage, number)
-CROSS JOIN LATERAL (
-    SELECT small.seq, small.type, small.data, small.created_at, small.has_next,
-        sum(octet_length(small.data::text) + 128) OVER (ORDER BY small.seq)
-            - (octet_length(small.data::text) + 128) AS bytes_before
-    FROM (
-        SELECT e.seq, e.type, e.data, e.created_at, lead(e.seq) OVER w IS NOT NULL AS has_next,
-            sum(pg_column_size(e.data) + 128) OVER w - (pg_column_size(e.data) + 128) AS stored_before
-        FROM (SELECT seq, type, data, created_at FROM run_events
-              WHERE run_events.run_id = followed.run_id AND run_events.seq > followed.after
-              ORDER BY run_events.seq LIMIT $4) AS e
-        WINDOW w AS (ORDER BY e.seq)) AS small
-    WHERE small.stored_before < $5) AS page
-WHERE page.bytes_before < $5
+CROSS JOIN LATERAL event_page(followed.run_id, followed.after, $4, $5) AS page
 ORDER BY followed.number, page.seq;
 
 -- name: stream_stored

@@ -12,6 +12,28 @@ CREATE TABLE run_events (
 ) PARTITION BY RANGE (run_id);
 GRANT SELECT, INSERT ON run_events TO hostler_runner;
 
+-- The next events of a run, a page of them: it ends once it holds bytes_max, but has one event at least. 128 stands for
+-- what an event is on the wire besides its data. has_next: more was there, but for bytes_max. What is stored is measured
+-- first, so that large events are not unpacked only to be left out. Postgres puts it into the statement that reads from
+-- it: where that names its one run, of the months only the run's is set up.
+CREATE OR REPLACE FUNCTION event_page(run uuid, after bigint, rows_max bigint, bytes_max bigint)
+RETURNS TABLE (seq bigint, type text, data json, created_at timestamptz, has_next boolean)
+LANGUAGE sql STABLE AS $$
+    SELECT page.seq, page.type, page.data, page.created_at, page.has_next
+    FROM (
+        SELECT small.seq, small.type, small.data, small.created_at, small.has_next,
+            sum(octet_length(small.data::text) + 128) OVER (ORDER BY small.seq)
+                - (octet_length(small.data::text) + 128) AS bytes_before
+        FROM (
+            SELECT e.seq, e.type, e.data, e.created_at, lead(e.seq) OVER w IS NOT NULL AS has_next,
+                sum(pg_column_size(e.data) + 128) OVER w - (pg_column_size(e.data) + 128) AS stored_before
+            FROM (SELECT r.seq, r.type, r.data, r.created_at FROM run_events r
+                  WHERE r.run_id = run AND r.seq > after ORDER BY r.seq LIMIT rows_max) AS e
+            WINDOW w AS (ORDER BY e.seq)) AS small
+        WHERE small.stored_before < bytes_max) AS page
+    WHERE page.bytes_before < bytes_max
+$$;
+
 -- Which start of which server this is: a standby that was promoted is another one than its primary was.
 CREATE OR REPLACE FUNCTION server_number() RETURNS bigint
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
@@ -126,5 +148,5 @@ BEGIN
     RETURN 0;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION run_events_make_partitions, run_events_prune, run_event_bytes, run_events_free, server_is
-    FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION run_events_make_partitions, run_events_prune, run_event_bytes, run_events_free, server_is,
+    event_page FROM hostler_api;

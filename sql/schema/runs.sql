@@ -8,21 +8,6 @@
 CREATE SEQUENCE run_epochs;
 GRANT USAGE ON SEQUENCE run_epochs TO hostler_runner;
 
--- What is true of a run's row in each state. One function, because Postgres reads and plans the text of every CHECK
--- anew for every statement that writes a row: eight of them took a fifth of the INSERT.
-CREATE OR REPLACE FUNCTION run_is_sound(status text, queued boolean, source text, credits_held bigint,
-    is_owned boolean, asks_for_input boolean, has_ended boolean) RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
-BEGIN
-    RETURN CASE status
-            WHEN 'running' THEN NOT has_ended AND NOT asks_for_input AND NOT (queued AND is_owned)
-            WHEN 'waiting_for_input' THEN NOT has_ended AND asks_for_input AND NOT queued AND NOT is_owned
-            ELSE status IN ('completed', 'failed', 'cancelled')
-                 AND has_ended AND NOT asks_for_input AND NOT queued AND NOT is_owned END
-        AND credits_held >= 0 AND source IN ('api', 'retry', 'enqueue', 'openai');
-END
-$$;
-
 -- Whether a run with this request waits for programs, or for a person whom a server asks: such a run counts in
 -- limit.waiting_runs instead of limit.concurrent_runs. One expression, which Postgres puts into what calls it.
 CREATE OR REPLACE FUNCTION waits_apart(input_request jsonb) RETURNS boolean
@@ -100,9 +85,7 @@ CREATE TABLE runs (
     -- {behind_seq, facts}, when such a client answered the run last: the answer to that begins behind that event, with
     -- these facts before client_facts.
     client_answer json,
-    FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id),
-    CONSTRAINT runs_sound CHECK (run_is_sound(status, queued, source, credits_held, owner_id IS NOT NULL,
-        input_request IS NOT NULL, ended_at IS NOT NULL))
+    FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01);
 
 -- What was analyzed while nothing ran looks empty to the planner, and an empty index as good as any whose condition a
@@ -127,19 +110,34 @@ SELECT make_tenant_table('runs');
 GRANT SELECT ON runs TO hostler_api;
 GRANT SELECT, UPDATE ON runs TO hostler_runner;
 
--- Whoever writes: a terminal state never changes, and no run completes while it waits for a human.
-CREATE OR REPLACE FUNCTION runs_refuse_transition() RETURNS trigger
+-- Whoever writes: what is true of a run's row in each state; a terminal state never changes, and no run completes while
+-- it waits for a human. A trigger and no CHECK, the text of which Postgres reads and plans anew for every statement that
+-- writes a row.
+CREATE OR REPLACE FUNCTION runs_check_state() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
-    IF OLD.status NOT IN ('running', 'waiting_for_input')
-       OR (OLD.status = 'waiting_for_input' AND NEW.status = 'completed') THEN
+    IF TG_OP = 'UPDATE' AND OLD.status <> NEW.status
+       AND (OLD.status NOT IN ('running', 'waiting_for_input')
+            OR (OLD.status = 'waiting_for_input' AND NEW.status = 'completed')) THEN
         RAISE EXCEPTION 'run %: % cannot become %', OLD.id, OLD.status, NEW.status;
+    END IF;
+    IF (CASE NEW.status
+            WHEN 'running' THEN NEW.ended_at IS NULL AND NEW.input_request IS NULL
+                                AND NOT (NEW.queued AND NEW.owner_id IS NOT NULL)
+            WHEN 'waiting_for_input' THEN NEW.ended_at IS NULL AND NEW.input_request IS NOT NULL AND NOT NEW.queued
+                                          AND NEW.owner_id IS NULL
+            ELSE NEW.status IN ('completed', 'failed', 'cancelled') AND NEW.ended_at IS NOT NULL
+                 AND NEW.input_request IS NULL AND NOT NEW.queued AND NEW.owner_id IS NULL END
+        AND NEW.credits_held >= 0 AND NEW.source IN ('api', 'retry', 'enqueue', 'openai')) IS NOT TRUE THEN
+        RAISE EXCEPTION 'run %: % does not go with the rest of its row', NEW.id, NEW.status
+            USING ERRCODE = 'check_violation';
     END IF;
     RETURN NEW;
 END
 $$;
-CREATE TRIGGER runs_transition BEFORE UPDATE OF status ON runs
-    FOR EACH ROW WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION runs_refuse_transition();
+CREATE TRIGGER runs_state
+    BEFORE INSERT OR UPDATE OF status, queued, source, credits_held, owner_id, input_request, ended_at ON runs
+    FOR EACH ROW EXECUTE FUNCTION runs_check_state();
 
 -- A finished model turn that the run goes on from, be it on another daemon after a take-over. The last one is told by
 -- the run's end and its answer. One without calls, which is no end, is an answer that did not fit response_format: it

@@ -14,10 +14,10 @@ CREATE TABLE threads (
     deleted_at timestamptz,
     -- Of one run that was given its history (chat_runs.sql), whom alone it serves: it counts as deleted from the
     -- beginning, so that nobody is shown it; only what asks whether the run may be read passes that over.
-    is_hidden boolean NOT NULL DEFAULT false CHECK (deleted_at IS NOT NULL OR NOT is_hidden),
+    is_hidden boolean NOT NULL DEFAULT false,
     -- By which a client of a foreign protocol names it, its creator's alone; null: its id is its name.
     client_id client_name,
-    search tsvector GENERATED ALWAYS AS (search_vector(coalesce(title, ''))) STORED,
+    search tsvector,  -- the words of the title
     UNIQUE (org_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.01);
 CREATE UNIQUE INDEX threads_client_id ON threads (org_id, created_by_user_id, client_id)
@@ -30,6 +30,22 @@ SELECT make_tenant_table('threads');
 GRANT SELECT, INSERT ON threads TO hostler_api;
 GRANT UPDATE (title, metadata, updated_at, deleted_at, active_run_id) ON threads TO hostler_api;
 GRANT SELECT, UPDATE ON threads TO hostler_runner;
+
+-- What follows from a thread's title, and that a hidden one is deleted. A trigger of the few statements that touch these:
+-- Postgres reads the text of a generated column and of a CHECK anew for every one that writes a row, as each message and
+-- run does.
+CREATE OR REPLACE FUNCTION threads_keep() RETURNS trigger
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF NEW.is_hidden AND NEW.deleted_at IS NULL THEN
+        RAISE EXCEPTION 'thread %: hidden and not deleted', NEW.id USING ERRCODE = 'check_violation';
+    END IF;
+    NEW.search := search_vector(coalesce(NEW.title, ''));
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER threads_keep BEFORE INSERT OR UPDATE OF title, is_hidden, deleted_at, search ON threads
+    FOR EACH ROW EXECUTE FUNCTION threads_keep();
 
 -- hidden_by_run_id: a run that was started by :retry took this message's place; the message comes
 -- back when that run fails.

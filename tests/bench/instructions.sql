@@ -91,7 +91,7 @@ DECLARE
     run uuid := bench_run(which);
     event record;
 BEGIN
-    FOR event IN {event_pages} LOOP
+    FOR event IN {event_page} LOOP
     END LOOP;
 END
 $$;

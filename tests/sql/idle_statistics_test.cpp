@@ -12,11 +12,13 @@
 
 #include "queries/daemon.h"
 #include "queries/stream.h"
+#include "tests/sql/plan_settings.h"
 #include "tests/support/rows/run_fixture.h"
 
 namespace hostler {
 namespace {
 
+using testing_support::plans_once_settings;
 using testing_support::RunFixture;
 using testing_support::TestDatabase;
 
@@ -152,7 +154,7 @@ TEST_F(IdleStatistics, LetAHistoryBeReadInTheOrderOfItsKey) {
                     query::run_claim.text, daemon_id),
         fmt::format("PREPARE look AS {}; EXECUTE look('{}', 3000)", query::run_history.text,
                     run_id)}) {
-    std::string plans = plans_of("SET plan_cache_mode = force_generic_plan; " + look);
+    std::string plans = plans_of(plans_once_settings() + look);
     EXPECT_NE(plans.find("Index Scan Backward using messages_pkey"), plans.npos) << plans;
     EXPECT_EQ(plans.find(fmt::format("rows={} ", messages_made + 1)), plans.npos) << plans;
   }

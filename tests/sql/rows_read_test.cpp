@@ -21,6 +21,7 @@
 #include <fmt/format.h>
 
 #include "lib/error.h"
+#include "tests/sql/plan_settings.h"
 #include "tests/sql/plan_values.h"
 #include "tests/support/rigs/database.h"
 #include "tests/support/rows/statement_list.h"
@@ -167,13 +168,18 @@ class ReadRows : public testing::Test {
       if (use.roles.empty() || use.roles.contains("hostler_owner")) continue;
       if (change_every_account.contains(use.statement->name)) continue;
       session.run_text("SET ROLE " + *use.roles.begin());
+      // The relay has no other sessions; all others' statements do without.
+      if (use.statement->topic == std::string_view("stream"))
+        session.run_text(plans_once_settings());
       session.run_text(fmt::format("PREPARE s_{} AS {}", use.statement->name, use.statement->text));
       std::string arguments = plan_arguments(session, use, filled.values);
       for (const char* context : contexts) {
         check(use, rows_read(session, *use.statement, arguments, filled.values, context),
               statistics);
       }
-      session.run_text("RESET ROLE");
+      session.run_text(
+          "RESET ROLE; RESET enable_seqscan; RESET enable_hashjoin; RESET enable_mergejoin; "
+          "RESET enable_bitmapscan");
     }
   }
 

@@ -181,7 +181,7 @@ TEST_F(ModelProxy, ThatBreaksAgainAndAgainLeavesNoRunOpen) {
   EXPECT_EQ(run_story(user_.client, "[say well]").status, "completed") << "the line is whole again";
 
   // The check can fail.
-  stack_.sql().run_text("ALTER TABLE runs DISABLE TRIGGER runs_transition");
+  stack_.sql().run_text("ALTER TABLE runs DISABLE TRIGGER runs_state");
   stack_.sql().run_text(
       "UPDATE runs SET status = 'failed', error_code = 'model.unavailable' WHERE id = (SELECT r.id "
       "FROM runs r WHERE NOT EXISTS (SELECT 1 FROM run_events e WHERE e.run_id = r.id AND e.type = "
