@@ -18,8 +18,8 @@ struct EventPage {
 };
 
 // Asks for the events of each run behind the one at the same index of afters, and with the last of
-// a run for what it took, where that is wanted. A single run has a statement of its own, which costs
-// Postgres two thirds.
+// a run for what it took, where that is wanted. A single run has a statement of its own, which
+// costs Postgres two thirds.
 postgres::BoundStatement page_statement(const std::vector<UuidBytes>& run_ids,
                                         const std::vector<int64_t>& afters,
                                         const std::vector<bool>& usage_wanted);

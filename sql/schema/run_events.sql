@@ -13,9 +13,9 @@ CREATE TABLE run_events (
 GRANT SELECT, INSERT ON run_events TO hostler_runner;
 
 -- The next events of a run, a page of them: it ends once it holds bytes_max, but has one event at least. 128 stands for
--- what an event is on the wire besides its data. has_next: more was there, but for bytes_max. What is stored is measured
--- first, so that large events are not unpacked only to be left out. Postgres puts it into the statement that reads from
--- it: where that names its one run, of the months only the run's is set up.
+-- what an event is on the wire besides its data. has_next: more was there, but for bytes_max. What is stored is
+-- measured first, so that large events are not unpacked only to be left out. Postgres puts it into the statement that
+-- reads from it: where that names its one run, of the months only the run's is set up.
 CREATE OR REPLACE FUNCTION event_page(run uuid, after bigint, rows_max bigint, bytes_max bigint)
 RETURNS TABLE (seq bigint, type text, data json, created_at timestamptz, has_next boolean)
 LANGUAGE sql STABLE AS $$

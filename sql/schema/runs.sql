@@ -111,8 +111,8 @@ GRANT SELECT ON runs TO hostler_api;
 GRANT SELECT, UPDATE ON runs TO hostler_runner;
 
 -- Whoever writes: what is true of a run's row in each state; a terminal state never changes, and no run completes while
--- it waits for a human. A trigger and no CHECK, the text of which Postgres reads and plans anew for every statement that
--- writes a row.
+-- it waits for a human. A trigger and no CHECK, the text of which Postgres reads and plans anew for every statement
+-- that writes a row.
 CREATE OR REPLACE FUNCTION runs_check_state() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN

@@ -31,9 +31,9 @@ GRANT SELECT, INSERT ON threads TO hostler_api;
 GRANT UPDATE (title, metadata, updated_at, deleted_at, active_run_id) ON threads TO hostler_api;
 GRANT SELECT, UPDATE ON threads TO hostler_runner;
 
--- What follows from a thread's title, and that a hidden one is deleted. A trigger of the few statements that touch these:
--- Postgres reads the text of a generated column and of a CHECK anew for every one that writes a row, as each message and
--- run does.
+-- What follows from a thread's title, and that a hidden one is deleted. A trigger of the few statements that touch
+-- these: Postgres reads the text of a generated column and of a CHECK anew for every one that writes a row, as each
+-- message and run does.
 CREATE OR REPLACE FUNCTION threads_keep() RETURNS trigger
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 BEGIN
