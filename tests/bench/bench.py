@@ -15,6 +15,7 @@ from console import console
 from dispatch import dispatch, latency
 from events import durable
 from figures import Figures
+from floors import floors
 from growth import Growth
 from instructions import instructions
 from logins import login_stress
@@ -35,6 +36,7 @@ PARTS = (
     ("empty", "The nearly empty system", growth.empty),
     ("stream_memory", "Idle streams", stream_memory),
     ("rest", "Requests", rest),
+    ("floors", "The same work, bare", floors),
     ("active", "A run posted among many", active),
     ("login_stress", "Guessed passwords", login_stress),
     ("latency", "From the answer to the first event", latency),

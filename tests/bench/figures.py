@@ -156,7 +156,8 @@ class Figures:
 
 HEAD = """# What Hostler costs
 
-Written by `make bench`, not by hand. Everything shares one machine: clients, nginx, Hostler,
+Written by `make bench`, not by hand; what the figures are made of that miss their goals is told
+in [readings](performance/readings.md). Everything shares one machine: clients, nginx, Hostler,
 Postgres, peers and the fake model. So hold the ratios, and the CPU a unit of work costs;
 requests a second belong to this machine. A peer runs behind an nginx of the same kind (TLS, the
 same certificate) with the same client, in turn with Hostler in every round. A figure is the median

@@ -84,6 +84,14 @@ class Meter:
                            for pid in self.pids(group)) / 1000 / max(units, 1)
                 for group in self.masters}
 
+    def ended_children_seconds(self, group):
+        """What those children of a group have run that ended: sessions that came and went."""
+        ticks = 0
+        for pid in self.masters[group]:
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+                ticks += sum(int(part) for part in file.read().rpartition(")")[2].split()[13:15])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
     def known_seconds(self):
         known = sum(cpu_ns(pid) for group in self.masters for pid in self.pids(group)) / 1e9
         return known + own_seconds()

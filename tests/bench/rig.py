@@ -96,6 +96,15 @@ class Rig:
             time.sleep(0.1)
         raise SystemExit(f"runs are still at work after {seconds} s")
 
+    def wait_for_no_session(self, database, seconds=10):
+        """Until the sessions of a database have ended, which follows their clients' ends."""
+        end = time.monotonic() + seconds
+        asked = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{database}'"
+        while self.sql(asked)[0][0] != "0":
+            if time.monotonic() > end:
+                raise SystemExit(f"sessions of {database} are still there after {seconds} s")
+            time.sleep(0.05)
+
     @contextlib.contextmanager
     def daemon_held(self):
         """Stops the daemon, which would share the cores, for less than a lease; then drops what is
@@ -145,12 +154,12 @@ class Rig:
         rows = ",\n".join(f'{{"{token}", "{path}"}}' for token, path in targets)
         return self.file(name, POST_SCRIPT.replace("ROWS", rows).replace("BODY", json.dumps(body)))
 
-    def pgbench(self, script, clients=4, role="hostler_api"):
+    def pgbench(self, script, clients=4, role="hostler_api", name="hostler"):
         """Transactions a second of Postgres alone. A script may count on in :n."""
         done = subprocess.run(
             [POSTGRES_BIN + "pgbench", "-n", "-M", "prepared", f"-c{clients}",
              f"-j{min(2, clients)}", f"-T{max(1, round(SECONDS))}", "-D", "n=0",
-             "-f", script, self.database(role)],
+             "-f", script, self.database(role, name)],
             capture_output=True, text=True, check=False)
         found = re.search(r"tps = ([\d.]+)", done.stdout)
         if done.returncode != 0 or not found:

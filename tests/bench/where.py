@@ -12,6 +12,7 @@ from rig import SECONDS
 from whole_runs import THREADS, TOKENS, ours
 
 SHOWN_MIN = 0.02  # of Postgres: statements below are told together
+SHOWN_INSIDE_MIN = 0.1  # the same of those in functions, which are not told
 
 COUNTED = """
 SELECT replace(replace(query, E'\\n', ' '), E'\\t', ' '), calls, total_exec_time * 1000, toplevel
@@ -120,7 +121,7 @@ def tell(figures, work, costs, top, inner):
                 note="commit, protocol, its own processes, statements of little weight")
     bars.append(("Postgres, the rest", {"": rest + small}))
     for name, calls, cost in inner[:12]:
-        if cost * share >= SHOWN_MIN * costs["Postgres"]:
+        if cost * share >= SHOWN_INSIDE_MIN * costs["Postgres"]:
             figures.add(f"{work.title}: in functions, `{name}`", cost * share, "µs", is_cpu=True,
                         note=f"{calls:.2f} calls")
     figures.chart("where-" + work.title.lower().replace(" ", "-"),
