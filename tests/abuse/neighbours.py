@@ -1,13 +1,14 @@
 """Tenants who do nothing out of the ordinary, and how long each thing takes them: requests, runs
 with their streams, logins, and mails until they have left. There are so many of them that two
-minutes hold some four hundred of each: a p99 of few is their maximum."""
+minutes hold some four hundred of each: a p99 of few is their maximum. Each is a process: threads of
+one Python would wait for each other, those of the lightest requests for the readers of mails."""
 
 import http.client
 import itertools
 import json
+import multiprocessing
 import os
 import secrets
-import threading
 import time
 
 # Each asks less than half of what a minute allows.
@@ -25,10 +26,17 @@ def p99_of(waits):
 
 
 class Measured:
-    """Of each kind, how long each took in seconds, and what failed."""
+    """Of each kind, how long each took in seconds, and what failed; told when all are over."""
 
-    def __init__(self):
+    def __init__(self, phase):
+        self.phase = phase  # which of its process's is meant; 0: none
         self.waits, self.failed = {}, {}
+
+    def add(self, told):
+        waits, failed = told.get(self.phase, ({}, {}))
+        for own, others in ((self.waits, waits), (self.failed, failed)):
+            for kind, rows in others.items():
+                own.setdefault(kind, []).extend(rows)
 
 
 class Neighbours:
@@ -38,10 +46,10 @@ class Neighbours:
         # Those who log in and who get mails: through the API, each from an address of its own.
         self.logins = [self.register(f"198.51.100.{i + 1}") for i in range(LOGINS)]
         self.mail_to = [self.register(f"203.0.113.{i + 1}")[1] for i in range(MAILBOXES)]
-        self.next_mail = itertools.count()  # one step of it is nobody else's
-        self.measured = None
-        self.is_over = threading.Event()
-        self.threads = []
+        fork = multiprocessing.get_context("fork")
+        self.fork, self.is_over, self.phase = fork, fork.Event(), fork.Value("i", 0)
+        self.measured, self.running = [], []
+        self.told = {}  # of this process: phase to (waits, failed) by kind
 
     def register(self, address):
         login = "n" + secrets.token_hex(6)
@@ -66,23 +74,26 @@ class Neighbours:
         return answer.status, answer.read().decode()
 
     def note(self, kind, begin, fault=None):
-        measured = self.measured
-        if measured is None:
+        phase = self.phase.value
+        if phase == 0:
             return
+        waits, failed = self.told.setdefault(phase, ({}, {}))
         if fault:
-            measured.failed.setdefault(kind, []).append(fault)
+            failed.setdefault(kind, []).append(fault)
         else:
-            measured.waits.setdefault(kind, []).append(time.monotonic() - begin)
+            waits.setdefault(kind, []).append(time.monotonic() - begin)
 
-    def paced(self, work, pause):
+    def paced(self, work, pause, tell):
         """Calls it again and again; what goes wrong in between is a fault of the kind it tells."""
         line = self.connect()
+        self.told = {}
         while not self.is_over.wait(pause):
             try:
                 work(line)
             except (OSError, ValueError, http.client.HTTPException) as fault:
                 self.note(work.kind, 0, f"{type(fault).__name__}: {fault}")
                 line = self.connect()
+        tell.send(self.told)
 
     def asked(self, kind, line, wanted, *call, **more):
         begin = time.monotonic()
@@ -130,9 +141,17 @@ class Neighbours:
         work.kind = "login"
         return work
 
-    def mail(self, line):
+    def mailer(self, first):
+        """Each has numbers of its own."""
+        numbers = itertools.count(first, MAILERS)
+
+        def work(line):
+            self.mail(line, next(numbers))
+        work.kind = "mail"
+        return work
+
+    def mail(self, line, number):
         """Until a mail to the address lies in the folder."""
-        number = next(self.next_mail)
         email = self.mail_to[number % MAILBOXES]
         address = f"203.0.113.{number % 250 + 1}"
         folder, begin = self.rig.env["MAIL_DIR"], time.monotonic()
@@ -149,27 +168,35 @@ class Neighbours:
                         return self.note("mail", begin)
             time.sleep(0.002)
         return self.note("mail", begin, "none within 30 s")
-    mail.kind = "mail"
 
     def __enter__(self):
         works = [(self.request(account), REQUEST_PAUSE) for account in self.accounts]
         works += [(self.run(account), RUN_PAUSE) for account in self.accounts[:RUNNERS]]
         works += [(self.log_in(user), LOGIN_PAUSE) for user in self.logins]
-        works += [(self.mail, MAIL_PAUSE)] * MAILERS
-        self.threads = [threading.Thread(target=self.paced, args=work) for work in works]
-        for thread in self.threads:
-            thread.start()
+        works += [(self.mailer(i), MAIL_PAUSE) for i in range(MAILERS)]
+        for work, pause in works:
+            told, tell = self.fork.Pipe(duplex=False)
+            process = self.fork.Process(target=self.paced, args=(work, pause, tell), daemon=True)
+            process.start()
+            self.running.append((process, told))
         return self
 
     def __exit__(self, *_):
         self.is_over.set()
-        for thread in self.threads:
-            thread.join()
+        for process, told in self.running:
+            if not told.poll(RUN_SECONDS_MAX + 30):
+                raise SystemExit("a neighbour never ended")
+            rows = told.recv()
+            for measured in self.measured:
+                measured.add(rows)
+            process.join()
 
     def measure(self, seconds, measured=None):
         """Adds to what was measured before."""
-        measured = measured or Measured()
-        self.measured = measured
+        if measured is None:
+            measured = Measured(len(self.measured) + 1)
+            self.measured.append(measured)
+        self.phase.value = measured.phase
         time.sleep(seconds)
-        self.measured = None
+        self.phase.value = 0
         return measured
