@@ -65,12 +65,11 @@ SELECT true AS is_there;
 -- When more wait than are wanted, runs_round_robin() says which; served_nth then counts from 1, and more may wait.
 -- history: the thread's visible messages as run_history answers them, newest first, each as its role's first letter,
 -- its bytes, a colon and its content; null when there are more than 64, when they have more than 32 times message_bytes
--- together, or one is longer than message_bytes, or the run has turns: then run_history is asked. Here and not in the
--- function that it asks, a call of which costs as much as a claim without it; octet_length() unpacks no content.
--- given_history: that of a run that was
--- given one, null when it is longer than those, or not all that the model is told; then run_given_history is asked. How
--- many are wanted is hidden in a SELECT, so that one plan looks as good as a plan for each call: making that takes
--- longer than the claim.
+-- together, or one is longer than message_bytes, or the run has turns: then run_history is asked. The function behind
+-- that is not called here: it would make the claim a fifth dearer. octet_length() unpacks no content.
+-- given_history: that of a run that was given one, null when it is longer than those, or not all that the model is
+-- told; then run_given_history is asked. How many are wanted is hidden in a SELECT, so that one plan looks as good as a
+-- plan for each call: making that takes longer than the claim.
 -- $1 daemon_id uuid, $2 limit bigint, $3 message_bytes integer, $4 after_org_id uuid, $5 org_ids uuid[],
 -- $6 user_ids uuid[] (see runs_round_robin), $7 limit_agent_turns bigint, $8 limit_tool_calls bigint,
 -- $9 limit_run_seconds bigint
