@@ -31,7 +31,10 @@ class HttpLane;
 struct LaneTransfer {
   virtual void hop_ended(int curl_code) = 0;
   virtual void wake() = 0;
+  // Whether what its socket has may be read now. One that answers false asks the lane to go on.
+  virtual bool is_reading() const { return true; }
   bool is_ready = false;  // stands in the lane's list
+  int held_socket = -1;   // has something that is not read yet
 
  protected:
   ~LaneTransfer() = default;
@@ -52,6 +55,9 @@ struct HttpRequest {
   bool accept_gzip = false;
   // Sent once at most, on a new connection: on an old one that breaks, libcurl sends it again.
   bool is_sent_once = false;
+  // The body is read only while next_piece() waits for it: what comes meanwhile gathers in the
+  // kernel, and is read and parsed at once. Else up to 256 KiB are read ahead.
+  bool reads_on_demand = false;
   int64_t connect_timeout_ms = 10'000;     // look-up, connect and TLS together
   int64_t first_byte_timeout_ms = 60'000;  // from then to the answer's first byte
   int64_t idle_timeout_ms = 60'000;        // silence inside the answer
@@ -190,6 +196,7 @@ class HttpExchange final : private LaneTransfer {
 
   void hop_ended(int curl_code) override;
   void wake() override;
+  bool is_reading() const override;
   void check_time();
 
   HttpClient& client_;
@@ -212,6 +219,7 @@ class HttpExchange final : private LaneTransfer {
   std::string buffer_;
   size_t body_bytes_ = 0;
   bool paused_ = false;
+  bool is_awaited_ = false;  // by next_piece()
   bool truncated_ = false;
   std::string refused_;  // why the last address of this hop was not dialled
   std::optional<HttpFailure> failure_;

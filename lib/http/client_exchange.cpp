@@ -52,6 +52,18 @@ bool follows_anywhere(const HttpField& field) {
   return name == "accept" || name == "accept-language" || name == "user-agent";
 }
 
+// True as long as a reader waits, who may be destroyed meanwhile.
+class Awaited {
+ public:
+  explicit Awaited(bool& flag) : flag_(flag) { flag_ = true; }
+  ~Awaited() { flag_ = false; }
+  Awaited(const Awaited&) = delete;
+  Awaited& operator=(const Awaited&) = delete;
+
+ private:
+  bool& flag_;
+};
+
 }  // namespace
 
 HttpExchange::HttpExchange(HttpClient& client, HttpRequest request)
@@ -111,6 +123,11 @@ Task<const HttpHead*> HttpExchange::head() {
 }
 
 Task<std::optional<std::string>> HttpExchange::next_piece() {
+  Awaited awaited(is_awaited_);
+  if (held_socket >= 0) {
+    phase_began_ms_ = client_.loop_.now_ms();
+    lane_->read_held(*this);
+  }
   while (buffer_.empty() && phase_ != Phase::ended) {
     co_await changed_.wait();
   }
@@ -155,7 +172,7 @@ HttpExchange::Limit HttpExchange::nearest_limit() const {
 // Bytes that arrive do not touch the timer: when it fires, it looks when the last one came.
 void HttpExchange::check_time() {
   int64_t now_ms = client_.loop_.now_ms();
-  if (paused_) phase_began_ms_ = now_ms;  // the silence is ours
+  if (paused_ || held_socket >= 0) phase_began_ms_ = now_ms;  // the silence is ours
   Limit limit = nearest_limit();
   if (now_ms < limit.due_ms) {
     timer_.restart(limit.due_ms - now_ms);
@@ -198,6 +215,10 @@ void HttpExchange::hop_ended(int curl_code) {
     std::string words = client_.fault_of_proxy(easy_, code);
     fail(kind_of_code(code), words.empty() ? curl_easy_strerror(code) : words);
   }
+}
+
+bool HttpExchange::is_reading() const {
+  return !request_.reads_on_demand || !head_complete_ || is_awaited_;
 }
 
 void HttpExchange::wake() {

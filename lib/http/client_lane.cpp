@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "lib/http/client.h"
 
@@ -28,6 +29,12 @@ class Utf8Letters {
   locale_t before_;
 };
 
+LaneTransfer* transfer_of(CURL* easy) {
+  char* transfer = nullptr;
+  curl_easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
+  return reinterpret_cast<LaneTransfer*>(transfer);
+}
+
 }  // namespace
 
 struct HttpLane::Socket {
@@ -35,13 +42,17 @@ struct HttpLane::Socket {
       : watch(lane.loop_, socket, [&lane, socket](bool readable, bool writable) {
           lane.socket_ready(socket, readable, writable);
         }) {}
-  int wanted = 0;  // CURL_POLL_…
+  void rewatch() { watch.watch((wanted & CURL_POLL_IN) != 0, (wanted & CURL_POLL_OUT) != 0); }
+
+  int wanted = 0;                    // CURL_POLL_…
+  LaneTransfer* transfer = nullptr;  // whose it is now
+  bool is_held = false;              // not watched: its transfer reads later
   loop::FdWatch watch;
 };
 
 struct HttpLane::Callbacks {
-  static int socket(CURL*, curl_socket_t socket, int wanted, void* lane, void*) noexcept {
-    static_cast<HttpLane*>(lane)->watch_socket(socket, wanted);
+  static int socket(CURL* easy, curl_socket_t socket, int wanted, void* lane, void*) noexcept {
+    static_cast<HttpLane*>(lane)->watch_socket(easy, socket, wanted);
     return 0;
   }
   static int timer(CURLM*, long delay_ms, void* lane) noexcept {
@@ -108,9 +119,7 @@ void HttpLane::collect_ended() {
   while (CURLMsg* message = curl_multi_info_read(multi_, &left)) {
     if (message->msg != CURLMSG_DONE) continue;
     CURLcode code = message->data.result;
-    char* owner = nullptr;
-    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &owner);
-    LaneTransfer& transfer = *reinterpret_cast<LaneTransfer*>(owner);
+    LaneTransfer& transfer = *transfer_of(message->easy_handle);
     transfer.hop_ended(code);
     mark_ready(transfer);
   }
@@ -125,14 +134,37 @@ void HttpLane::wake_ready() {
 }
 
 void HttpLane::socket_ready(curl_socket_t socket, bool readable, bool writable) {
+  auto found = sockets_.find(socket);
+  if (found != sockets_.end() && hold(*found->second, socket)) return;
   drive(socket, (readable ? CURL_CSELECT_IN : 0) | (writable ? CURL_CSELECT_OUT : 0));
   // An error on the descriptor reports both and stops the watch; curl may still want it.
   if (!readable || !writable) return;
-  auto found = sockets_.find(socket);
-  if (found != sockets_.end()) watch_socket(socket, found->second->wanted);
+  found = sockets_.find(socket);
+  if (found != sockets_.end() && !found->second->is_held) found->second->rewatch();
 }
 
-void HttpLane::watch_socket(curl_socket_t socket, int wanted) {
+bool HttpLane::hold(Socket& entry, curl_socket_t socket) {
+  bool writes = (entry.wanted & CURL_POLL_OUT) != 0;
+  if (writes || entry.transfer == nullptr || entry.transfer->is_reading()) return false;
+  entry.is_held = true;
+  entry.transfer->held_socket = socket;
+  entry.watch.watch(false, false);
+  return true;
+}
+
+void HttpLane::read_held(LaneTransfer& transfer) {
+  curl_socket_t socket = std::exchange(transfer.held_socket, -1);
+  auto found = sockets_.find(socket);
+  if (found == sockets_.end()) return;
+  Socket& entry = *found->second;
+  // Its number may be another one's by now.
+  if (!entry.is_held || entry.transfer != &transfer) return;
+  entry.is_held = false;
+  entry.rewatch();
+  drive(socket, CURL_CSELECT_IN);
+}
+
+void HttpLane::watch_socket(CURL* easy, curl_socket_t socket, int wanted) {
   if (wanted == CURL_POLL_REMOVE) {
     sockets_.erase(socket);
     return;
@@ -140,7 +172,10 @@ void HttpLane::watch_socket(curl_socket_t socket, int wanted) {
   std::unique_ptr<Socket>& entry = sockets_[socket];
   if (!entry) entry = std::make_unique<Socket>(*this, socket);
   entry->wanted = wanted;
-  entry->watch.watch((wanted & CURL_POLL_IN) != 0, (wanted & CURL_POLL_OUT) != 0);
+  LaneTransfer* transfer = transfer_of(easy);
+  if (entry->transfer != transfer || (wanted & CURL_POLL_OUT) != 0) entry->is_held = false;
+  entry->transfer = transfer;
+  if (!entry->is_held) entry->rewatch();
 }
 
 }  // namespace hostler::http

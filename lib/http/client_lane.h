@@ -26,6 +26,8 @@ class HttpLane {
   void remove(CURL* easy);
   void mark_ready(LaneTransfer& transfer);
   void forget(LaneTransfer& transfer);
+  // Reads what the socket of a transfer had that was not reading.
+  void read_held(LaneTransfer& transfer);
 
  private:
   struct Socket;
@@ -35,7 +37,8 @@ class HttpLane {
   void collect_ended();
   void wake_ready();
   void socket_ready(curl_socket_t socket, bool readable, bool writable);
-  void watch_socket(curl_socket_t socket, int wanted);
+  void watch_socket(CURL* easy, curl_socket_t socket, int wanted);
+  bool hold(Socket& entry, curl_socket_t socket);
 
   loop::Loop& loop_;
   CURLM* multi_;

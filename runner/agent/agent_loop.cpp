@@ -46,6 +46,8 @@ class TurnObserver : public ModelObserver {
   bool is_full() const override { return writer_.is_full(); }
   bool is_blocked() const override { return writer_.log().is_full(); }
   Task<void> has_room() override { return writer_.log().has_room(); }
+  bool is_behind() const override { return writer_.is_behind(); }
+  Task<void> caught_up() override { return writer_.caught_up(); }
 
  private:
   RunWriter& writer_;

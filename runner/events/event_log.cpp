@@ -92,9 +92,16 @@ void EventLog::committed(InFlightBatch& batch, const postgres::Results& results)
   }
   if (!published.empty()) bus_.publish(std::move(published));
   tell_of_waits(batch);
-  for (const LogEntry& entry : batch.entries) entry.writer->land();
-  // Only now may the runs go on: they may append, end, or be destroyed.
-  for (const LogEntry& entry : batch.entries) entry.writer->written().notify();
+  std::vector<RunWriterPtr> landed;
+  for (const LogEntry& entry : batch.entries) {
+    entry.writer->land();
+    landed.push_back(entry.writer);
+  }
+  // Only now may the runs go on: they may append, end, or be destroyed. Behind the next flush: what
+  // they read and append goes on while Postgres has that.
+  loop_.defer([landed = std::move(landed)] {
+    for (const RunWriterPtr& writer : landed) writer->written().notify();
+  });
 }
 
 void EventLog::apply_results(const LogEntry& entry, std::string_view created_at,

@@ -48,6 +48,7 @@ class EventLog final : LaneOwner {
   Task<void> write_events() { return events_.write_forever(); }
   Task<void> write_steps() { return steps_.write_forever(); }
 
+  loop::Loop& loop() const { return loop_; }
   bool is_full() const { return pending_bytes_ > pending_bytes_max; }
   Task<void> has_room();  // returns when the log is not full
   int64_t pending_bytes() const { return pending_bytes_; }

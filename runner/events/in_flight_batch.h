@@ -43,7 +43,9 @@ class InFlightBatch {
   std::unordered_map<std::string_view, std::string_view> stored_at(
       const postgres::Results& results) const;
 
-  static constexpr size_t runs_max = 1000;
+  // What a thousand runs say goes out in turns of some milliseconds each: whoever was read first
+  // does not wait until all are stored, and these are told while others are on their way.
+  static constexpr size_t runs_max = 128;
   // A turn and an end take half a millisecond, and the runs behind them wait for the commit of all.
   static constexpr size_t steps_max = 64;
 

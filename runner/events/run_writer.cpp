@@ -13,6 +13,9 @@ namespace hostler::runner {
 namespace {
 
 constexpr size_t delta_bytes_max = 64 * 1024;
+// Longer than a flush takes, so that little is read in small pieces under load; and so short that a
+// provider is read on while Postgres is away.
+constexpr int64_t caught_up_wait_ms = 200;
 
 }  // namespace
 
@@ -124,6 +127,11 @@ Task<bool> RunWriter::committed() {
     co_await written_.wait();
   }
   co_return !is_fenced_;
+}
+
+Task<void> RunWriter::caught_up() {
+  RunWriterPtr self = shared_from_this();
+  co_await written_.wait_for(log_.loop(), caught_up_wait_ms);
 }
 
 bool RunWriter::begins_with_delta() const {

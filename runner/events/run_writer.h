@@ -78,6 +78,10 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
 
   // Returns when everything appended so far is on disk; false when the run was fenced.
   Task<bool> committed();
+  // What was appended waits for a flush.
+  bool is_behind() const { return is_in_flight_ || queued_in_ != nullptr; }
+  // Returns with the next flush that concerns the run, or when that takes its time.
+  Task<void> caught_up();
   // Another daemon has the run: nothing further is appended. Where on_fenced is to be called too,
   // use EventLog::fence.
   void abandon() { is_fenced_ = true; }

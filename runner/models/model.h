@@ -125,6 +125,10 @@ class ModelObserver {
   // returns. Asked between two pieces of an answer.
   virtual bool is_blocked() const { return false; }
   virtual Task<void> has_room() { co_return; }
+  // What was shown last is not stored yet, so what the model says meanwhile goes out behind it: it
+  // is read at once when caught_up() returns. Asked between two pieces likewise.
+  virtual bool is_behind() const { return false; }
+  virtual Task<void> caught_up() { co_return; }
 };
 
 // Of text, thinking and arguments of one turn together.

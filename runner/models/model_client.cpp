@@ -43,6 +43,8 @@ class StreamedText : public ModelObserver {
   bool is_full() const override { return observer_.is_full(); }
   bool is_blocked() const override { return observer_.is_blocked(); }
   Task<void> has_room() override { return observer_.has_room(); }
+  bool is_behind() const override { return observer_.is_behind(); }
+  Task<void> caught_up() override { return observer_.caught_up(); }
   bool is_any() const { return is_any_; }
 
  private:
@@ -240,6 +242,7 @@ Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelReque
   call.first_byte_timeout_ms = request.timeouts.first_byte_ms;
   call.idle_timeout_ms = request.timeouts.idle_ms;
   call.response_bytes_max = stream_bytes_max;
+  call.reads_on_demand = true;
   http::HttpExchange exchange(http, std::move(call));
   const http::HttpHead* head = co_await exchange.head();
   if (head == nullptr) {
@@ -261,6 +264,7 @@ Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelReque
   BodyReader body(*reader, observer);
   while (!body.is_over()) {
     if (observer.is_blocked()) co_await observer.has_room();
+    if (observer.is_behind()) co_await observer.caught_up();
     std::optional<std::string> piece = co_await exchange.next_piece();
     if (!piece) break;
     body.feed(*piece);

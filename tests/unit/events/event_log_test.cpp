@@ -261,6 +261,32 @@ TEST_F(EventLogTest, GivesARunUpOfWhichAnotherServerHasLess) {
             "1 0 1 0");
 }
 
+Task<void> note_caught_up(RunWriterPtr run, bool& has_caught_up) {
+  co_await run->caught_up();
+  has_caught_up = true;
+}
+
+// A model is read on when what it said is stored; or in the end, when that takes its time.
+TEST_F(EventLogTest, CatchesUpWithItsNextFlush) {
+  EXPECT_FALSE(run_->is_behind());
+  bool has_caught_up = false;
+  run_->append_delta("", "a word");
+  EXPECT_TRUE(run_->is_behind());
+  tasks_.add("waits", note_caught_up(run_, has_caught_up));
+  EXPECT_TRUE(run_task(loop_, run_->committed()));
+  EXPECT_TRUE(has_caught_up);
+  EXPECT_FALSE(run_->is_behind());
+
+  postgres::DbSession session = database_.as_runner();
+  session.begin();
+  session.run_text(fmt::format("SELECT FROM runs WHERE id = '{}' FOR UPDATE", run_->claim().id));
+  run_->append_delta("", "another");
+  run_task(loop_, run_->caught_up());
+  EXPECT_TRUE(run_->is_behind());
+  session.rollback();
+  EXPECT_TRUE(run_task(loop_, run_->committed()));
+}
+
 // What gathers while nothing can be stored: models are read no further until there is room again.
 TEST_F(EventLogTest, IsFullWhileTooMuchIsNotStored) {
   RunWriterPtr fenced = owned_run();

@@ -253,6 +253,81 @@ TEST_F(HttpClientTest, StopsReadingWhileNobodyTakesThePieces) {
   EXPECT_GT(largest, size_t{200} * 1024);
 }
 
+// Takes a piece, is long busy with it while the next one lies there, and asks for the rest.
+Task<std::string> read_after_a_while(http::HttpClient& client, loop::Loop& loop,
+                                     http::HttpRequest request, std::atomic<int>& sent,
+                                     std::atomic<int>& taken) {
+  int64_t busy_ms = 4 * request.idle_timeout_ms;
+  http::HttpExchange exchange(client, std::move(request));
+  co_await exchange.head();
+  std::string pieces;
+  while (true) {
+    std::optional<std::string> piece = co_await exchange.next_piece();
+    if (!piece) break;
+    pieces += "[" + *piece + "]";
+    taken = taken + 1;
+    taken.notify_all();
+    while (sent < 2) co_await loop::sleep_ms(loop, 1);
+    if (taken == 1) co_await loop::sleep_ms(loop, busy_ms);
+  }
+  if (exchange.failure()) pieces += http::http_failure_name(exchange.failure()->kind);
+  co_return pieces;
+}
+
+// Then the silence is the reader's own, and what gathered comes as one piece.
+TEST_F(HttpClientTest, ReadsOnDemandWhatGatheredMeanwhile) {
+  std::atomic<int> sent{0};
+  std::atomic<int> taken{0};
+  ScriptedServer server([&sent, &taken](Peer& peer) {
+    while (!peer.read_request().empty()) {
+      peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n");
+      taken.wait(0);
+      peer.send("3\r\ntwo\r\n");
+      peer.send("5\r\nthree\r\n");
+      sent = 2;
+      taken.wait(1);
+      peer.send("0\r\n\r\n");
+    }
+  });
+  http::HttpRequest request = request_to(server.url());
+  request.reads_on_demand = true;
+  request.idle_timeout_ms = 50;
+  EXPECT_EQ(run_task(loop_, read_after_a_while(client_, loop_, request, sent, taken)),
+            "[one][twothree]");
+  sent = taken = 0;
+  request.reads_on_demand = false;
+  EXPECT_EQ(run_task(loop_, read_after_a_while(client_, loop_, request, sent, taken)),
+            "[one][twothree]timeout_idle");
+  EXPECT_EQ(server.connections(), 1);
+}
+
+Task<std::string> leave_unread(http::HttpClient& client, loop::Loop& loop,
+                               http::HttpRequest request, std::atomic<bool>& closed) {
+  http::HttpExchange exchange(client, std::move(request));
+  std::optional<std::string> piece = co_await exchange.next_piece();
+  while (!closed) co_await loop::sleep_ms(loop, 1);
+  co_return piece.value_or("");
+}
+
+// Whoever leaves an exchange whose socket is not read, or was closed meanwhile, leaves nothing.
+TEST_F(HttpClientTest, EndsAnExchangeThatIsNotRead) {
+  std::atomic<bool> closed{false};
+  ScriptedServer server([&closed](Peer& peer) {
+    peer.read_request();
+    peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n");
+    peer.send("3\r\ntwo\r\n");
+    peer.reset();
+    closed = true;
+  });
+  http::HttpRequest request = request_to(server.url());
+  request.reads_on_demand = true;
+  for (int i = 0; i < 3; ++i) {
+    closed = false;
+    std::string piece = run_task(loop_, leave_unread(client_, loop_, request, closed));
+    EXPECT_TRUE(piece.starts_with("one") || piece.empty()) << piece;
+  }
+}
+
 Task<void> wait_for_head(http::HttpClient& client, http::HttpRequest request) {
   http::HttpExchange exchange(client, std::move(request));
   co_await exchange.head();

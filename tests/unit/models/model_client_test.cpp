@@ -9,34 +9,24 @@
 
 #include "runner/models/run_failure.h"
 #include "tests/support/clients/turn_listener.h"
-#include "tests/support/eventually.h"
+#include "tests/support/peers/model_stream.h"
 #include "tests/support/peers/scripted_server.h"
 #include "tests/support/run_task.h"
 
 namespace hostler {
 namespace {
 
-using testing_support::eventually;
+using testing_support::chunk;
+using testing_support::done_event;
 using testing_support::Peer;
 using testing_support::run_task;
 using testing_support::ScriptedServer;
+using testing_support::stop_event;
+using testing_support::stream_end;
+using testing_support::stream_head;
+using testing_support::text_event;
 using testing_support::TurnListener;
 
-std::string text_event(std::string_view text) {
-  return R"(data: {"choices":[{"index":0,"delta":{"content":")" + std::string(text) + "\"}}]}\n\n";
-}
-const std::string stop_event =
-    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
-const std::string done_event = "data: [DONE]\n\n";
-const std::string stream_head =
-    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
-const std::string stream_end = "0\r\n\r\n";
-
-std::string chunk(std::string_view bytes) {
-  char size[16];
-  std::snprintf(size, sizeof size, "%zx\r\n", bytes.size());
-  return size + std::string(bytes) + "\r\n";
-}
 std::string stream_of(std::string_view events) { return stream_head + chunk(events) + stream_end; }
 std::string refusal(std::string_view status, std::string_view body, std::string_view fields = {}) {
   return "HTTP/1.1 " + std::string(status) +
@@ -130,29 +120,6 @@ TEST_F(ModelClientTest, StreamsATurn) {
   EXPECT_EQ(turn_.usage.input_tokens, 3);  // of 12 bytes
   EXPECT_EQ(turn_.usage.output_tokens, 2);
   EXPECT_FALSE(turn_.usage.measured);
-}
-
-// Full once it has received anything, until it is asked for room.
-class FullListener : public TurnListener {
- public:
-  bool is_blocked() const override { return !received.empty() && !was_asked; }
-  Task<void> has_room() override {
-    was_asked = true;
-    co_return;
-  }
-  std::atomic<bool> was_asked{false};
-};
-
-TEST_F(ModelClientTest, ReadsNoFurtherWhereThereIsNoRoom) {
-  FullListener full;
-  ScriptedServer server([&full](Peer& peer) {
-    peer.read_request();
-    peer.send(stream_head + chunk(text_event("Hel")));
-    EXPECT_TRUE(eventually(10'000, [&full] { return full.was_asked.load(); }));
-    peer.send(chunk(text_event("lo") + stop_event + done_event) + stream_end);
-  });
-  run_task(loop_, stream_model_turn(http_, loop_, request_to(server), turn_, full, timing_));
-  EXPECT_EQ(turn_.text, "Hello");
 }
 
 TEST_F(ModelClientTest, KeepsTheConnectionAfterATurn) {
