@@ -122,7 +122,7 @@ $(mail_templates): templates/embed.sh $(wildcard templates/*.txt templates/*.htm
 
 $(BUILD)/%.o: %.cpp | $(generated) $(schema) $(openapi) $(mail_templates)
 	@mkdir -p $(@D)
-	$(call short,C++)$(CXX) $(CPPFLAGS) $(CXXFLAGS) $(TEST_FLAGS) $(if $(filter fuzz,$(VARIANT)),$(FUZZ_FLAGS)) -c -o $@ $<
+	$(call short,C++)$(CXX) $(CPPFLAGS) $(CXXFLAGS) $(TEST_FLAGS) $(READ_FLAGS) $(if $(filter fuzz,$(VARIANT)),$(FUZZ_FLAGS)) -c -o $@ $<
 
 $(lib_archive): $(call objects,$(lib_sources))
 	@mkdir -p $(@D)
@@ -158,23 +158,11 @@ $(BUILD)/libfuzzed.a: $(call objects,$(fuzzed_sources))
 $(BUILD)/fuzzer: $(call objects,tests/fuzz/fuzzer.cpp $(fuzz_targets)) $(BUILD)/libfuzzed.a $(lib_archive)
 	$(call short,LINK)$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lfcgi
 
-# Nobody waits for tests to run fast, but everybody for them to build: a sixth less without optimizing, and half of what
-# is left when what nearly all include is read once. (ccache serves a tree of the same headers better without that.)
+# Nobody waits for tests to run fast, but everybody for them to build: a sixth less without optimizing.
 test_flags_release := -O0 -g0 -U_FORTIFY_SOURCE
 test_objects := $(call objects,$(filter-out $(model_sources),$(tests_sources)))
 $(test_objects): TEST_FLAGS := $(or $(test_flags_$(VARIANT)),-O1)
-ifeq ($(VARIANT)$(findstring ccache,$(CXX)),release)
-$(test_objects): TEST_FLAGS += -include $(BUILD)/read_once.h -Winvalid-pch
-$(test_objects): $(BUILD)/read_once.h.gch
-$(BUILD)/read_once.h.gch: $(BUILD)/read_once.h
-	$(call short,READ)$(CXX) $(CPPFLAGS) $(CXXFLAGS) $(test_flags_release) -x c++-header -o $@ $<
-endif
-# For tests and for clang alone: with -O2 g++ finds faults in the library's own code when it reads it like that.
-read_once := algorithm array atomic charconv chrono coroutine filesystem fstream functional map memory optional random \
-	regex set string string_view thread variant vector fmt/format.h gmock/gmock.h gtest/gtest.h
-$(BUILD)/read_once.h: Makefile
-	@mkdir -p $(@D)
-	@printf '#include <%s>\n' $(read_once) > $@
+include dev/read_once.mk
 # One test program a kind. Unit tests may look inside the programs: they link everything but the mains.
 $(BUILD)/unit_test: $(call objects,$(filter-out %/main.cpp,$(api_sources) $(runner_sources) $(ctl_sources) $(model_sources)))
 $(foreach kind,$(test_kinds),$(eval $(BUILD)/$(kind)_test: $(call objects,$(wildcard tests/$(kind)/*_test.cpp tests/$(kind)/*/*_test.cpp)) $(call objects,$(support_sources)) $(lib_archive)))

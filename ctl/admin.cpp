@@ -93,14 +93,14 @@ int change_admin(const CommandCall& call, const postgres::BoundStatement& change
 
 // Change: query::AdminPromote or query::AdminDemote.
 template <class Change>
-void add_change_command(CommandLine& line, CLI::App& topic, const std::string& name,
+void add_change_command(CommandLine& line, CommandWord topic, const std::string& name,
                         const std::string& sentence, std::string_view what_now) {
   auto login = std::make_shared<std::string>();
-  CLI::App& command =
+  CommandWord command =
       line.command(topic, name, sentence, [login, what_now](const CommandCall& call) {
         return change_admin(call, Change{.login = *login}, *login, what_now);
       });
-  command.add_option("LOGIN", *login, "login, username or mail address")->required();
+  command.add_option("LOGIN", *login, "login, username or mail address").required();
 }
 
 }  // namespace
@@ -133,22 +133,22 @@ int create_user(const config::Settings& settings, const NewUser& user) {
   return print_user(user_id, login, user.is_admin ? administrator : "a user", user.as_json);
 }
 
-void add_create_command(CommandLine& line, CLI::App& topic, const std::string& sentence,
+void add_create_command(CommandLine& line, CommandWord topic, const std::string& sentence,
                         bool is_admin) {
   auto user = std::make_shared<NewUser>();
   user->is_admin = is_admin;
-  CLI::App& create = line.command(topic, "create", sentence, [user](const CommandCall& call) {
+  CommandWord create = line.command(topic, "create", sentence, [user](const CommandCall& call) {
     user->as_json = call.as_json;
     return create_user(call.settings(), *user);
   });
-  create.add_option("--login", user->login, "1 to 64 characters without @")->required();
-  create.add_option("--email", user->email, "the mail address")->required();
+  create.add_option("--login", user->login, "1 to 64 characters without @").required();
+  create.add_option("--email", user->email, "the mail address").required();
   create.add_flag("--password-stdin", user->password_from_stdin,
                   "take the password from the first line of standard input");
 }
 
 void add_admin_commands(CommandLine& line) {
-  CLI::App& admin = line.topic("admin", "make platform administrators");
+  CommandWord admin = line.topic("admin", "make platform administrators");
   add_create_command(line, admin, "a new user, who is administrator", true);
   add_change_command<query::AdminPromote>(line, admin, "promote", "make a user administrator",
                                           administrator);

@@ -20,7 +20,7 @@ struct NewUser {
 // (auth_login_exists, auth_email_exists).
 int create_user(const config::Settings& settings, const NewUser& user);
 // The command create of a topic.
-void add_create_command(CommandLine& line, CLI::App& topic, const std::string& sentence,
+void add_create_command(CommandLine& line, CommandWord topic, const std::string& sentence,
                         bool is_admin);
 // admin create, promote, demote.
 void add_admin_commands(CommandLine& line);

@@ -162,13 +162,14 @@ int restore(const CommandCall& call, const std::string& file) {
 
 void add_backup_commands(CommandLine& line) {
   auto file = std::make_shared<std::string>();
-  CLI::App& backup = line.command("backup", "copy the database into a file, while all runs",
-                                  [file](const CommandCall& call) { return back_up(call, *file); });
-  backup.add_option("FILE", *file, "a new file; FILE.json says what is inside")->required();
-  CLI::App& restored =
+  CommandWord backup =
+      line.command("backup", "copy the database into a file, while all runs",
+                   [file](const CommandCall& call) { return back_up(call, *file); });
+  backup.add_option("FILE", *file, "a new file; FILE.json says what is inside").required();
+  CommandWord restored =
       line.command("restore", "fill an empty database out of such a file",
                    [file](const CommandCall& call) { return restore(call, *file); });
-  restored.add_option("FILE", *file, "what backup wrote")->required();
+  restored.add_option("FILE", *file, "what backup wrote").required();
 }
 
 }  // namespace hostler

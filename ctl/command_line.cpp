@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "ctl/output.h"
 #include "lib/json.h"
@@ -48,45 +49,104 @@ void print_faults(const std::vector<std::string>& faults) {
 
 }  // namespace
 
-CLI::Validator whole_number(int64_t least, int64_t most) {
-  auto check = [least, most](std::string& text) { return whole_number_fault(text, least, most); };
-  return CLI::Validator(check, "");
+CommandOption& CommandOption::required() {
+  option_->required();
+  return *this;
 }
 
-CommandLine::CommandLine() : app_("The operator's command line of Hostler.", "hostlerctl") {
-  app_.set_version_flag("--version", "hostlerctl " HOSTLER_VERSION);
-  app_.add_flag("--help-all", is_all_wanted_, "Print the help of all commands and exit");
-  app_.failure_message([](const CLI::App*, const CLI::Error& error) {
+CommandOption& CommandOption::excludes(CommandOption other) {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+CommandOption& CommandOption::type_name(const std::string& name) {
+  option_->type_name(name);
+  return *this;
+}
+
+CommandOption& CommandOption::shows_default() {
+  option_->capture_default_str();
+  return *this;
+}
+
+CommandOption& CommandOption::within(int64_t least, int64_t most) {
+  auto check = [least, most](std::string& text) { return whole_number_fault(text, least, most); };
+  option_->check(CLI::Validator(check, ""));
+  return *this;
+}
+
+CommandOption& CommandOption::one_of(std::vector<std::string> values) {
+  option_->check(CLI::IsMember(std::move(values)));
+  return *this;
+}
+
+CommandOption CommandWord::add_option(const std::string& names, std::string& value,
+                                      const std::string& sentence) {
+  return CommandOption(app_->add_option(names, value, sentence));
+}
+
+CommandOption CommandWord::add_option(const std::string& names, std::optional<std::string>& value,
+                                      const std::string& sentence) {
+  return CommandOption(app_->add_option(names, value, sentence));
+}
+
+CommandOption CommandWord::add_option(const std::string& names, int64_t& value,
+                                      const std::string& sentence) {
+  return CommandOption(app_->add_option(names, value, sentence));
+}
+
+CommandOption CommandWord::add_option(const std::string& names, int& value,
+                                      const std::string& sentence) {
+  return CommandOption(app_->add_option(names, value, sentence));
+}
+
+CommandOption CommandWord::add_option(const std::string& names, bool& value,
+                                      const std::string& sentence) {
+  return CommandOption(app_->add_option(names, value, sentence));
+}
+
+CommandOption CommandWord::add_flag(const std::string& names, bool& value,
+                                    const std::string& sentence) {
+  return CommandOption(app_->add_flag(names, value, sentence));
+}
+
+CommandLine::CommandLine()
+    : app_(std::make_unique<CLI::App>("The operator's command line of Hostler.", "hostlerctl")) {
+  app_->set_version_flag("--version", "hostlerctl " HOSTLER_VERSION);
+  app_->add_flag("--help-all", is_all_wanted_, "Print the help of all commands and exit");
+  app_->failure_message([](const CLI::App*, const CLI::Error& error) {
     return fmt::format("hostlerctl: {}\nRun with --help for more information.\n", error.what());
   });
-  app_.require_subcommand(0, 1);  // none: the help; an unknown one is then told by its name
-  app_.fallthrough();             // --config and -o may stand after the command too
-  app_.add_option("--config", config_, "the file of settings")
+  app_->require_subcommand(0, 1);  // none: the help; an unknown one is then told by its name
+  app_->fallthrough();             // --config and -o may stand after the command too
+  app_->add_option("--config", config_, "the file of settings")
       ->type_name("FILE")
       ->default_str(std::string(config::default_settings_file));
-  app_.add_option("-o,--output", output_, "text, or json for programs")
+  app_->add_option("-o,--output", output_, "text, or json for programs")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
 }
 
-CLI::App& CommandLine::topic(const std::string& name, const std::string& sentence) {
-  CLI::App* topic = app_.add_subcommand(name, sentence);
+CommandLine::~CommandLine() = default;
+
+CommandWord CommandLine::topic(const std::string& name, const std::string& sentence) {
+  CLI::App* topic = app_->add_subcommand(name, sentence);
   topic->require_subcommand(0, 1);
   name_options_of_all(*topic);
-  return *topic;
+  return CommandWord(topic);
 }
 
-CLI::App& CommandLine::command(CLI::App& under, const std::string& name,
-                               const std::string& sentence, CommandRun run) {
-  CLI::App* command = under.add_subcommand(name, sentence);
+CommandWord CommandLine::command(CommandWord under, const std::string& name,
+                                 const std::string& sentence, CommandRun run) {
+  CLI::App* command = under.app_->add_subcommand(name, sentence);
   name_options_of_all(*command);
   commands_[command].run = std::move(run);
-  return *command;
+  return CommandWord(command);
 }
 
-CLI::App& CommandLine::command(const std::string& name, const std::string& sentence,
-                               CommandRun run) {
-  return command(app_, name, sentence, std::move(run));
+CommandWord CommandLine::command(const std::string& name, const std::string& sentence,
+                                 CommandRun run) {
+  return command(CommandWord(app_.get()), name, sentence, std::move(run));
 }
 
 // The help of all has them at its head.
@@ -97,28 +157,32 @@ void CommandLine::name_options_of_all(CLI::App& command) {
   });
 }
 
-void CommandLine::needs_no_settings(const CLI::App& command) {
-  commands_.at(&command).needs_settings = false;
+void CommandLine::needs_no_settings(CommandWord command) {
+  commands_.at(command.app_).needs_settings = false;
 }
 
 std::string CommandLine::help_of_all() const {
   std::string out;
-  append_help(app_, "", out);
+  append_help(*app_, "", out);
   return out;
 }
 
 int CommandLine::run(int argc, char** argv) {
-  app_.parse(argc, argv);
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app_->exit(error) == 0 ? exit_ok : exit_usage;
+  }
   if (is_all_wanted_) {
     print_out(help_of_all());
     return exit_ok;
   }
-  const CLI::App* chosen = &app_;
+  const CLI::App* chosen = app_.get();
   while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();
   auto found = commands_.find(chosen);
   if (found == commands_.end()) {
-    bool is_root = chosen == &app_;
-    print_out(chosen->help(is_root ? "" : app_.get_name()));
+    bool is_root = chosen == app_.get();
+    print_out(chosen->help(is_root ? "" : app_->get_name()));
     return exit_usage;
   }
   config::LoadedSettings loaded;

@@ -1,21 +1,64 @@
 // The words of hostlerctl's command line and what each does: the topics (ctl/<topic>.cpp) add
-// theirs, main.cpp runs the one that was said. Owner of CLI11. Knows no command itself.
+// theirs, main.cpp runs the one that was said. Knows no command itself. CLI11 is behind it: its one
+// header takes longer to read than all else of a topic.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
-
-#include <CLI/CLI.hpp>
+#include <vector>
 
 #include "lib/config/settings_load.h"
 
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
 namespace hostler {
 
-// For options that are whole numbers: digits alone, so that neither 0100 nor 0x10 means something
-// that nobody typed, within both bounds.
-CLI::Validator whole_number(int64_t least, int64_t most);
+// An option, flag or positional of a command; lives as long as its command line.
+class CommandOption {
+ public:
+  explicit CommandOption(CLI::Option* option) : option_(option) {}
+
+  CommandOption& required();
+  CommandOption& excludes(CommandOption other);
+  // What the help calls its value.
+  CommandOption& type_name(const std::string& name);
+  // The help shows the value that it has now.
+  CommandOption& shows_default();
+  // Digits alone, so that neither 0100 nor 0x10 means something that nobody typed, within both
+  // bounds.
+  CommandOption& within(int64_t least, int64_t most);
+  CommandOption& one_of(std::vector<std::string> values);
+
+ private:
+  CLI::Option* option_;
+};
+
+// A topic, or a command with its options: `--name`, `-n,--name`, or NAME for a positional. A value
+// is written when the words are read.
+class CommandWord {
+ public:
+  explicit CommandWord(CLI::App* app) : app_(app) {}
+
+  CommandOption add_option(const std::string& names, std::string& value,
+                           const std::string& sentence);
+  CommandOption add_option(const std::string& names, std::optional<std::string>& value,
+                           const std::string& sentence);
+  CommandOption add_option(const std::string& names, int64_t& value, const std::string& sentence);
+  CommandOption add_option(const std::string& names, int& value, const std::string& sentence);
+  CommandOption add_option(const std::string& names, bool& value, const std::string& sentence);
+  CommandOption add_flag(const std::string& names, bool& value, const std::string& sentence);
+
+ private:
+  friend class CommandLine;
+  CLI::App* app_;
+};
 
 // What every command is called with.
 struct CommandCall {
@@ -30,25 +73,25 @@ using CommandRun = std::function<int(const CommandCall&)>;
 class CommandLine {
  public:
   CommandLine();
+  ~CommandLine();
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
   // A word that needs another one behind it; alone it prints what there is.
-  CLI::App& topic(const std::string& name, const std::string& sentence);
+  CommandWord topic(const std::string& name, const std::string& sentence);
   // under: a topic. What it returns takes the command's options; their values must live as long as
   // run does: keep them in a shared_ptr that run captures.
-  CLI::App& command(CLI::App& under, const std::string& name, const std::string& sentence,
-                    CommandRun run);
+  CommandWord command(CommandWord under, const std::string& name, const std::string& sentence,
+                      CommandRun run);
   // A command of one word.
-  CLI::App& command(const std::string& name, const std::string& sentence, CommandRun run);
+  CommandWord command(const std::string& name, const std::string& sentence, CommandRun run);
   // It works whatever is in the files of settings, which are not read.
-  void needs_no_settings(const CLI::App& command);
+  void needs_no_settings(CommandWord command);
 
-  const CLI::App& root() const { return app_; }
-  CLI::App& root() { return app_; }
+  const CLI::App& root() const { return *app_; }
   // The help of every command that does something, with its options.
   std::string help_of_all() const;
-  // Does what the words say. Throws CLI::ParseError for words that it does not know.
+  // Does what the words say, or prints what is wrong with them.
   int run(int argc, char** argv);
 
  private:
@@ -58,7 +101,7 @@ class CommandLine {
   };
   void name_options_of_all(CLI::App& command);
 
-  CLI::App app_;
+  std::unique_ptr<CLI::App> app_;
   std::string config_;
   std::string output_ = "text";
   bool is_all_wanted_ = false;

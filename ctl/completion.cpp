@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
 
 #include "ctl/output.h"
 
@@ -220,12 +221,12 @@ int print_completion(const CLI::App& root, const std::string& shell) {
 
 void add_completion_command(CommandLine& line) {
   auto shell = std::make_shared<std::string>();
-  CLI::App& command = line.command(
+  CommandWord command = line.command(
       "completion", "print the completions of a shell",
       [shell, &line](const CommandCall&) { return print_completion(line.root(), *shell); });
   command.add_option("SHELL", *shell, "bash, zsh or fish")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+      .required()
+      .one_of({"bash", "zsh", "fish"});
   line.needs_no_settings(command);
 }
 

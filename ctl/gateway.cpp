@@ -112,20 +112,20 @@ int reset_gateway(const CommandCall& call) {
 }  // namespace
 
 void add_gateway_commands(CommandLine& line) {
-  CLI::App& rules = line.topic("ip-rules", "an organization's IP rules");
+  CommandWord rules = line.topic("ip-rules", "an organization's IP rules");
   constexpr const char* named = "id or slug, or a login for somebody's own";
   auto order = std::make_shared<IpRulesOrder>();
-  CLI::App& list = line.command(rules, "list", "show them", [order](const CommandCall& call) {
+  CommandWord list = line.command(rules, "list", "show them", [order](const CommandCall& call) {
     return list_ip_rules_of(call, *order);
   });
-  list.add_option("ORG", order->org, named)->required();
-  CLI::App& remove =
+  list.add_option("ORG", order->org, named).required();
+  CommandWord remove =
       line.command(rules, "delete", "take one or all of them away",
                    [order](const CommandCall& call) { return delete_ip_rules_of(call, *order); });
-  remove.add_option("ORG", order->org, named)->required();
+  remove.add_option("ORG", order->org, named).required();
   remove.add_option("RULE_ID", order->rule_id, "which one");
   remove.add_flag("--all", order->is_all, "all of them");
-  CLI::App& gateway = line.topic("gateway", "how clients are recognized");
+  CommandWord gateway = line.topic("gateway", "how clients are recognized");
   line.command(gateway, "show", "what is in force", show_gateway);
   line.command(gateway, "reset", "forget what administrators stored", reset_gateway);
 }

@@ -91,18 +91,18 @@ int adjust_credits(const CommandCall& call, const CreditAdjustment& adjustment) 
 }  // namespace
 
 void add_ledger_commands(CommandLine& line) {
-  CLI::App& ledger = line.topic("ledger", "check the ledger of credits");
+  CommandWord ledger = line.topic("ledger", "check the ledger of credits");
   line.command(ledger, "verify", "name the first row that is wrong, or none", verify_ledger);
-  CLI::App& credits = line.topic("credits", "change credits by hand");
+  CommandWord credits = line.topic("credits", "change credits by hand");
   auto adjustment = std::make_shared<CreditAdjustment>();
-  CLI::App& adjust = line.command(
+  CommandWord adjust = line.command(
       credits, "adjust", "add or take credits of an organization",
       [adjustment](const CommandCall& call) { return adjust_credits(call, *adjustment); });
   adjust.add_option("--org", adjustment->org, "id or slug, or a login for somebody's own")
-      ->required();
+      .required();
   adjust.add_option("--amount", adjustment->amount, "negative takes")
-      ->check(whole_number(-INT64_MAX, INT64_MAX))
-      ->required();
+      .within(-INT64_MAX, INT64_MAX)
+      .required();
   adjust.add_option("--note", adjustment->note, "why, for the ledger");
 }
 

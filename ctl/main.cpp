@@ -97,8 +97,6 @@ int main(int argc, char** argv) {
   try {
     add_commands(line);
     return line.run(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return line.root().exit(error) == 0 ? exit_ok : exit_usage;
   } catch (const Error& error) {
     return fail(status_of(error.code), words_of(error));
   } catch (const std::exception& error) {

@@ -253,20 +253,21 @@ int migrate(const MigrateOptions& options) {
 
 void add_migrate_command(CommandLine& line) {
   auto options = std::make_shared<MigrateOptions>();
-  CLI::App& command = line.command("migrate", "bring the schema of database.url to this program's",
-                                   [options](const CommandCall& call) {
-                                     options->database_url = call.settings().text("database.url");
-                                     options->as_json = call.as_json;
-                                     return migrate(*options);
-                                   });
-  CLI::Option* status =
+  CommandWord command =
+      line.command("migrate", "bring the schema of database.url to this program's",
+                   [options](const CommandCall& call) {
+                     options->database_url = call.settings().text("database.url");
+                     options->as_json = call.as_json;
+                     return migrate(*options);
+                   });
+  CommandOption status =
       command.add_flag("--status", options->status_only, "only list what is applied");
   command.add_flag("--dry-run", options->dry_run, "only say what would be applied")
-      ->excludes(status);
+      .excludes(status);
   command
       .add_option("--directory", options->folder,
                   "take the schema from here, a folder like sql/, instead of the program's own")
-      ->type_name("DIR");
+      .type_name("DIR");
 }
 
 }  // namespace hostler

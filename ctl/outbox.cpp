@@ -101,35 +101,33 @@ int drop_outbox(const CommandCall& call, const std::string& id) {
   return answer(call.as_json, "{\"dropped\":1}", "dropped\n");
 }
 
-void add_list_command(CommandLine& line, CLI::App& topic) {
+void add_list_command(CommandLine& line, CommandWord topic) {
   auto filter = std::make_shared<OutboxFilter>();
-  CLI::App& list =
+  CommandWord list =
       line.command(topic, "list", "what waits or failed, oldest first",
                    [filter](const CommandCall& call) { return list_outbox(call, *filter); });
   list.add_option("--status", filter->status, "only this status")
-      ->check(CLI::IsMember({"pending", "failed", "cancelled", "delivered"}));
+      .one_of({"pending", "failed", "cancelled", "delivered"});
   list.add_option("--kind", filter->kind, "only mails, or only webhooks")
-      ->check(CLI::IsMember({"mail", "webhook"}));
-  list.add_option("--limit", filter->limit, "at most so many")
-      ->check(whole_number(1, 10'000))
-      ->capture_default_str();
+      .one_of({"mail", "webhook"});
+  list.add_option("--limit", filter->limit, "at most so many").within(1, 10'000).shows_default();
 }
 
 }  // namespace
 
 void add_outbox_commands(CommandLine& line) {
-  CLI::App& topic = line.topic("outbox", "see and mend mails and webhooks that are stuck");
+  CommandWord topic = line.topic("outbox", "see and mend mails and webhooks that are stuck");
   add_list_command(line, topic);
   auto id = std::make_shared<std::string>();
   auto all_failed = std::make_shared<bool>(false);
-  CLI::App& retry = line.command(
+  CommandWord retry = line.command(
       topic, "retry", "try again now what failed or waits",
       [id, all_failed](const CommandCall& call) { return retry_outbox(call, *id, *all_failed); });
   retry.add_option("ID", *id, "the message");
   retry.add_flag("--all-failed", *all_failed, "every message that failed");
-  CLI::App& drop = line.command(topic, "drop", "take a message away that nobody shall get",
-                                [id](const CommandCall& call) { return drop_outbox(call, *id); });
-  drop.add_option("ID", *id, "the message")->required();
+  CommandWord drop = line.command(topic, "drop", "take a message away that nobody shall get",
+                                  [id](const CommandCall& call) { return drop_outbox(call, *id); });
+  drop.add_option("ID", *id, "the message").required();
 }
 
 }  // namespace hostler

@@ -54,16 +54,16 @@ int set_flag(const CommandCall& call, const std::string& key, bool value) {
 }  // namespace
 
 void add_plan_commands(CommandLine& line) {
-  CLI::App& plan = line.topic("plan", "show the plans");
+  CommandWord plan = line.topic("plan", "show the plans");
   line.command(plan, "list", "each plan with its entitlements", list_plans);
-  CLI::App& flag = line.topic("flag", "set feature flags");
+  CommandWord flag = line.topic("flag", "set feature flags");
   auto key = std::make_shared<std::string>();
   auto value = std::make_shared<bool>(false);
-  CLI::App& set =
+  CommandWord set =
       line.command(flag, "set", "the value where no organization overrides it",
                    [key, value](const CommandCall& call) { return set_flag(call, *key, *value); });
-  set.add_option("KEY", *key, "the flag")->required();
-  set.add_option("VALUE", *value, "true or false")->required();
+  set.add_option("KEY", *key, "the flag").required();
+  set.add_option("VALUE", *value, "true or false").required();
 }
 
 }  // namespace hostler

@@ -155,14 +155,14 @@ int tail_run(const CommandCall& call, const TailOptions& options) {
 }  // namespace
 
 void add_run_commands(CommandLine& line) {
-  CLI::App& topic = line.topic("run", "look at runs");
+  CommandWord topic = line.topic("run", "look at runs");
   auto options = std::make_shared<TailOptions>();
-  CLI::App& tail =
+  CommandWord tail =
       line.command(topic, "tail", "print the events of a run, each new one as it comes, to its end",
                    [options](const CommandCall& call) { return tail_run(call, *options); });
-  tail.add_option("RUN_ID", options->run_id, "as POST …/runs answered it")->required();
+  tail.add_option("RUN_ID", options->run_id, "as POST …/runs answered it").required();
   tail.add_option("--after-seq", options->after_seq, "only events behind this one")
-      ->check(whole_number(0, INT64_MAX));
+      .within(0, INT64_MAX);
   tail.add_flag("--no-follow", options->no_follow, "only what is stored already");
 }
 

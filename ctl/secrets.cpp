@@ -200,22 +200,22 @@ bool secret_opens(const config::SecretBox& box, const postgres::Row& secret) {
 }
 
 void add_secret_commands(CommandLine& line) {
-  CLI::App& topic = line.topic("secret", "the keys that encrypt stored secrets");
+  CommandWord topic = line.topic("secret", "the keys that encrypt stored secrets");
   line.command(topic, "verify", "say whether the key file opens all that is stored", verify);
   auto rotation = std::make_shared<KeyRotation>();
-  CLI::App& command =
+  CommandWord command =
       line.command(topic, "rotate", "put all under a new key, while all runs",
                    [rotation](const CommandCall& call) { return rotate(call, *rotation); });
-  CLI::Option* prepare =
+  CommandOption prepare =
       command.add_flag("--prepare", rotation->only_prepares,
                        "only add the key to the file, for hosts and programs that have a copy");
   command
       .add_flag("--now", rotation->is_now,
                 "though the programs have a copy without the key, and must be restarted at once")
-      ->excludes(prepare);
+      .excludes(prepare);
   command.add_option("--batch", rotation->batch, "so many in one transaction")
-      ->check(whole_number(1, 10'000))
-      ->capture_default_str();
+      .within(1, 10'000)
+      .shows_default();
 }
 
 }  // namespace hostler

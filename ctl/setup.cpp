@@ -211,26 +211,25 @@ int set_up(const SetupOptions& options) {
 
 void add_setup_command(CommandLine& line) {
   auto options = std::make_shared<SetupOptions>();
-  CLI::App& command = line.command(
+  CommandWord command = line.command(
       "setup", "make this host ready: key file, database, certificate, nginx; may be repeated",
       [options](const CommandCall&) { return set_up(*options); });
   line.needs_no_settings(command);
   command
       .add_option("--superuser-url", options->superuser_url,
                   "how to connect as a superuser; else to the Postgres here, as user postgres")
-      ->type_name("URL");
+      .type_name("URL");
   command.add_option("--database", options->database, "the database")
-      ->type_name("NAME")
-      ->capture_default_str();
-  CLI::Option* certificate =
+      .type_name("NAME")
+      .shows_default();
+  CommandOption certificate =
       command.add_option("--certificate", options->certificate, "link nginx to this chain, PEM");
-  certificate->type_name("FILE");
+  certificate.type_name("FILE");
   command.add_option("--certificate-key", options->certificate_key, "and to its key")
-      ->type_name("FILE");
-  command
-      .add_option("--self-signed", options->self_signed, "make a certificate for this host name")
-      ->type_name("NAME")
-      ->excludes(certificate);
+      .type_name("FILE");
+  command.add_option("--self-signed", options->self_signed, "make a certificate for this host name")
+      .type_name("NAME")
+      .excludes(certificate);
   command.add_flag("--without-nginx", options->without_nginx, "leave nginx alone");
   command.add_flag("--confine-nginx", options->confines_nginx,
                    "let systemd take from nginx what it does not need");

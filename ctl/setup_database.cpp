@@ -91,20 +91,20 @@ int setup_database(const SetupDatabase& options) {
 
 void add_setup_database_command(CommandLine& line) {
   auto options = std::make_shared<SetupDatabase>();
-  CLI::App& command = line.command("setup-database", "make roles and database; may be repeated",
-                                   [options](const CommandCall& call) {
-                                     options->as_json = call.as_json;
-                                     return setup_database(*options);
-                                   });
+  CommandWord command = line.command("setup-database", "make roles and database; may be repeated",
+                                     [options](const CommandCall& call) {
+                                       options->as_json = call.as_json;
+                                       return setup_database(*options);
+                                     });
   command.add_option("--superuser-url", options->superuser_url, "how to connect as a superuser")
-      ->type_name("URL")
-      ->required();
+      .type_name("URL")
+      .required();
   command.add_option("--database", options->database, "the database to make ready")
-      ->type_name("NAME")
-      ->capture_default_str();
+      .type_name("NAME")
+      .shows_default();
   command
       .add_option("--operator", options->operator_role, "a role that may work as hostlerctl does")
-      ->type_name("ROLE");
+      .type_name("ROLE");
   command.add_flag("--migrate", options->applies_migrations, "apply the migrations as well");
   command.add_flag("--dry-run", options->dry_run, "only say what would be done");
 }

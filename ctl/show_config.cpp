@@ -100,15 +100,15 @@ int report_checked(const CommandCall& call) { return answer(call.as_json, R"({"o
 
 void add_config_commands(CommandLine& line) {
   auto options = std::make_shared<ConfigOptions>();
-  CLI::App& config =
+  CommandWord config =
       line.command("config", "print the settings in force, each with who said so; secrets masked",
                    [options](const CommandCall& call) { return print_config(call, *options); });
-  CLI::Option* changed =
+  CommandOption changed =
       config.add_flag("--changed", options->changed_only, "only what is not the default");
   config
       .add_flag("--example", options->as_example,
                 "print the file of files and environment, with a comment a setting")
-      ->excludes(changed);
+      .excludes(changed);
   line.command("check-config", "say what is wrong with the settings, or nothing", report_checked);
 }
 

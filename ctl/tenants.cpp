@@ -120,29 +120,27 @@ int show_org(const CommandCall& call, const std::string& id_or_slug) {
 }  // namespace
 
 void add_tenant_commands(CommandLine& line) {
-  CLI::App& org = line.topic("org", "look at organizations");
+  CommandWord org = line.topic("org", "look at organizations");
   auto max = std::make_shared<int>(50);
-  CLI::App& list = line.command(org, "list", "all, newest first",
-                                [max](const CommandCall& call) { return list_orgs(call, *max); });
-  list.add_option("--limit", *max, "at most so many")
-      ->check(whole_number(1, 100'000))
-      ->capture_default_str();
+  CommandWord list = line.command(org, "list", "all, newest first",
+                                  [max](const CommandCall& call) { return list_orgs(call, *max); });
+  list.add_option("--limit", *max, "at most so many").within(1, 100'000).shows_default();
   auto shown = std::make_shared<std::string>();
-  CLI::App& show =
+  CommandWord show =
       line.command(org, "show", "one with its members",
                    [shown](const CommandCall& call) { return show_org(call, *shown); });
-  show.add_option("ORG", *shown, "id or slug")->required();
+  show.add_option("ORG", *shown, "id or slug").required();
 
-  CLI::App& apikey = line.topic("apikey", "end API keys");
+  CommandWord apikey = line.topic("apikey", "end API keys");
   auto key = std::make_shared<KeyToRevoke>();
-  CLI::App& revoke =
+  CommandWord revoke =
       line.command(apikey, "revoke", "a key is dead from the next request on",
                    [key](const CommandCall& call) { return revoke_api_key(call, *key); });
-  CLI::Option* id = revoke.add_option("KEY_ID", key->id, "the id of the key");
+  CommandOption id = revoke.add_option("KEY_ID", key->id, "the id of the key");
   revoke
       .add_flag("--key-stdin", key->from_stdin,
                 "take the key itself from the first line of standard input")
-      ->excludes(id);
+      .excludes(id);
 }
 
 }  // namespace hostler

@@ -122,42 +122,43 @@ int revoke_sessions(const CommandCall& call, const std::string& login) {
   return answer_ended(call, ended.text());
 }
 
-void add_status_command(CommandLine& line, CLI::App& topic, const std::string& name,
+void add_status_command(CommandLine& line, CommandWord topic, const std::string& name,
                         const std::string& sentence, const std::string& status) {
   auto login = std::make_shared<std::string>();
-  CLI::App& command = line.command(topic, name, sentence, [login, status](const CommandCall& call) {
-    return set_user_status(call, *login, status);
-  });
-  command.add_option("LOGIN", *login, "login, username or mail address")->required();
+  CommandWord command = line.command(
+      topic, name, sentence,
+      [login, status](const CommandCall& call) { return set_user_status(call, *login, status); });
+  command.add_option("LOGIN", *login, "login, username or mail address").required();
 }
 
 void add_session_commands(CommandLine& line) {
-  CLI::App& topic = line.topic("session", "end sessions");
+  CommandWord topic = line.topic("session", "end sessions");
   auto session_id = std::make_shared<std::string>();
   auto login = std::make_shared<std::string>();
-  CLI::App& revoke = line.command(topic, "revoke", "end one session, or all of a user",
-                                  [session_id, login](const CommandCall& call) {
-                                    if (session_id->empty() && login->empty()) {
-                                      return fail(exit_usage, "say SESSION_ID or --user LOGIN");
-                                    }
-                                    return session_id->empty() ? revoke_sessions(call, *login)
-                                                               : revoke_session(call, *session_id);
-                                  });
-  CLI::Option* id = revoke.add_option("SESSION_ID", *session_id, "as user show prints it");
+  CommandWord revoke = line.command(topic, "revoke", "end one session, or all of a user",
+                                    [session_id, login](const CommandCall& call) {
+                                      if (session_id->empty() && login->empty()) {
+                                        return fail(exit_usage, "say SESSION_ID or --user LOGIN");
+                                      }
+                                      return session_id->empty()
+                                                 ? revoke_sessions(call, *login)
+                                                 : revoke_session(call, *session_id);
+                                    });
+  CommandOption id = revoke.add_option("SESSION_ID", *session_id, "as user show prints it");
   revoke.add_option("--user", *login, "login, username or mail address: all of theirs")
-      ->excludes(id);
+      .excludes(id);
 }
 
 }  // namespace
 
 void add_user_commands(CommandLine& line) {
-  CLI::App& topic = line.topic("user", "make, show, suspend users");
+  CommandWord topic = line.topic("user", "make, show, suspend users");
   add_create_command(line, topic, "a new user, as by registration", false);
   auto login = std::make_shared<std::string>();
-  CLI::App& show =
+  CommandWord show =
       line.command(topic, "show", "print a user with organizations and sessions",
                    [login](const CommandCall& call) { return show_user(call, *login); });
-  show.add_option("LOGIN", *login, "login, username or mail address")->required();
+  show.add_option("LOGIN", *login, "login, username or mail address").required();
   add_status_command(line, topic, "suspend", "end the sessions and let nobody in", "suspended");
   add_status_command(line, topic, "activate", "let a suspended user in again", "active");
   add_session_commands(line);
