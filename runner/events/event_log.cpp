@@ -72,7 +72,7 @@ Task<void> EventLog::drained() {
 
 void EventLog::committed(InFlightBatch& batch, const postgres::Results& results) {
   ++flushes_;
-  std::unordered_map<std::string_view, std::string_view> stored_at = batch.stored_at(results);
+  InFlightBatch::Stored stored = batch.stored(results);
   std::unordered_set<std::string_view> solvent = batch.solvent_runs(results);
   std::unordered_set<std::string_view> disowned = batch.disowned_runs(results);
   int64_t server = batch.server(results);
@@ -81,11 +81,10 @@ void EventLog::committed(InFlightBatch& batch, const postgres::Results& results)
   for (const LogEntry& entry : batch.entries) {
     const std::string& run_id = entry.writer->claim().id;
     if (entry.steps.turn) entry.writer->set_credits_exhausted(!solvent.contains(run_id));
-    auto time = stored_at.find(run_id);
-    bool is_ours = entry.events.empty() ? !disowned.contains(run_id) : time != stored_at.end();
+    bool is_ours = !disowned.contains(run_id) && !stored.lost_runs.contains(run_id);
     if (is_ours) {
       entry.writer->set_server(server);
-      apply_results(entry, time == stored_at.end() ? std::string_view() : time->second, published);
+      apply_results(entry, stored.at, published);
     } else {
       fence(entry.writer);
     }

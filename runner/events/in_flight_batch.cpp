@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <sstream>
 #include <utility>
 
 #include "queries/daemon.h"
@@ -166,19 +167,19 @@ struct Events {
 };
 
 Events events_of(const std::vector<LogEntry>& entries) {
-  auto [run_ids, epochs, positions, seqs, types, data] = Events();
+  Events all;
   for (const LogEntry& entry : entries) {
     if (entry.events.empty()) continue;
-    run_ids.push_back(entry.writer->claim().id);
-    epochs.push_back(entry.writer->claim().epoch);
+    all.run_ids.push_back(entry.writer->claim().id);
+    all.epochs.push_back(entry.writer->claim().epoch);
     for (const RunEvent& event : entry.events) {
-      positions.push_back(static_cast<int64_t>(run_ids.size()));
-      seqs.push_back(event.seq);
-      types.push_back(event.type);
-      data.push_back(event.data);
+      all.positions.push_back(std::ssize(all.run_ids));
+      all.seqs.push_back(event.seq);
+      all.types.push_back(event.type);
+      all.data.push_back(event.data);
     }
   }
-  return {run_ids, epochs, positions, seqs, types, data};
+  return all;
 }
 
 // Which of the runs this server does not have up to what they write now.
@@ -366,14 +367,20 @@ std::unordered_set<std::string_view> InFlightBatch::solvent_runs(
   return run_ids;
 }
 
-std::unordered_map<std::string_view, std::string_view> InFlightBatch::stored_at(
-    const postgres::Results& results) const {
-  const postgres::Result& rows = appended_.value().in(results);
-  std::unordered_map<std::string_view, std::string_view> times;
-  for (int i = 0; i < rows.size(); ++i) {
-    times.emplace(rows[i].text("id"), rows[i].text("created_at"));
+// Runs are named by their positions among those that have events, from 1.
+InFlightBatch::Stored InFlightBatch::stored(const postgres::Results& results) const {
+  const postgres::Row& row = appended_.value().in(results).front();
+  Stored stored{row.text("created_at"), {}};
+  std::istringstream positions(std::string(row.text("lost_positions")));
+  size_t lost = 0;
+  if (!(positions >> lost)) return stored;
+  size_t place = 0;
+  for (const LogEntry& entry : entries) {
+    if (entry.events.empty() || ++place != lost) continue;
+    stored.lost_runs.insert(entry.writer->claim().id);
+    if (!(positions >> lost)) break;
   }
-  return times;
+  return stored;
 }
 
 }  // namespace hostler::runner

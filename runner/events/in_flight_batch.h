@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -38,14 +37,16 @@ class InFlightBatch {
 
   // Those of the runs whose turn was paid for that have credits to go on; likewise.
   std::unordered_set<std::string_view> solvent_runs(const postgres::Results& results) const;
-  // When the runs' events were stored, of the statements' results and as long as these live. A run
-  // that is not there is not this daemon's.
-  std::unordered_map<std::string_view, std::string_view> stored_at(
-      const postgres::Results& results) const;
+  struct Stored {
+    std::string_view at;                             // all of them; as long as the results live
+    std::unordered_set<std::string_view> lost_runs;  // that are not this daemon's: of these nothing
+  };
+  // What became of the events.
+  Stored stored(const postgres::Results& results) const;
 
   // What a thousand runs say goes out in turns of some milliseconds each: whoever was read first
   // does not wait until all are stored, and these are told while others are on their way.
-  static constexpr size_t runs_max = 128;
+  static constexpr size_t runs_max = 256;
   // A turn and an end take half a millisecond, and the runs behind them wait for the commit of all.
   static constexpr size_t steps_max = 64;
 

@@ -121,6 +121,32 @@ TEST_F(IdleStatistics, LetABatchOfEventsReadNoRunButItsOwn) {
   EXPECT_EQ(plans.find("Removed"), plans.npos) << plans;
 }
 
+// Of many runs none is compared with all others: it was ten times the rest at a thousand of them.
+TEST_F(IdleStatistics, LetABatchOfEventsGrowWithItsRunsAlone) {
+  std::string daemon_id = fixture_.new_daemon("/run/d.sock");
+  postgres::DbSession session = database_.as_runner();
+  postgres::Result claimed = session.run(RunFixture::claim_of(daemon_id, runs_made));
+  ASSERT_EQ(claimed.size(), runs_made);
+  std::string run_ids;
+  std::string epochs;
+  std::string positions;
+  for (int i = 0; i < runs_made; ++i) {
+    std::string comma = i == 0 ? "" : ",";
+    run_ids += comma + std::string(claimed[i].text("id"));
+    epochs += comma + std::string(claimed[i].text("epoch"));
+    positions += comma + std::to_string(i + 1);
+  }
+  std::string plans = plans_of(
+      fmt::format("{}PREPARE append AS {}; EXECUTE append('{}', '{{{}}}', '{{{}}}', '{{{}}}', "
+                  "array_fill(1, ARRAY[{}]), array_fill('run.started'::text, ARRAY[{}]), "
+                  "array_fill('1'::json, ARRAY[{}]), server_number())",
+                  testing_support::plans_once_settings(), query::event_append.text, daemon_id,
+                  run_ids, epochs, positions, runs_made, runs_made, runs_made));
+  EXPECT_NE(plans.find("Insert on run_events"), plans.npos) << plans;
+  EXPECT_EQ(plans.find("Removed"), plans.npos) << plans;
+  EXPECT_EQ(session.run_text("SELECT count(*) FROM run_events").text(), std::to_string(runs_made));
+}
+
 TEST_F(IdleStatistics, LetALookForCancelsReadThoseAlone) {
   std::string daemon_id = fixture_.new_daemon("/run/d.sock");
   postgres::DbSession session = database_.as_runner();

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "lib/loop/task_set.h"
@@ -114,6 +117,32 @@ TEST_F(EventLogTest, WritesNothingThatAnAbandonedWriterStillHad) {
   other->append("run.started", "{}");
   EXPECT_TRUE(run_task(loop_, other->committed()));
   EXPECT_EQ(types_of(run_), "run.started");
+}
+
+// Of a flight that holds runs which are not the daemon's any more, the others are written.
+TEST_F(EventLogTest, LosesTheRunsOfAFlightThatAreNoLongerItsOwn) {
+  std::vector<RunWriterPtr> runs;
+  for (int i = 0; i < 5; ++i) runs.push_back(owned_run());
+  std::sort(runs.begin(), runs.end(), [](const RunWriterPtr& a, const RunWriterPtr& b) {
+    return a->claim().id < b->claim().id;
+  });
+  for (int lost : {1, 4}) {
+    fixture_.column(fmt::format("UPDATE runs SET owner_id = NULL WHERE id = '{}' RETURNING id",
+                                runs[static_cast<size_t>(lost)]->claim().id));
+  }
+  for (int events : {1, 2}) {
+    for (const RunWriterPtr& run : runs) {
+      for (int i = 0; i < events; ++i) run->append("message.delta", "{}");
+    }
+    for (size_t i = 0; i < runs.size(); ++i) {
+      EXPECT_EQ(run_task(loop_, runs[i]->committed()), i != 1 && i != 4) << i;
+    }
+  }
+  for (size_t i = 0; i < runs.size(); ++i) {
+    bool is_lost = i == 1 || i == 4;
+    EXPECT_EQ(types_of(runs[i]), is_lost ? "" : "message.delta message.delta message.delta") << i;
+    EXPECT_EQ(runs[i]->is_fenced(), is_lost) << i;
+  }
 }
 
 TEST_F(EventLogTest, EndsARunInTheTransactionOfItsTerminalEvent) {
