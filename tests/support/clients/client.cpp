@@ -13,7 +13,8 @@
 namespace hostler::testing_support {
 namespace {
 
-constexpr int64_t answer_limit_ms = 20'000;
+// Of a thousand handshakes at once on a busy machine the last waits for all others.
+constexpr int64_t answer_limit_ms = 40'000;
 
 http::HttpClientOptions trusting(const std::string& ca_file) {
   http::HttpClientOptions options;
@@ -109,6 +110,7 @@ Task<Answer> Line::send(Call call) {
   if (!call.content_type.empty()) request.headers.emplace_back("Content-Type", call.content_type);
   request.body = call.body;
   request.guarded = false;
+  request.connect_timeout_ms = answer_limit_ms;
   request.total_timeout_ms = answer_limit_ms;
   request.response_bytes_max = size_t{64} << 20;
   http::HttpAnswer got = co_await http_.fetch(std::move(request));
@@ -145,6 +147,7 @@ int Line::quiet_status(const std::string& path) {
   http::HttpRequest request;
   request.url = base_url_ + path;
   request.guarded = false;
+  request.connect_timeout_ms = answer_limit_ms;
   request.total_timeout_ms = answer_limit_ms;
   http::HttpAnswer got = run_task(loop_, http_.fetch(std::move(request)));
   return got.failure ? 0 : got.head.status;

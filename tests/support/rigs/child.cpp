@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <random>
 #include <sstream>
 
 #include "tests/support/eventually.h"
@@ -121,16 +122,24 @@ bool Child::has_ended_by_now() {
   return has_ended_;
 }
 
+// Below those that Linux gives to outgoing connections, of which one may come before whoever was
+// told the port; at random, since the next test may look at the same moment.
 int free_port() {
-  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  bind(fd, reinterpret_cast<sockaddr*>(&address), length);
-  getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length);
-  close(fd);
-  return ntohs(address.sin_port);
+  constexpr int first = 15'000;
+  constexpr int beyond = 32'000;
+  std::random_device random;
+  std::uniform_int_distribution<int> any(first, beyond - 1);
+  for (;;) {
+    int port = any(random);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    bool is_free = bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+    close(fd);
+    if (is_free) return port;
+  }
 }
 
 std::string read_text_file(const std::string& path) {
