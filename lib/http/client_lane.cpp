@@ -69,7 +69,8 @@ struct HttpLane::Callbacks {
 HttpLane::HttpLane(loop::Loop& loop, long idle_connections_max)
     : loop_(loop),
       multi_(curl_multi_init()),
-      timer_(loop, [this] { drive(CURL_SOCKET_TIMEOUT, 0); }) {
+      timer_(loop, [this] { drive(CURL_SOCKET_TIMEOUT, 0); }),
+      wake_timer_(loop, [this] { wake_ready(); }) {
   assert(multi_ != nullptr);
   curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, Callbacks::socket);
   curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
@@ -105,13 +106,17 @@ void HttpLane::forget(LaneTransfer& transfer) {
 }
 
 void HttpLane::drive(curl_socket_t socket, int ready) {
+  act(socket, ready);
+  wake_ready();
+}
+
+void HttpLane::act(curl_socket_t socket, int ready) {
   int running = 0;
   {
     Utf8Letters letters;
     curl_multi_socket_action(multi_, socket, ready, &running);
   }
   collect_ended();
-  wake_ready();
 }
 
 void HttpLane::collect_ended() {
@@ -161,7 +166,9 @@ void HttpLane::read_held(LaneTransfer& transfer) {
   if (!entry.is_held || entry.transfer != &transfer) return;
   entry.is_held = false;
   entry.rewatch();
-  drive(socket, CURL_CSELECT_IN);
+  act(socket, CURL_CSELECT_IN);
+  forget(transfer);
+  if (!ready_.empty()) wake_timer_.restart(0);
 }
 
 void HttpLane::watch_socket(CURL* easy, curl_socket_t socket, int wanted) {

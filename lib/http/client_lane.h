@@ -26,7 +26,8 @@ class HttpLane {
   void remove(CURL* easy);
   void mark_ready(LaneTransfer& transfer);
   void forget(LaneTransfer& transfer);
-  // Reads what the socket of a transfer had that was not reading.
+  // Reads what the socket of a transfer had that was not reading; it looks itself what became of
+  // it. Others that are ready by then are woken from the loop: they may end the one that calls.
   void read_held(LaneTransfer& transfer);
 
  private:
@@ -34,6 +35,7 @@ class HttpLane {
   struct Callbacks;
 
   void drive(curl_socket_t socket, int ready);
+  void act(curl_socket_t socket, int ready);
   void collect_ended();
   void wake_ready();
   void socket_ready(curl_socket_t socket, bool readable, bool writable);
@@ -43,6 +45,7 @@ class HttpLane {
   loop::Loop& loop_;
   CURLM* multi_;
   loop::Timer timer_;
+  loop::Timer wake_timer_;
   std::unordered_map<curl_socket_t, std::unique_ptr<Socket>> sockets_;
   std::vector<LaneTransfer*> ready_;
 };

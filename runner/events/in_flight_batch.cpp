@@ -374,9 +374,9 @@ InFlightBatch::Stored InFlightBatch::stored(const postgres::Results& results) co
   std::istringstream positions(std::string(row.text("lost_positions")));
   size_t lost = 0;
   if (!(positions >> lost)) return stored;
-  size_t place = 0;
+  size_t position = 0;
   for (const LogEntry& entry : entries) {
-    if (entry.events.empty() || ++place != lost) continue;
+    if (entry.events.empty() || ++position != lost) continue;
     stored.lost_runs.insert(entry.writer->claim().id);
     if (!(positions >> lost)) break;
   }

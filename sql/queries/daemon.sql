@@ -241,10 +241,11 @@ SELECT turn, text, tool_calls, last_seq FROM run_turns WHERE run_id = $1 ORDER B
 
 -- name: event_append
 -- The group commit: events of many runs in one statement, only of those that the daemon still owns.
--- Answers when they were written, and whose were not: the places in run_ids of runs that are not the daemon's, between
--- blanks. The share lock holds off a take-over until the commit. LATERAL: each run is looked up by its id; as a plain
--- join Postgres reads all that the daemon owns, or all runs, for every batch. An event finds its run by its place in an
--- array: a join of the two lists compares each of the one with each of the other, ten times the rest at 1,000 runs.
+-- Answers when they were written, and whose were not: the positions in run_ids of runs that are not the daemon's,
+-- between blanks. The share lock holds off a take-over until the commit. LATERAL: each run is looked up by its id; as a
+-- plain join Postgres reads all that the daemon owns, or all runs, for every batch. An event finds its run by its
+-- position in an array: a join of the two lists compares each of the one with each of the other, ten times the rest at
+-- 1,000 runs.
 -- It is for the server that has what the runs wrote before; another one refuses it, and event_append_again asks.
 -- $1 daemon_id uuid, $2 run_ids uuid[] (each once), $3 epochs bigint[],
 -- $4 positions bigint[] (of each event: the position of its run in run_ids, from 1), $5 seqs bigint[], $6 types text[],
