@@ -114,11 +114,13 @@ Task<void> ask_entitlement(WorkerParts& parts, std::string org_id) {
   parts.limiter.set_granted(org_id, limit);
 }
 
-void write_last_used(WorkerParts& parts, const account::Caller& caller) {
+void write_last_used(WorkerParts& parts, const account::Caller& caller,
+                     const std::string& client_ip) {
   const std::string& id = caller.session_id ? *caller.session_id : caller.api_key_id.value();
   if (!parts.last_used.is_due(id, parts.loop.now_ms())) return;
   postgres::Batch batch;
-  batch.add(query::CallerSeen{.session_id = caller.session_id, .api_key_id = caller.api_key_id});
+  batch.add(query::CallerSeen{
+      .session_id = caller.session_id, .api_key_id = caller.api_key_id, .client_ip = client_ip});
   parts.background.send(std::move(batch), BackgroundQueue::Kind::last_used);
 }
 
@@ -138,7 +140,7 @@ account::Caller identified(WorkerParts& parts, const Admitted& request,
   if (is_counted && parts.limiter.is_entitlement_due(caller.org_id)) {
     parts.background.add(ask_entitlement(parts, caller.org_id), BackgroundQueue::Kind::rate_limit);
   }
-  write_last_used(parts, caller);
+  write_last_used(parts, caller, request.client.ip);
   return caller;
 }
 

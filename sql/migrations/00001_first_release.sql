@@ -20,7 +20,7 @@ DROP FUNCTION run_input(uuid, text, bigint), json_object_or_null(text), usage_ad
     subscription_upkeep(integer), auth_prune(integer), idempotency_prune(integer), user_stop_runs(uuid), audit_page,
     audit_window, audit_json, audit_denied, invitation_create(text, text, bytea, jsonb), email_change_begin(text,
     jsonb, integer), email_change_finish(users, text), email_confirm(bytea), login_code_verify(text, bytea, integer,
-    bytea, bytea, jsonb), fail(text, text, jsonb), refused_caller(boolean, uuid, uuid);
+    bytea, bytea, jsonb), fail(text, text, jsonb), refused_caller(boolean, uuid, uuid), caller_seen(uuid, uuid);
 -- Settings have their own names in these.
 DROP FUNCTION run_insert, run_create, run_retry, login_code_send, invite_code_use, register_user, session_begin,
     session_tokens, session_refresh, login_guard, login_failed, login_begin, login_finish, own_row_locked,
@@ -226,8 +226,8 @@ CREATE INDEX credit_bulk_changes_actor ON credit_bulk_changes (actor_user_id);
 -- ---------------------------------------------------------------- what tokens grant
 
 ALTER TABLE access_tokens ADD COLUMN user_id uuid, ADD COLUMN personal_org_id uuid, ADD COLUMN role text, ADD COLUMN
-    is_proved boolean, ADD CONSTRAINT access_tokens_grant CHECK (num_nulls(user_id, personal_org_id, role, is_proved) IN
-    (0, 4));
+    is_proved boolean, ADD COLUMN admitted_address inet, ADD CONSTRAINT access_tokens_grant CHECK (num_nulls(user_id,
+    personal_org_id, role, is_proved) IN (0, 4));
 ALTER TABLE access_tokens SET (fillfactor = 75);
 -- Replaced with the other functions, before this transaction ends.
 CREATE FUNCTION token_grants_changed() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';

@@ -47,8 +47,8 @@ SELECT session_revoke($1);
 
 -- name: caller_seen
 -- After an answer.
--- $1 session_id uuid or null, $2 api_key_id uuid or null
-SELECT caller_seen($1, $2);
+-- $1 session_id uuid or null, $2 api_key_id uuid or null, $3 client_ip text (an IP address)
+SELECT caller_seen($1, $2, $3::text::inet);
 
 -- name: invite_code_own
 -- The caller's active invitation code.

@@ -69,8 +69,7 @@ $$;
 
 -- Makes somebody the caller of the transaction. request: without what they may do.
 CREATE OR REPLACE FUNCTION set_caller(org uuid, of_user uuid, permissions text[], platform_admin boolean, request jsonb)
-RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path = public, pg_catalog AS $$
+RETURNS void LANGUAGE plpgsql VOLATILE SET search_path = public, pg_catalog AS $$
 BEGIN
     PERFORM set_config('hostler.org_id', coalesce(org::text, ''), true),
             set_config('hostler.user_id', coalesce(of_user::text, ''), true),
@@ -83,9 +82,8 @@ $$;
 -- Who calls, told from one look-up after the other: what authenticate() falls back on when its one statement finds no
 -- caller who may pass, or when more must be asked than that. Raises the first fault of those there are.
 CREATE OR REPLACE FUNCTION authenticate_fully(token_hash bytea, is_key boolean, org uuid, permission text,
-    takes_key boolean,
-    context jsonb, OUT user_id uuid, OUT org_id uuid, OUT role text, OUT platform_admin boolean, OUT session_id uuid,
-    OUT api_key_id uuid, OUT permissions text[])
+    takes_key boolean, context jsonb, OUT user_id uuid, OUT org_id uuid, OUT role text, OUT platform_admin boolean,
+    OUT session_id uuid, OUT api_key_id uuid, OUT permissions text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     of_user record;
@@ -295,6 +293,8 @@ BEGIN
         FROM access_tokens t
         WHERE t.hash = token_hash AND t.expires_at > clock_timestamp() AND t.user_id IS NOT NULL
               AND (org IS NULL OR org = t.personal_org_id) AND (t.is_proved OR NOT needs_proof)
+              AND (t.admitted_address IS NULL OR t.admitted_address = (context::json ->> 'client_ip')::inet
+                   OR ip_admits(t.personal_org_id, (context::json ->> 'client_ip')::inet))
               AND (permission IS NULL OR CASE t.role WHEN 'owner' THEN permission = ANY (role_permissions('owner'))
                        WHEN 'admin' THEN permission = ANY (role_permissions('admin'))
                        ELSE permission = ANY (role_permissions('member')) END);

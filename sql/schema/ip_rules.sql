@@ -8,7 +8,7 @@ CREATE TABLE ip_rules (
     cidr cidr NOT NULL,
     note text,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- Which rules hold an address is asked here, by some look-ups however many rules there are: ip_rule_holds().
+    -- Which rules hold an address is asked here, by some look-ups however many rules there are: ip_admits().
     CONSTRAINT ip_rules_once UNIQUE (org_id, type, cidr)
 );
 CREATE INDEX ip_rules_org ON ip_rules (org_id, id);
@@ -51,22 +51,41 @@ BEGIN
 END
 $$;
 
-CREATE OR REPLACE FUNCTION ip_rule_holds(org uuid, kind text, address inet) RETURNS boolean
-LANGUAGE sql STABLE SECURITY DEFINER COST 100 SET search_path = public, pg_catalog AS $$
-    SELECT ip_rule_holding(org, kind, address) IS NOT NULL
-$$;
-
 -- Whether the organization's rules let the address in: no blocklist rule holds it and, when there is any allowlist
--- rule, one of those does. An address that is not known is let in by no rule.
+-- rule, one of those does. An address that is not known is let in by no rule. As ip_rule_holding(), for both kinds in
+-- one statement: the start of one costs more than what it looks up.
 CREATE OR REPLACE FUNCTION ip_admits(org uuid, address inet) RETURNS boolean
-LANGUAGE plpgsql STABLE SECURITY DEFINER COST 1000 SET search_path = public, pg_catalog AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER COST 1000
+SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    network cidr := set_masklen(address, CASE family(address) WHEN 4 THEN 32 ELSE 128 END);
+    -- What is looked for next: wider each time.
+    blocked cidr := network;
+    allowed cidr := network;
+    blocklisted cidr;
+    allowlisted cidr;
+    has_allowlist boolean;
 BEGIN
     IF address IS NULL THEN
         RETURN NOT EXISTS (SELECT FROM ip_rules r WHERE r.org_id = org);
     END IF;
-    RETURN NOT ip_rule_holds(org, 'blocklist', address)
-        AND (ip_rule_holds(org, 'allowlist', address)
-             OR NOT EXISTS (SELECT FROM ip_rules r WHERE r.org_id = org AND r.type = 'allowlist'));
+    LOOP
+        SELECT (SELECT r.cidr FROM ip_rules r WHERE r.org_id = org AND r.type = 'blocklist' AND r.cidr <= blocked
+                ORDER BY r.cidr DESC LIMIT 1),
+            (SELECT r.cidr FROM ip_rules r WHERE r.org_id = org AND r.type = 'allowlist' AND r.cidr <= allowed
+             ORDER BY r.cidr DESC LIMIT 1),
+            EXISTS (SELECT FROM ip_rules r WHERE r.org_id = org AND r.type = 'allowlist')
+        INTO blocklisted, allowlisted, has_allowlist;
+        blocklisted := CASE WHEN family(blocklisted) = family(network) THEN blocklisted END;
+        allowlisted := CASE WHEN family(allowlisted) = family(network) THEN allowlisted END;
+        IF blocklisted >>= network OR (has_allowlist AND allowlisted IS NULL) THEN
+            RETURN false;
+        ELSIF blocklisted IS NULL AND (NOT has_allowlist OR allowlisted >>= network) THEN
+            RETURN true;
+        END IF;
+        blocked := coalesce(inet_merge(blocklisted, blocked), blocked);
+        allowed := coalesce(inet_merge(allowlisted, allowed), allowed);
+    END LOOP;
 END
 $$;
 
@@ -196,7 +215,7 @@ BEGIN
     RETURN count;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION ip_rule_holding, ip_rule_holds, ip_admits_named, risk_check, ip_rule_counted,
+REVOKE EXECUTE ON FUNCTION ip_rule_holding, ip_admits_named, risk_check, ip_rule_counted,
     org_of_operator, ip_rules_remove FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION ip_rule_create, ip_rule_guard, ip_rule_delete, ip_rule_lockout_fail, ip_rule_check
     FROM hostler_runner;

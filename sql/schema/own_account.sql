@@ -128,9 +128,9 @@ BEGIN
 END
 $$;
 
--- Notes that a session or an API key is in use, at most once a minute, and what the session's tokens grant; without
--- waiting for the disk.
-CREATE OR REPLACE FUNCTION caller_seen(session uuid, api_key uuid) RETURNS void
+-- Notes that a session or an API key is in use, at most once a minute, and what the session's tokens grant to who calls
+-- from this address; without waiting for the disk.
+CREATE OR REPLACE FUNCTION caller_seen(session uuid, api_key uuid, address inet) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     stale timestamptz := clock_timestamp() - interval '1 minute';
@@ -141,7 +141,7 @@ BEGIN
     UPDATE sessions SET last_seen_at = clock_timestamp() WHERE id = session AND last_seen_at < stale;
     UPDATE api_keys SET last_used_at = clock_timestamp()
     WHERE id = api_key AND (last_used_at IS NULL OR last_used_at < stale);
-    PERFORM token_grants_keep(session);  -- the last, since it holds what others wait for
+    PERFORM token_grants_keep(session, address);  -- the last, since it holds what others wait for
 END
 $$;
 

@@ -27,6 +27,7 @@ CREATE TABLE access_tokens (
     personal_org_id uuid,
     role text,
     is_proved boolean,
+    admitted_address inet,  -- null: it has no IP rules
     CONSTRAINT access_tokens_grant CHECK (num_nulls(user_id, personal_org_id, role, is_proved) IN (0, 4))
 ) WITH (fillfactor = 75);
 CREATE INDEX access_tokens_session ON access_tokens (session_id);

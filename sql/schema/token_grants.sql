@@ -1,7 +1,8 @@
 -- What an access token grants in its user's personal organization, kept in the token's row for
 -- authenticate_by_token(). Whatever changes it makes the row forget it in the same transaction, by triggers here: so no
 -- function that ends or changes something can leave one out, and whoever sees the change sees nothing granted. What
--- is asked rarely or matters most is never kept: other organizations, IP rules, platform administrators, API keys.
+-- is asked rarely or matters most is never kept: other organizations, platform administrators, API keys. Of IP rules an
+-- address is kept that they admit; calls from others ask them.
 --
 -- token_grants_keep() reads session, user, membership and organization and holds them until its commit, in the version
 -- that is committed last; one that somebody is changing right now it passes over, and keeps nothing. So a change comes
@@ -17,7 +18,8 @@ BEGIN
     -- All of them, also those whose tokens keep nothing: who ends them later in this transaction would lock these
     -- behind the others.
     PERFORM FROM sessions s WHERE s.user_id = of_user AND s.revoked_at IS NULL ORDER BY s.id FOR NO KEY UPDATE;
-    UPDATE access_tokens AS t SET user_id = NULL, personal_org_id = NULL, role = NULL, is_proved = NULL
+    UPDATE access_tokens AS t SET user_id = NULL, personal_org_id = NULL, role = NULL, is_proved = NULL,
+        admitted_address = NULL
     FROM sessions s
     WHERE s.user_id = of_user AND s.revoked_at IS NULL AND t.session_id = s.id AND t.user_id IS NOT NULL
           AND t.expires_at > clock_timestamp() - interval '12 hours';
@@ -29,7 +31,8 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     CASE TG_TABLE_NAME
         WHEN 'sessions' THEN
-            UPDATE access_tokens AS t SET user_id = NULL, personal_org_id = NULL, role = NULL, is_proved = NULL
+            UPDATE access_tokens AS t SET user_id = NULL, personal_org_id = NULL, role = NULL, is_proved = NULL,
+                admitted_address = NULL
             WHERE t.session_id = OLD.id AND t.user_id IS NOT NULL
                   AND t.expires_at > clock_timestamp() - interval '12 hours';
         WHEN 'users' THEN PERFORM token_grants_forget(OLD.id);
@@ -57,18 +60,26 @@ CREATE TRIGGER token_grants_changed AFTER UPDATE OF ip_rule_count, type ON orgs 
     WHEN (OLD.type = 'personal' AND (OLD.ip_rule_count, OLD.type) IS DISTINCT FROM (NEW.ip_rule_count, NEW.type))
     EXECUTE FUNCTION token_grants_changed();
 
--- Writes down what the tokens of a session grant, if they may be used and do not know it yet.
-CREATE OR REPLACE FUNCTION token_grants_keep(session uuid) RETURNS void
+-- Writes down what the tokens of a session grant, if they may be used from the address and do not know it yet.
+CREATE OR REPLACE FUNCTION token_grants_keep(session uuid, address inet) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
+    -- A statement of its own: the one behind it sees all rules that were committed before the organization was held.
+    PERFORM FROM sessions s JOIN users u ON u.id = s.user_id JOIN orgs o ON o.id = u.personal_org_id
+    WHERE s.id = session FOR SHARE OF o SKIP LOCKED;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
     UPDATE access_tokens AS t
-    SET user_id = now.user_id, personal_org_id = now.org_id, role = now.role, is_proved = now.is_proved
-    FROM (SELECT a.hash, m.user_id, m.org_id, m.role, u.email_verified_at IS NOT NULL AS is_proved
+    SET user_id = now.user_id, personal_org_id = now.org_id, role = now.role, is_proved = now.is_proved,
+        admitted_address = now.admitted_address
+    FROM (SELECT a.hash, m.user_id, m.org_id, m.role, u.email_verified_at IS NOT NULL AS is_proved,
+                 CASE WHEN o.ip_rule_count > 0 THEN address END AS admitted_address
           FROM access_tokens a JOIN sessions s ON s.id = a.session_id JOIN users u ON u.id = s.user_id
           JOIN orgs o ON o.id = u.personal_org_id JOIN org_members m ON m.org_id = o.id AND m.user_id = u.id
           WHERE a.session_id = session AND a.user_id IS NULL AND a.expires_at > clock_timestamp()
                 AND s.revoked_at IS NULL AND u.status = 'active' AND NOT u.platform_admin
-                AND o.type = 'personal' AND o.ip_rule_count = 0
+                AND o.type = 'personal' AND (o.ip_rule_count = 0 OR ip_admits(o.id, address))
           FOR SHARE OF s, u, o, m SKIP LOCKED FOR NO KEY UPDATE OF a SKIP LOCKED) AS now
     WHERE t.hash = now.hash;
 END

@@ -3,7 +3,7 @@
 -- single-user mode there is neither a protocol nor another process: what is counted is the backend alone.
 CREATE TABLE bench_callers (n integer PRIMARY KEY, user_id uuid, org_id uuid, thread_id uuid, token_hash bytea);
 INSERT INTO bench_callers VALUES {callers};
-SELECT token_grants_keep(s.id) FROM sessions s JOIN bench_callers c ON c.user_id = s.user_id;
+SELECT token_grants_keep(s.id, '127.0.0.1') FROM sessions s JOIN bench_callers c ON c.user_id = s.user_id;
 INSERT INTO daemons (id, host, instance, version, heartbeat_at)
 VALUES ('{daemon}', 'bench', 'bench', '0', clock_timestamp());
 GRANT SELECT ON bench_callers TO hostler_api, hostler_runner;

@@ -354,6 +354,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
        R"('{"web_fetch": {"provider_name": "web_fetch.basic", "configured": true}}')"},
       {"rule_id", ask("quote_literal(id) FROM ip_rules WHERE org_id = " + org + " LIMIT 1")},
       {"addresses", "ARRAY['10.0.3.4']"},
+      {"client_ip", "'10.0.3.4'"},
       {"gateway_config_set.wanted", R"('{"gateway.ip_mode": "proxy"}')"},
       {"file", "'host:/log/access-1.json#1'"},
       {"bytes_from", "0"},

@@ -40,10 +40,10 @@ TEST(SessionUse, OfAKeyIsNotedToo) {
 TEST(SessionUse, IsWrittenOnceAMinute) {
   TestUser user = register_user(stack());
   auto seen_ago = [&](std::string_view age) {
-    stack().sql().run_text(
-        fmt::format("UPDATE sessions SET last_seen_at = now() - interval '{0}' WHERE user_id = "
-                    "'{1}'; SELECT caller_seen(id, NULL) FROM sessions WHERE user_id = '{1}'",
-                    age, user.id));
+    stack().sql().run_text(fmt::format(
+        "UPDATE sessions SET last_seen_at = now() - interval '{0}' WHERE user_id = "
+        "'{1}'; SELECT caller_seen(id, NULL, '10.0.0.1') FROM sessions WHERE user_id = '{1}'",
+        age, user.id));
     return sql_value(stack(), fmt::format("SELECT last_seen_at > now() - interval '10 seconds' "
                                           "FROM sessions WHERE user_id = '{}'",
                                           user.id));

@@ -178,7 +178,8 @@ TEST(TwoTenants, AreSeenToLeakWhenTheContextIsNotReset) {
       "'IF random() < 0.1 AND current_setting(''hostler.org_id'', true) <> '''' THEN RETURN; "
       "END IF; ids := set_config(''hostler.org_id'''); EXECUTE text; END $$;"
       // Nobody goes the short way, which has a context of its own.
-      "CREATE OR REPLACE FUNCTION token_grants_keep(session uuid) RETURNS void LANGUAGE sql AS '';"
+      "CREATE OR REPLACE FUNCTION token_grants_keep(session uuid, address inet) RETURNS void "
+      "LANGUAGE sql AS '';"
       "UPDATE access_tokens SET user_id = NULL, personal_org_id = NULL, role = NULL, is_proved = "
       "NULL");
   Mixed mixed = mixture.run(1'000, 0);

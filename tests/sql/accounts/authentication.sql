@@ -39,7 +39,7 @@ FROM (SELECT sha256(convert_to(kind || login, 'UTF8')) AS hash, kind = 'k' AS is
          '{"session_id": "x", "api_key_id": "y", "permissions": ["org.manage"], "platform_admin": true}']) AS context;
 CREATE TABLE outcomes (way text, n bigint, passes boolean, reported text);
 
-SELECT caller_seen(id, NULL) FROM sessions;
+SELECT caller_seen(id, NULL, '10.0.0.1') FROM sessions;
 
 -- What one way says of one call; changes nothing.
 CREATE FUNCTION outcome(way text, c calls, OUT passes boolean, OUT reported text) LANGUAGE plpgsql AS $$

@@ -60,7 +60,8 @@ BEGIN
                 (whole.passes, whole.reported)
             FROM access_tokens t, outcome('authenticate_by_token', c) AS fast, outcome('authenticate_fully', c) AS whole
             WHERE t.hash = c.hash;
-            PERFORM token_grants_keep(s.id) FROM sessions s WHERE s.user_id = of_user.id;
+            PERFORM token_grants_keep(s.id, (c.context ->> 'client_ip')::inet) FROM sessions s
+            WHERE s.user_id = of_user.id;
         END LOOP;
     END LOOP;
 END

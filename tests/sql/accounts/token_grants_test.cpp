@@ -50,18 +50,21 @@ class TokenGrants : public ::testing::Test {
     return fmt::format(fmt::runtime(text), user_, session_, login_);
   }
   std::string value(const std::string& text) { return std::string(acting_.run_text(text).text()); }
-  std::string keeping() const { return about_user("SELECT token_grants_keep('{1}')"); }
+  std::string keeping() const {
+    return about_user(fmt::format("SELECT token_grants_keep('{{1}}', '{}')", address_));
+  }
   void keep() { acting_.run_text(keeping()); }
   std::string kept() {
     return value(
-        about_user("SELECT concat(role, ' ', is_proved) FROM access_tokens "
+        about_user("SELECT concat_ws(' ', role, is_proved, admitted_address) FROM access_tokens "
                    "WHERE hash = sha256('a{2}')"));
   }
   // What a request hears that is sent now; count_ when it may go on.
   ErrorCode request() {
     return code_of(
         about_user("SELECT authenticate_by_token(sha256('a{2}'), NULL, 'org.manage', false, true, "
-                   "'{{\"needs_proof\": true, \"client_ip\": \"192.0.2.1\"}}')"));
+                   "'{{\"needs_proof\": true, \"client_ip\": \"" +
+                   address_ + "\"}}')"));
   }
   ErrorCode code_of(const std::string& text) {
     try {
@@ -79,6 +82,7 @@ class TokenGrants : public ::testing::Test {
   std::string login_;
   std::string user_;
   std::string session_;
+  std::string address_ = "192.0.2.1";  // from which requests come
 };
 
 TEST_F(TokenGrants, AreWhatIsFoundAtLengthInWhateverState) {
@@ -96,9 +100,9 @@ TEST_F(TokenGrants, AreWhatIsFoundAtLengthInWhateverState) {
 }
 
 TEST_F(TokenGrants, AreKeptBehindTheFirstAnswer) {
-  EXPECT_EQ(kept(), " ");
+  EXPECT_EQ(kept(), "");
   EXPECT_EQ(request(), goes_on);
-  acting_.run_text(about_user("SELECT caller_seen('{1}', NULL)"));
+  acting_.run_text(about_user("SELECT caller_seen('{1}', NULL, '192.0.2.1')"));
   EXPECT_EQ(kept(), "owner t");
   // Enough by itself: what stands elsewhere is not read again.
   EXPECT_EQ(
@@ -157,6 +161,49 @@ TEST_F(TokenGrants, EndWithTheCommitThatChangesThem) {
   }
 }
 
+// An address that they admit is kept; others ask them, and whatever changes them is heard at once.
+TEST_F(TokenGrants, AreKeptWithAnAddressThatIpRulesAdmit) {
+  acting_.run_text("SELECT ip_rule_create('allowlist', '192.0.2.0/24', NULL, true)");
+  address_ = "198.51.100.1";
+  keep();
+  EXPECT_EQ(kept(), "") << "an address that is not admitted";
+  address_ = "192.0.2.1";
+  keep();
+  ASSERT_EQ(kept(), "owner t 192.0.2.1");
+  for (auto [address, received] : {std::pair("192.0.2.1", goes_on), std::pair("192.0.2.2", goes_on),
+                                   std::pair("198.51.100.1", ErrorCode::ip_blocked)}) {
+    address_ = address;
+    EXPECT_EQ(request(), received) << address;
+  }
+  acting_.run_text("SELECT ip_rule_create('blocklist', '192.0.2.1/32', NULL, true)");
+  EXPECT_EQ(kept(), "");
+  address_ = "192.0.2.2";
+  keep();
+  EXPECT_EQ(kept(), "owner t 192.0.2.2");
+  address_ = "192.0.2.1";
+  EXPECT_EQ(request(), ErrorCode::ip_blocked);
+}
+
+// The organization is held before its rules are asked.
+TEST_F(TokenGrants, AreForgottenByARuleThatCameMeanwhile) {
+  const std::string rule = about_user(
+      "BEGIN; SELECT set_config('hostler.org_id', personal_org_id::text, true), "
+      "set_config('hostler.request', '{{}}', true) FROM users WHERE id = '{0}'; "
+      "SELECT ip_rule_create('blocklist', '192.0.2.1/32', NULL, true); COMMIT");
+  acting_.run_text("SELECT ip_rule_create('allowlist', '192.0.2.0/24', NULL, true)");
+  acting_.begin();
+  keep();
+  std::thread changing([&] { EXPECT_EQ(code_of(rule), goes_on); });
+  EXPECT_TRUE(eventually(10'000, [&] {
+    postgres::DbSession watching = database_.as_superuser();
+    return watching.run_text("SELECT count(*) FROM pg_locks WHERE NOT granted").text() != "0";
+  }));
+  acting_.commit();
+  changing.join();
+  EXPECT_EQ(kept(), "");
+  EXPECT_EQ(request(), ErrorCode::ip_blocked);
+}
+
 // Taken back, a change has changed nothing.
 TEST_F(TokenGrants, StayWhenTheChangeIsRolledBack) {
   keep();
@@ -176,7 +223,7 @@ TEST_F(TokenGrants, AreNotKeptWhileTheyChangeAndNobodyWaits) {
     acting_.run_text(about_user(change));
     EXPECT_EQ(code_of("SET lock_timeout = '1s'; " + keeping()), goes_on);
     acting_.rollback();
-    EXPECT_EQ(kept(), " ");
+    EXPECT_EQ(kept(), "");
   }
 }
 
@@ -194,7 +241,7 @@ TEST_F(TokenGrants, AreForgottenByAChangeThatCameMeanwhile) {
   }));
   acting_.commit();
   changing.join();
-  EXPECT_EQ(kept(), " ");
+  EXPECT_EQ(kept(), "");
   EXPECT_EQ(request(), ErrorCode::auth_forbidden);
 }
 
@@ -237,7 +284,8 @@ TEST_F(TokenGrants, ChangeSideBySideWithoutADeadlock) {
     }
   };
   const std::string keep_all =
-      "DO $$ BEGIN PERFORM token_grants_keep(id) FROM sessions ORDER BY random(); END $$";
+      "DO $$ BEGIN PERFORM token_grants_keep(id, '192.0.2.1') FROM sessions ORDER BY random(); END "
+      "$$";
   const std::vector<std::string> texts{
       keep_all,
       keep_all,
