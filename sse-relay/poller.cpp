@@ -60,25 +60,26 @@ bool is_same(const Following& a, const Following& b) {
   return a.order == b.order && a.ids == b.ids && a.address == b.address;
 }
 
-std::vector<Following> distinct_rows(const StreamClients& clients) {
+// Of the clients from one index on, up to another.
+std::vector<Following> distinct_rows(const StreamClients& clients, size_t from, size_t to) {
   std::vector<Following> rows;
-  rows.reserve(clients.size());
-  for (const std::unique_ptr<StreamClient>& client : clients) {
-    if (client->is_open()) rows.push_back(row_of(*client));
+  rows.reserve(to - from);
+  for (size_t i = from; i < to; ++i) {
+    if (clients[i]->is_open()) rows.push_back(row_of(*clients[i]));
   }
   std::sort(rows.begin(), rows.end(), is_before);
   rows.erase(std::unique(rows.begin(), rows.end(), is_same), rows.end());
   return rows;
 }
 
-postgres::Batch recheck_batch(const std::vector<Following>& rows, size_t from, size_t to) {
+postgres::Batch recheck_batch(const std::vector<Following>& rows) {
   std::array<std::vector<UuidBytes>, 4> ids;
   for (size_t column = 0; column < ids.size(); ++column) {
-    ids[column].reserve(to - from);
-    for (size_t i = from; i < to; ++i) ids[column].push_back(rows[i].ids[column]);
+    ids[column].reserve(rows.size());
+    for (const Following& row : rows) ids[column].push_back(row.ids[column]);
   }
   std::vector<std::string> addresses;
-  for (size_t i = from; i < to; ++i) addresses.push_back(rows[i].address.text());
+  for (const Following& row : rows) addresses.push_back(row.address.text());
   postgres::Batch batch;
   batch.add(query::StreamRecheck{.session_ids = ids[0],
                                  .api_key_ids = ids[1],
@@ -202,13 +203,18 @@ Task<void> Poller::look_what_is_stored() {
   looked_in_session_ = session;
 }
 
-// Asks for every open stream; equal ones share a row. The list may change while Postgres is asked.
+// Asks for every open stream; of those that are asked for together equal ones share a row. Rows of
+// all would be a fifth of what the streams take. From the end of the list on, which may change
+// while Postgres is asked: whoever leaves is replaced by the last of it, for whom was asked already
+// or who is still to come; so nobody is left out.
 Task<void> Poller::recheck() {
-  std::vector<Following> rows = distinct_rows(clients_);
   std::vector<Following> denied;
-  for (size_t from = 0; from < rows.size(); from += rows_at_once_max) {
-    size_t to = std::min(from + rows_at_once_max, rows.size());
-    postgres::Batch batch = recheck_batch(rows, from, to);
+  for (size_t left = clients_.size(); left > 0; left = std::min(left, clients_.size())) {
+    size_t from = left - std::min(left, rows_at_once_max);
+    std::vector<Following> rows = distinct_rows(clients_, from, left);
+    left = from;
+    if (rows.empty()) continue;
+    postgres::Batch batch = recheck_batch(rows);
     postgres::BatchOutcome outcome = co_await db_.attempt(std::move(batch));
     if (outcome.error) {
       log_fault(*outcome.error);
@@ -216,7 +222,7 @@ Task<void> Poller::recheck() {
     }
     const postgres::Result& numbers = outcome.results.at(0);
     for (int i = 0; i < numbers.size(); ++i) {
-      denied.push_back(rows[from + static_cast<size_t>(numbers[i].integer("number")) - 1]);
+      denied.push_back(rows[static_cast<size_t>(numbers[i].integer("number")) - 1]);
     }
   }
   if (denied.empty()) co_return;
