@@ -16,7 +16,6 @@ namespace hostler::relay {
 namespace {
 
 constexpr size_t runs_at_once_max = 256;
-constexpr size_t rows_at_once_max = 2000;
 
 void log_fault(const Error& fault) {
   if (fault.code == ErrorCode::database_unavailable) return;  // told by the connection
@@ -179,8 +178,8 @@ Task<void> Poller::read_due_forever() {
 Task<void> Poller::look_what_is_stored() {
   int64_t session = db_.sessions_begun();
   std::vector<std::pair<std::string, int64_t>> followed = subscriptions_.followed();
-  for (size_t from = 0; from < followed.size(); from += rows_at_once_max) {
-    size_t to = std::min(from + rows_at_once_max, followed.size());
+  for (size_t from = 0; from < followed.size(); from += options_.asked_at_once_max) {
+    size_t to = std::min(from + options_.asked_at_once_max, followed.size());
     std::vector<UuidBytes> run_ids;
     std::vector<int64_t> seqs;
     for (size_t i = from; i < to; ++i) {
@@ -210,7 +209,7 @@ Task<void> Poller::look_what_is_stored() {
 Task<void> Poller::recheck() {
   std::vector<Following> denied;
   for (size_t left = clients_.size(); left > 0; left = std::min(left, clients_.size())) {
-    size_t from = left - std::min(left, rows_at_once_max);
+    size_t from = left - std::min(left, options_.asked_at_once_max);
     std::vector<Following> rows = distinct_rows(clients_, from, left);
     left = from;
     if (rows.empty()) continue;

@@ -1,6 +1,7 @@
 // How streams are served: where, for how many, and every moment.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -16,7 +17,8 @@ struct StreamOptions {
   std::string listen_tcp;   // address:port of a private network; empty: none
   std::vector<std::string> tcp_peers;
   std::string conninfo;
-  int clients_max = 20'000;  // open streams; more are told 503
+  int clients_max = 20'000;          // open streams; more are told 503
+  size_t asked_at_once_max = 2'000;  // streams or runs in one question of the database
   std::vector<std::string> cors_origins;
   std::span<const formats::Format> formats = formats::all_formats();
 

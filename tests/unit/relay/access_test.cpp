@@ -1,7 +1,10 @@
 // Who may follow a run, what others are told, and that a stream ends with its right.
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <list>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -149,6 +152,29 @@ TEST_F(StreamAccess, HonoursTheOrganizationThatIsNamed) {
 
 TEST_F(StreamAccess, EndsWithTheSession) {
   expect_end_after(harness.new_token(), "UPDATE sessions SET revoked_at = now()");
+}
+
+// Two are asked for at once; with each end another one takes its place in the list.
+TEST(StreamsOfManySessions, EndEachWithItsOwn) {
+  StreamHarness harness([](relay::StreamOptions& options) { options.asked_at_once_max = 2; });
+  StreamAsk asked;
+  asked.run_id = harness.new_run();
+  harness.write(asked.run_id, 1, 1);
+  std::list<std::pair<std::string, StreamClient>> streams;
+  for (int i = 0; i < 7; ++i) {
+    asked.token = harness.new_token();
+    streams.emplace_back(to_hex(sha256(asked.token)), harness.ask(asked));
+    ASSERT_TRUE(streams.back().second.read_until("id: 1\n"));
+  }
+  for (int number : {3, 0, 4, 3, 0, 1, 0}) {
+    auto ended = std::next(streams.begin(), number);
+    harness.sql(
+        fmt::format("UPDATE sessions SET revoked_at = now() WHERE id = (SELECT session_id FROM "
+                    "access_tokens WHERE hash = '\\x{}')",
+                    ended->first));
+    EXPECT_TRUE(ended->second.read_to_end()) << streams.size() << " of 7";
+    streams.erase(ended);
+  }
 }
 
 TEST_F(StreamAccess, EndsWithTheUser) {
