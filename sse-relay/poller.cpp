@@ -78,6 +78,7 @@ postgres::Batch recheck_batch(const std::vector<Following>& rows) {
     for (const Following& row : rows) ids[column].push_back(row.ids[column]);
   }
   std::vector<std::string> addresses;
+  addresses.reserve(rows.size());
   for (const Following& row : rows) addresses.push_back(row.address.text());
   postgres::Batch batch;
   batch.add(query::StreamRecheck{.session_ids = ids[0],
