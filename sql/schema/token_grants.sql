@@ -2,7 +2,8 @@
 -- authenticate_by_token(). Whatever changes it makes the row forget it in the same transaction, by triggers here: so no
 -- function that ends or changes something can leave one out, and whoever sees the change sees nothing granted. What
 -- is asked rarely or matters most is never kept: other organizations, platform administrators, API keys. Of IP rules an
--- address is kept that they admit; calls from others ask them.
+-- address is kept that they admit; calls from others ask them. Rules are made and removed, never changed: each time the
+-- organization's count of them changes, and its row makes tokens forget.
 --
 -- token_grants_keep() reads session, user, membership and organization and holds them until its commit, in the version
 -- that is committed last; one that somebody is changing right now it passes over, and keeps nothing. So a change comes
@@ -64,9 +65,10 @@ CREATE TRIGGER token_grants_changed AFTER UPDATE OF ip_rule_count, type ON orgs 
 CREATE OR REPLACE FUNCTION token_grants_keep(session uuid, address inet) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    -- A statement of its own: the one behind it sees all rules that were committed before the organization was held.
+    -- A statement of its own: the one behind it sees all rules that were committed before the organization was held, and
+    -- which one it is stays.
     PERFORM FROM sessions s JOIN users u ON u.id = s.user_id JOIN orgs o ON o.id = u.personal_org_id
-    WHERE s.id = session FOR SHARE OF o SKIP LOCKED;
+    WHERE s.id = session FOR SHARE OF u, o SKIP LOCKED;
     IF NOT FOUND THEN
         RETURN;
     END IF;

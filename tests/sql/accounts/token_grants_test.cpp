@@ -66,6 +66,16 @@ class TokenGrants : public ::testing::Test {
                    "'{{\"needs_proof\": true, \"client_ip\": \"" +
                    address_ + "\"}}')"));
   }
+  // Ends the transaction when another one, which makes the change, waits for it.
+  void commit_when_it_waits(const std::string& change) {
+    std::thread changing([&] { EXPECT_EQ(code_of(change), goes_on); });
+    EXPECT_TRUE(eventually(10'000, [&] {
+      postgres::DbSession watching = database_.as_superuser();
+      return watching.run_text("SELECT count(*) FROM pg_locks WHERE NOT granted").text() != "0";
+    }));
+    acting_.commit();
+    changing.join();
+  }
   ErrorCode code_of(const std::string& text) {
     try {
       postgres::DbSession session = database_.as_superuser();
@@ -193,13 +203,7 @@ TEST_F(TokenGrants, AreForgottenByARuleThatCameMeanwhile) {
   acting_.run_text("SELECT ip_rule_create('allowlist', '192.0.2.0/24', NULL, true)");
   acting_.begin();
   keep();
-  std::thread changing([&] { EXPECT_EQ(code_of(rule), goes_on); });
-  EXPECT_TRUE(eventually(10'000, [&] {
-    postgres::DbSession watching = database_.as_superuser();
-    return watching.run_text("SELECT count(*) FROM pg_locks WHERE NOT granted").text() != "0";
-  }));
-  acting_.commit();
-  changing.join();
+  commit_when_it_waits(rule);
   EXPECT_EQ(kept(), "");
   EXPECT_EQ(request(), ErrorCode::ip_blocked);
 }
@@ -234,13 +238,7 @@ TEST_F(TokenGrants, AreForgottenByAChangeThatCameMeanwhile) {
   acting_.begin();
   keep();
   EXPECT_EQ(code_of("SET lock_timeout = '200ms'; " + change), ErrorCode::overload_busy);
-  std::thread changing([&] { EXPECT_EQ(code_of(change), goes_on); });
-  EXPECT_TRUE(eventually(10'000, [&] {
-    postgres::DbSession watching = database_.as_superuser();
-    return watching.run_text("SELECT count(*) FROM pg_locks WHERE NOT granted").text() != "0";
-  }));
-  acting_.commit();
-  changing.join();
+  commit_when_it_waits(change);
   EXPECT_EQ(kept(), "");
   EXPECT_EQ(request(), ErrorCode::auth_forbidden);
 }
