@@ -65,8 +65,8 @@ CREATE TRIGGER token_grants_changed AFTER UPDATE OF ip_rule_count, type ON orgs 
 CREATE OR REPLACE FUNCTION token_grants_keep(session uuid, address inet) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    -- A statement of its own: the one behind it sees all rules that were committed before the organization was held, and
-    -- which one it is stays.
+    -- A statement of its own: the one behind it sees all rules that were committed before the organization was held,
+    -- and finds the same one.
     PERFORM FROM sessions s JOIN users u ON u.id = s.user_id JOIN orgs o ON o.id = u.personal_org_id
     WHERE s.id = session FOR SHARE OF u, o SKIP LOCKED;
     IF NOT FOUND THEN
