@@ -1,13 +1,16 @@
 // The daemon's maintenance beside runs, requests and people who hold locks. A new maintainer does
 // all jobs at once, so the daemon is killed and started anew when everything is prepared.
 //
-// UPKEEP_TIMES_MAX (0: not judged; `make faults`: 2): how many times its p99 without maintenance a
-// request may take during it.
+// UPKEEP_TIMES_MAX (0: not judged; `make faults`: 2): how many times its p99 beside a session that
+// computes a request may take during maintenance. On two cores any session that computes takes its
+// time from the others; what is judged is whether maintenance keeps them waiting besides.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <set>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -69,6 +72,19 @@ class MaintenanceTest : public testing::Test {
     std::sort(times.begin(), times.end());
     return times.at(times.size() * 99 / 100);
   }
+  // The same of so many reads, beside a session that computes all the time, as maintenance does.
+  std::vector<int64_t> times_beside_computing(const std::string& run_id, int count) {
+    std::atomic<bool> is_over = false;
+    std::thread computing([&] {
+      postgres::DbSession session = stack_.database().as_superuser();
+      while (!is_over) session.run_text("SELECT count(*) FROM generate_series(1, 30000)");
+    });
+    std::vector<int64_t> times_us;
+    for (int i = 0; i < count; ++i) times_us.push_back(timed_get(run_id));
+    is_over = true;
+    computing.join();
+    return times_us;
+  }
   void begin_maintenance() {
     stack_.kill_runner();
     stack_.start_runner();
@@ -97,11 +113,12 @@ TEST_F(MaintenanceTest, OfAMonthsFirstMinuteStandsInNobodysWay) {
   add_due(5000);
   int64_t before = partitions();
   drop_newest_partition();
-  std::string run_id = start_output(user_.client, "[delay 20] [words 200]");
+  std::string run_id = start_output(user_.client, "[delay 20] [words 400]");
   ASSERT_EQ(wait_for_status(user_.client, run_id, "running"), "running");
 
   std::vector<int64_t> quiet_us, busy_us;
   for (int i = 0; i < 200; ++i) quiet_us.push_back(timed_get(run_id));
+  std::vector<int64_t> computing_us = times_beside_computing(run_id, 400);
 
   begin_maintenance();
   int64_t lock_faults = 0;
@@ -117,10 +134,11 @@ TEST_F(MaintenanceTest, OfAMonthsFirstMinuteStandsInNobodysWay) {
   });
   EXPECT_TRUE(is_done) << granted();
   EXPECT_EQ(statuses_, std::set<int>{200});
-  fmt::print("p99 of a read: {} us, during maintenance {} us\n", p99_of(quiet_us), p99_of(busy_us));
+  fmt::print("p99 of a read: {} us, beside a computing session {} us, during maintenance {} us\n",
+             p99_of(quiet_us), p99_of(computing_us), p99_of(busy_us));
   int64_t times_max = parameter("UPKEEP_TIMES_MAX", 0);
   if (times_max > 0) {
-    EXPECT_LE(p99_of(busy_us), times_max * p99_of(quiet_us));
+    EXPECT_LE(p99_of(busy_us), times_max * p99_of(computing_us));
   }
   EXPECT_EQ(lock_faults, 0) << "of so many looks: " << looks;
   EXPECT_GT(looks, 3) << "nobody looked while it was done";
