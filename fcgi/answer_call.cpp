@@ -128,7 +128,7 @@ void write_last_used(WorkerParts& parts, const account::Caller& caller,
 account::Caller identified(WorkerParts& parts, const Admitted& request,
                            const config::Settings& settings, const postgres::Result& authenticated,
                            Trail& trail) {
-  account::Caller caller = account::caller_from(authenticated.front());
+  account::Caller caller = account::read_caller(authenticated.text());
   trail.identity = client::identity_of(caller);
   bool is_counted = request.routed.route.rate != Rate::none;
   if (trail.rate) {
@@ -185,6 +185,11 @@ Task<Response> work(CallerDatabase& database, OneStatement statement) {
       co_await database.batch(std::move(statements), std::move(notifications));
   std::optional<postgres::BoundStatement> notification = statement.notification_of(results.front());
   if (notification) database.notify(std::move(*notification));
+  std::optional<OneStatement> other = statement.otherwise_of(results.front());
+  if (other) {
+    Response response = co_await work(database, std::move(*other));
+    co_return response;
+  }
   co_return statement.render(std::move(results.front()));
 }
 
@@ -209,6 +214,12 @@ Task<Response> answer_by_statement(WorkerParts& parts, const Admitted& request, 
     postgres::Batch notifications;
     notifications.add(std::move(*notification));
     parts.background.send(std::move(notifications), BackgroundQueue::Kind::notification);
+  }
+  std::optional<OneStatement> other = statement.otherwise_of(outcome.results.back());
+  if (other) {
+    Task<Response> asking = answer_by_statement(parts, request, input, std::move(*other), trail);
+    Response response = co_await asking;
+    co_return response;
   }
   co_return statement.render(std::move(outcome.results.back()));
 }

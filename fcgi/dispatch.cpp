@@ -40,7 +40,7 @@ void check_body_size(const Routed& routed) {
 
 Task<void> learn_later(WorkerParts& parts, postgres::BoundStatement query, uint64_t token) {
   postgres::Result found = co_await parts.database.pipelined(std::move(query));
-  parts.limiter.remember(token, account::caller_from(found.front()).org_id);
+  parts.limiter.remember(token, account::read_caller(found.text()).org_id);
 }
 
 // Whoever shows a token that is none, or lost it, must not use up what others of the organization

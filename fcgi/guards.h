@@ -45,7 +45,7 @@ inline postgres::BoundStatement guard_run(const PathValues& path) {
 }
 
 inline postgres::BoundStatement guard_run_read(const PathValues& path) {
-  return query::RunShow{.run_id = path.find("run_id")};
+  return query::RunReadGuard{.run_id = path.find("run_id")};
 }
 
 inline postgres::BoundStatement guard_llm_provider(const PathValues& path) {

@@ -132,7 +132,7 @@ void Daemon::make_parts() {
   connections_ = std::make_unique<ConnectionMaintenance>(mcp_services);
   listings_ = std::make_unique<ListingJob>(mcp_services);
   task_polls_ = std::make_unique<TaskPolls>(mcp_services);
-  RunQueueOptions queue_options{options_.slots, [this] { outbox_->look(); }};
+  RunQueueOptions queue_options{options_.slots, [this] { outbox_->look_for_webhooks(); }};
   queue_ = std::make_unique<RunQueue>(*agent_services_, tasks_, id_, queue_options,
                                       [this] { return streams(); });
   make_maintenance();

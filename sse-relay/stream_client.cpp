@@ -139,7 +139,7 @@ Task<void> StreamClient::open() {
   int64_t limit_of_org = services_.open_streams.limit_of_org();
   postgres::Batch batch = opening_batch(wanted, *format_, arrival_->context, limit_of_org);
   postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
-  if (!outcome.results.empty()) take_caller(outcome.results[0].front());
+  if (!outcome.results.empty()) take_caller(account::read_caller(outcome.results[0].text()));
   if (outcome.error) throw *outcome.error;
   StreamOpening opening = read_opening(wanted, outcome.results);
   bool goes_back = false;
@@ -192,14 +192,14 @@ Task<bool> StreamClient::go_back_to_resumed() {
   co_return true;
 }
 
-void StreamClient::take_caller(const postgres::Row& row) {
-  if (!row.is_null("session_id")) {
-    reader_.session_id = uuid_bytes(row.text("session_id"));
-    reader_.user_id = uuid_bytes(row.text("user_id"));
+void StreamClient::take_caller(const account::Caller& caller) {
+  if (caller.session_id) {
+    reader_.session_id = uuid_bytes(*caller.session_id);
+    reader_.user_id = uuid_bytes(caller.user_id);
   }
-  if (!row.is_null("api_key_id")) reader_.api_key_id = uuid_bytes(row.text("api_key_id"));
-  reader_.org_id = uuid_bytes(row.text("org_id"));
-  arrival_->context.note.identity = client::identity_of(account::caller_from(row));
+  if (caller.api_key_id) reader_.api_key_id = uuid_bytes(*caller.api_key_id);
+  reader_.org_id = uuid_bytes(caller.org_id);
+  arrival_->context.note.identity = client::identity_of(caller);
 }
 
 // The run has ended and there is nothing behind the cursor: nothing will ever come.

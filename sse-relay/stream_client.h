@@ -124,7 +124,7 @@ class StreamClient final : public Subscriber, public TimerWheel::Entry, loop::St
   void take_fault(const Error& fault);
   void refuse(Error error);
   Task<bool> go_back_to_resumed();
-  void take_caller(const postgres::Row& row);
+  void take_caller(const account::Caller& caller);
   void answer_no_more();
   void answer_head(const StreamOpening& opening);
   std::string head_text(bool is_over) const;

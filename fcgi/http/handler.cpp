@@ -103,6 +103,17 @@ OneStatement OneStatement::notify_of(Notice notice) && {
   return std::move(*this);
 }
 
+OneStatement OneStatement::otherwise(postgres::BoundStatement query) && {
+  query.answers_binary = query_.answers_binary;
+  otherwise_ = std::move(query);
+  return std::move(*this);
+}
+
+std::optional<OneStatement> OneStatement::otherwise_of(const postgres::Result& result) {
+  if (!otherwise_ || !result.empty()) return std::nullopt;
+  return OneStatement(*std::exchange(otherwise_, std::nullopt), render_);
+}
+
 OneStatement OneStatement::share_commit() && {
   shares_commit_ = true;
   return std::move(*this);

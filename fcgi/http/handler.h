@@ -4,8 +4,8 @@
 // its rows; steps begin when their caller is known. Handlers are defined in
 // fcgi/api/<room>/<topic>.cpp, declared in fcgi/api/handlers.h and named in fcgi/route_table.h.
 //
-//   OneStatement show_run(const Input& input) {
-//     return OneStatement::row(query::RunShow{.run_id = input.path_value("run_id")});
+//   OneStatement show_thread(const Input& input) {
+//     return OneStatement::item(query::ThreadShow{.thread_id = input.path_value("thread_id")});
 //   }
 #pragma once
 
@@ -92,6 +92,10 @@ class OneStatement {
   // The same when what the statement told names something to notify about.
   OneStatement notify_of(Notice notice) &&;
 
+  // Asked in a round trip of its own when the statement finds no row: it tells why, or finds by a
+  // longer way. Answers the same columns. Of statements that only read.
+  OneStatement otherwise(postgres::BoundStatement query) &&;
+
   // Its commit may share its way to the disk with others. Only where the statement writes no event,
   // mail or webhook message: those leave by other programs, which do not wait for this answer.
   OneStatement share_commit() &&;
@@ -99,6 +103,8 @@ class OneStatement {
   const postgres::BoundStatement& query() const { return query_; }
   bool shares_commit() const { return shares_commit_; }
   postgres::BoundStatement take_query() { return std::move(query_); }
+  // Once, when result has no row.
+  std::optional<OneStatement> otherwise_of(const postgres::Result& result);
   postgres::Batch take_notifications() { return std::move(notifications_); }
   std::optional<postgres::BoundStatement> notification_of(const postgres::Result& result) const;
   Response render(postgres::Result result) const { return render_(std::move(result)); }
@@ -108,6 +114,7 @@ class OneStatement {
   Render render_;
   postgres::Batch notifications_;
   Notice notice_;
+  std::optional<postgres::BoundStatement> otherwise_;
   bool shares_commit_ = false;
 };
 

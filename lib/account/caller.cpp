@@ -2,6 +2,7 @@
 #include "lib/account/caller.h"
 
 #include <algorithm>
+#include <array>
 
 #include "lib/crypto.h"
 
@@ -29,6 +30,14 @@ std::string_view trimmed(std::string_view text) {
   while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
   while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
   return text;
+}
+
+Error malformed(std::string_view caller) {
+  return Error(ErrorCode::internal_error, {}, "no caller: " + std::string(caller));
+}
+
+std::optional<std::string> unless_dash(std::string_view text) {
+  return text == "-" ? std::nullopt : std::optional<std::string>(text);
 }
 
 }  // namespace
@@ -67,6 +76,28 @@ Credential read_credential(std::string_view authorization) {
   std::variant<Credential, Error> read = credential_in(authorization);
   if (const Error* refusal = std::get_if<Error>(&read)) throw *refusal;
   return std::get<Credential>(std::move(read));
+}
+
+Caller read_caller(std::string_view text) {
+  std::array<std::string_view, 7> fields;
+  size_t begin = 0;
+  for (std::string_view& field : fields) {
+    if (begin > text.size()) throw malformed(text);
+    size_t end = std::min(text.find(' ', begin), text.size());
+    field = text.substr(begin, end - begin);
+    begin = end + 1;
+  }
+  if (begin <= text.size()) throw malformed(text);
+  Caller caller;
+  caller.is_known = true;
+  caller.user_id = fields[0];
+  caller.org_id = fields[1];
+  caller.role = fields[2];
+  caller.platform_admin = fields[3] == "t";
+  caller.session_id = unless_dash(fields[4]);
+  caller.api_key_id = unless_dash(fields[5]);
+  caller.permissions = fields[6];
+  return caller;
 }
 
 // Names of permissions have no character that Postgres would quote in an array.

@@ -38,19 +38,8 @@ struct Caller {
   std::vector<std::string_view> permission_names() const;  // views into permissions
 };
 
-// From the row of the authenticating statement (a Row of lib/postgres/database.h).
-template <class Row>
-Caller caller_from(const Row& row) {
-  Caller caller;
-  caller.is_known = true;
-  caller.user_id = row.text("user_id");
-  caller.org_id = row.text("org_id");
-  caller.role = row.text("role");
-  caller.platform_admin = row.boolean("platform_admin");
-  caller.session_id = row.text_or_null("session_id");
-  caller.api_key_id = row.text_or_null("api_key_id");
-  caller.permissions = row.text("permissions");
-  return caller;
-}
+// From the answer of an authenticating statement: the members in their order, with blanks between;
+// "-" for a session or a key that there is none of. internal_error when it has another form.
+Caller read_caller(std::string_view text);
 
 }  // namespace hostler::account

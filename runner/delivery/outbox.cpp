@@ -40,8 +40,13 @@ Outbox::Outbox(OutboxServices services, std::string daemon_id)
       webhooks_(services.loop, log_task_failure) {}
 
 void Outbox::look() {
-  mails_again_ = webhooks_again_ = true;
+  mails_again_ = true;
   mails_notified_.notify();
+  look_for_webhooks();
+}
+
+void Outbox::look_for_webhooks() {
+  webhooks_again_ = true;
   webhooks_notified_.notify();
 }
 
@@ -173,8 +178,7 @@ Task<void> Outbox::deliver_webhook(QueuedWebhook message) {
   int64_t timeout_ms = services_.settings.current()->integer("webhook.timeout_ms");
   Attempt attempt = co_await attempt_webhook(services_.http, timeout_ms, std::move(message));
   co_await record_attempt(std::move(id), epoch, std::move(attempt));
-  webhooks_again_ = true;
-  webhooks_notified_.notify();
+  look_for_webhooks();
 }
 
 Task<void> Outbox::record_attempt(std::string id, int64_t epoch, Attempt attempt) {

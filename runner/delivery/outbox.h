@@ -31,8 +31,9 @@ class Outbox {
   Task<void> mails_forever();
   Task<void> webhooks_forever();
 
-  // Something may be due: from LISTEN, and when a run ended here.
+  // Something may be due: from LISTEN; messages of webhooks also when a run ended here.
   void look();
+  void look_for_webhooks();
   // Mail settings may have changed.
   void look_at_settings() { settings_known_ = false; }
   // Ends every attempt; what was claimed is released with the daemon's registration.

@@ -135,6 +135,10 @@ class ModelObserver {
 constexpr size_t turn_bytes_max = size_t{4} << 20;
 // As many as limit.tool_calls may allow a run.
 constexpr size_t turn_tool_calls_max = 10'000;
+// Of all arguments of a turn: a call with which they are more is told that they were left out. As
+// many values as 10,000 calls may have with an object and its one member each.
+constexpr size_t turn_argument_bytes_max = size_t{1} << 20;
+constexpr size_t turn_argument_values_max = 20'000;
 
 constexpr int64_t tokens_of_bytes(size_t bytes) { return static_cast<int64_t>((bytes + 3) / 4); }
 int64_t estimate_input_tokens(const ModelRequest& request);

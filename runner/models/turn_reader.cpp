@@ -5,6 +5,8 @@
 #include <string>
 #include <unordered_set>
 
+#include <fmt/format.h>
+
 #include "lib/crypto.h"
 #include "runner/models/anthropic.h"
 #include "runner/models/openai.h"
@@ -14,6 +16,30 @@ namespace {
 
 // Of one kind in one turn.
 constexpr int64_t tokens_max = 1'000'000'000;
+
+// The values of a JSON text, or more; each but the first follows a comma or an open bracket.
+size_t json_values_at_most(std::string_view text) {
+  size_t values = 1;
+  bool is_in_text = false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    char c = text[at];
+    if (is_in_text && c == '\\') {
+      ++at;
+    } else if (c == '"') {
+      is_in_text = !is_in_text;
+    } else if (!is_in_text && (c == ',' || c == '[' || c == '{')) {
+      ++values;
+    }
+  }
+  return values;
+}
+
+// Which is no object, so that the call is answered with tool.args_invalid.
+std::string left_out(size_t bytes) {
+  return fmt::format(
+      "\"{} bytes of arguments were left out: those of a turn may have {} bytes and {} values\"",
+      bytes, turn_argument_bytes_max, turn_argument_values_max);
+}
 
 }  // namespace
 
@@ -61,12 +87,32 @@ void TurnReader::end() {
     if (call.id.empty() || !is_new) call.id = "call_" + to_hex(random_bytes(12));
     if (call.arguments.empty()) call.arguments = "{}";
   }
+  bound_arguments();
   if (!is_complete()) return;
   bool wants_tools = !turn_.tool_calls.empty();
   if (wants_tools && turn_.finish_reason == FinishReason::stop) {
     turn_.finish_reason = FinishReason::tool_calls;
   } else if (!wants_tools && turn_.finish_reason == FinishReason::tool_calls) {
     turn_.finish_reason = FinishReason::stop;
+  }
+}
+
+// The loop that all runs of the daemon share reads them several times: when they are shown, checked
+// and sent on. Whoever has a model of their own could keep it from all others with few bytes.
+void TurnReader::bound_arguments() {
+  size_t bytes = 0;
+  size_t values = 0;
+  for (ToolCall& call : turn_.tool_calls) {
+    size_t bytes_then = bytes + call.arguments.size();
+    size_t values_then = bytes_then > turn_argument_bytes_max
+                             ? turn_argument_values_max
+                             : values + json_values_at_most(call.arguments);
+    if (bytes_then > turn_argument_bytes_max || values_then > turn_argument_values_max) {
+      call.arguments = left_out(call.arguments.size());
+      continue;
+    }
+    bytes = bytes_then;
+    values = values_then;
   }
 }
 

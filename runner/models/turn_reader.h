@@ -72,6 +72,7 @@ class TurnReader {
  private:
   bool take_parsed(std::string_view text, std::optional<Json>& document);
   bool count_bytes(size_t count);
+  void bound_arguments();
   ModelTurn& turn_;
   ModelObserver& observer_;
   std::unordered_map<int64_t, size_t> call_numbers_;  // the newest call of a number

@@ -60,6 +60,7 @@ ALTER TABLE runs DROP CONSTRAINT runs_check, DROP CONSTRAINT runs_check1, DROP C
 -- Replaced with the other functions, before this transaction ends.
 CREATE FUNCTION runs_check_state() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 CREATE FUNCTION threads_keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+CREATE FUNCTION messages_keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 DROP TRIGGER runs_transition ON runs;
 DROP FUNCTION runs_refuse_transition;
 CREATE TRIGGER runs_state
@@ -77,7 +78,10 @@ ALTER TABLE secrets SET (autovacuum_vacuum_scale_factor = 0.01);
 -- ---------------------------------------------------------------- messages
 
 ALTER TABLE messages DROP CONSTRAINT messages_pkey, ADD PRIMARY KEY (thread_id, id),
-    DROP CONSTRAINT messages_role_check, ALTER COLUMN role TYPE message_role;
+    DROP CONSTRAINT messages_role_check, ALTER COLUMN role TYPE message_role,
+    ALTER COLUMN search DROP EXPRESSION, ALTER COLUMN search SET NOT NULL;
+CREATE TRIGGER messages_keep BEFORE INSERT OR UPDATE OF content, search ON messages
+    FOR EACH ROW EXECUTE FUNCTION messages_keep();
 DROP INDEX messages_thread;
 -- See search_merge.
 ALTER INDEX messages_search SET (gin_pending_list_limit = 8192);
@@ -294,7 +298,7 @@ CREATE TABLE run_asked_calls (run_id uuid NOT NULL, org_id uuid NOT NULL, tool_c
     'webhook')), asked_at timestamptz NOT NULL DEFAULT clock_timestamp(), tries integer NOT NULL DEFAULT 0, try_id uuid,
     accepted boolean NOT NULL DEFAULT false, closed boolean NOT NULL DEFAULT false, early json, PRIMARY KEY (run_id,
     tool_call_id), FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id));
-DROP FUNCTION IF EXISTS persona_check, ip_prefixes;
+DROP FUNCTION IF EXISTS persona_check, ip_prefixes, run_update, run_text, run_json, run_text_of_reader;
 ALTER TABLE threads ALTER COLUMN search DROP EXPRESSION, ADD COLUMN is_hidden boolean NOT NULL DEFAULT false,
     ADD COLUMN client_id client_name;  -- runs that are given their history
 CREATE TRIGGER threads_keep BEFORE INSERT OR UPDATE OF title, is_hidden, deleted_at, search ON threads

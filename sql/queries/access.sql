@@ -1,20 +1,19 @@
 -- Who calls. Every request of a caller begins with one of these, in the same batch as its statement.
 
 -- name: authenticate
--- Identifies the caller and makes it the transaction's; raises when the caller may not pass.
+-- Identifies the caller and makes it the transaction's; raises when the caller may not pass. Answers what
+-- lib/account/caller.h reads.
 -- $1 token_hash bytea, $2 is_key boolean, $3 org_id uuid or null, $4 permission text or null, $5 takes_key boolean,
 -- $6 context jsonb
-SELECT user_id, org_id, role, platform_admin, session_id, api_key_id, permissions
+SELECT concat_ws(' ', user_id, org_id, role, platform_admin, coalesce(session_id::text, '-'),
+                 coalesce(api_key_id::text, '-'), permissions) AS caller
 FROM authenticate($1, $2, $3, $4, $5, $6);
 
 -- name: authenticate_by_token
 -- The same for an access token when the context asks nothing but what writes and needs_proof say.
 -- $1 token_hash bytea, $2 org_id uuid or null, $3 permission text or null, $4 writes boolean, $5 needs_proof boolean,
 -- $6 context text (JSON)
-SELECT split_part(fields, ' ', 1) AS user_id, split_part(fields, ' ', 2) AS org_id, split_part(fields, ' ', 3) AS role,
-       split_part(fields, ' ', 4) AS platform_admin, split_part(fields, ' ', 5) AS session_id, NULL AS api_key_id,
-       split_part(fields, ' ', 6) AS permissions
-FROM (SELECT authenticate_by_token($1, $2, $3, $4, $5, $6) AS fields OFFSET 0) AS caller;
+SELECT authenticate_by_token($1, $2, $3, $4, $5, $6) AS caller;
 
 -- name: set_request_context
 -- The context of an anonymous request, or of the second batch of a caller's.

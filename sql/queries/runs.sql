@@ -28,14 +28,22 @@ SELECT set_config('synchronous_commit', 'off', true), pg_notify(run_control_chan
 FROM unnest($1::uuid[]) AS run_id;
 
 -- name: run_show
--- Looks for a run of the organization that the caller may read; only when there is none the rest is asked.
+-- The run of the organization, when the caller may read it; without a row run_show_any is asked.
 -- $1 run_id uuid
-SELECT coalesce(
-    (SELECT run_text(r) FROM runs r
-     WHERE r.id = $1 AND r.org_id = current_org()
-           AND may_read_run(r.created_by_user_id, (SELECT t.is_private FROM threads t WHERE t.id = r.thread_id),
-                            current_user_id(), has_permission('org.runs.read_all'))),
-    run_text_of_reader($1)) AS item;
+SELECT item.* FROM runs r CROSS JOIN LATERAL run_item(r) AS item
+WHERE r.id = $1 AND r.org_id = current_org()
+      AND may_read_run(r.created_by_user_id, (SELECT t.is_private FROM threads t WHERE t.id = r.thread_id),
+                       current_user_id(), has_permission('org.runs.read_all'));
+
+-- name: run_show_any
+-- Any organization's for platform administrators; raises why others may not read it.
+-- $1 run_id uuid
+SELECT item.* FROM run_of_reader($1) AS r CROSS JOIN LATERAL run_item(r) AS item;
+
+-- name: run_read_guard
+-- Raises why the caller may not read it.
+-- $1 run_id uuid
+SELECT FROM run_of_reader($1);
 
 -- name: run_turn_page
 -- A page of what the run's turns took.
@@ -65,7 +73,7 @@ SELECT item.* FROM thread_run_page($1, $2::integer + 1, $3) AS item;
 
 -- name: run_update
 -- $1 run_id uuid, $2 metadata json
-SELECT run_update($1, $2) AS item;
+SELECT item.* FROM run_update($1, $2) AS r CROSS JOIN LATERAL run_item(r) AS item;
 
 -- name: run_cancel
 -- $1 run_id uuid

@@ -266,8 +266,9 @@ $$;
 -- The same at a single look, for an access token and a context that asks nothing but writes and needs_proof (the two
 -- parameters tell what it says): the token's row keeps what the token grants in its user's personal organization
 -- (token_grants.sql). When it does not, or does not grant what is needed, authenticate() finds out. Answers user,
--- organization, role, platform_admin, session and permissions as one text with blanks between: a function that answers
--- columns costs the statement around it as much as its look-up. The context stays the text that came.
+-- organization, role, platform_admin, session, no API key ("-") and permissions as one text with blanks between
+-- (lib/account/caller.h): a function that answers columns costs the statement around it as much as its look-up. The
+-- context stays the text that came, with the caller's members behind its own.
 CREATE OR REPLACE FUNCTION authenticate_by_token(token_hash bytea, org uuid, permission text, writes boolean,
     needs_proof boolean, context text) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -281,26 +282,24 @@ BEGIN
     END IF;
     IF FOUND OR NOT writes THEN
         -- Who passes becomes the transaction's caller, in the same statement. What a role may do is worked out when
-        -- this is planned.
-        SELECT set_config('hostler.user_id', t.user_id::text, true) || ' '
-            || set_config('hostler.org_id', t.personal_org_id::text, true) || ' '
-            || t.role || ' f ' || t.session_id || ' '
-            || set_config('hostler.permissions', CASE t.role WHEN 'owner' THEN role_permissions_text('owner')
-                   WHEN 'admin' THEN role_permissions_text('admin') ELSE role_permissions_text('member') END, true)
-            || left(set_config('hostler.request', CASE WHEN context = '{}' THEN '{' ELSE left(context, -1) || ', ' END
-                   || '"api_key_id": null, "session_id": "' || t.session_id || '"}', true), 0)
+        -- this is planned. Each function that it names costs it as much to begin as a tenth of the look-up.
+        SELECT concat_ws(' ', set_config('hostler.user_id', t.user_id::text, true),
+            set_config('hostler.org_id', t.personal_org_id::text, true), t.role, 'f', t.session_id, '-',
+            set_config('hostler.permissions', CASE t.role WHEN 'owner' THEN role_permissions_text('owner')
+                WHEN 'admin' THEN role_permissions_text('admin') ELSE role_permissions_text('member') END, true),
+            CASE WHEN set_config('hostler.request', concat(left(context, -1), ', "api_key_id": null, "session_id": "',
+                t.session_id, '"}'), true) IS NULL THEN 'never' END)
         INTO caller
         FROM access_tokens t
         WHERE t.hash = token_hash AND t.expires_at > clock_timestamp() AND t.user_id IS NOT NULL
               AND (org IS NULL OR org = t.personal_org_id) AND (t.is_proved OR NOT needs_proof)
-              AND (t.admitted_address IS NULL OR t.admitted_address = (context::json ->> 'client_ip')::inet
-                   OR ip_admits(t.personal_org_id, (context::json ->> 'client_ip')::inet))
-              AND (permission IS NULL OR CASE t.role WHEN 'owner' THEN permission = ANY (role_permissions('owner'))
-                       WHEN 'admin' THEN permission = ANY (role_permissions('admin'))
-                       ELSE permission = ANY (role_permissions('member')) END);
+              AND (t.admitted_address IS NULL OR token_admits(t.personal_org_id, t.admitted_address, context))
+              AND (permission IS NULL OR permission = ANY (CASE t.role WHEN 'owner' THEN role_permissions('owner')
+                       WHEN 'admin' THEN role_permissions('admin') ELSE role_permissions('member') END))
+              AND context <> '{}';
     END IF;
     IF caller IS NULL THEN
-        SELECT concat_ws(' ', a.user_id, a.org_id, a.role, a.platform_admin, a.session_id, a.permissions)
+        SELECT concat_ws(' ', a.user_id, a.org_id, a.role, a.platform_admin, a.session_id, '-', a.permissions)
         INTO caller FROM authenticate(token_hash, false, org, permission, true, context::jsonb) AS a;
     END IF;
     RETURN caller;

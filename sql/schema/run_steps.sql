@@ -230,13 +230,13 @@ END
 $$;
 
 -- PATCH /v1/runs/{run_id}: by the creator, whatever became of the run.
-CREATE OR REPLACE FUNCTION run_update(run uuid, new_metadata json) RETURNS text
+CREATE OR REPLACE FUNCTION run_update(run uuid, new_metadata json) RETURNS runs
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     r runs := run_of_creator(run);
 BEGIN
     UPDATE runs SET metadata = new_metadata WHERE id = r.id RETURNING * INTO STRICT r;
-    RETURN run_text(r);
+    RETURN r;
 END
 $$;
 

@@ -210,34 +210,25 @@ BEGIN
 END
 $$;
 
--- The functions that make a row's JSON hold no query, so that Postgres puts them into the statement that calls them;
--- a function in SQL that it cannot put there is planned again at every call, which costs more than the rest. What is
--- read often is glued as text: json_build_object() and row_to_json() look at the types of all members anew for each
--- row, which takes five and two times as long.
-CREATE OR REPLACE FUNCTION run_text(r runs) RETURNS text
-LANGUAGE sql STABLE AS $$
-    SELECT concat('{"run_id":"', r.id, '","org_id":"', r.org_id, '","thread_id":"', r.thread_id,
-        '","created_by_user_id":"', r.created_by_user_id, '","status":"', r.status,
-        '","created_at":"', rfc3339(r.created_at), '","trace_id":', to_json(r.trace_id), ',"model":', to_json(r.model),
-        ',"persona_id":', to_json(r.persona_id),
-        ',"end_user":', coalesce(to_json(r.end_user)::text, 'null'), ',"metadata":', r.metadata,
-        ',"total_input_tokens":', r.total_input_tokens,
-        ',"total_output_tokens":', r.total_output_tokens, ',"total_cost_usd":', run_cost_usd(r),
-        ',"credits_used":', r.credits_used, ',"cache_hit_rate":', run_cache_hit_rate(r),
-        ',"duration_ms":', run_duration_ms(r),
-        ',"last_seq":', CASE WHEN r.owner_id IS NULL THEN r.last_seq ELSE run_last_seq(r) END,
-        ',"queued":', r.queued::text, ',"queue_position":',
-        CASE WHEN r.queued THEN run_queue_position(r.org_id, r.thread_id, r.id)::text ELSE 'null' END,
-        ',"error":', CASE WHEN r.status = 'failed' THEN
-            json_build_object('code', r.error_code, 'message', r.error_message)::text ELSE 'null' END,
-        ',"completed_at":', CASE WHEN r.status = 'completed' THEN '"' || rfc3339(r.ended_at) || '"' ELSE 'null' END,
-        ',"failed_at":', CASE WHEN r.status = 'failed' THEN '"' || rfc3339(r.ended_at) || '"' ELSE 'null' END,
-        ',"output":', CASE WHEN r.output IS NULL THEN 'null' ELSE run_output_text(r) END, '}')
-$$;
+-- The functions that make a row's members hold no query, so that Postgres puts them into the statement that calls them;
+-- a function in SQL that it cannot put there is planned again at every call, which costs more than the rest.
 
-CREATE OR REPLACE FUNCTION run_json(r runs) RETURNS json
+-- A run as its detail shows it: its members in their order (fcgi/http/items.h).
+CREATE OR REPLACE FUNCTION run_item(r runs) RETURNS TABLE (run_id uuid, org_id uuid, thread_id uuid,
+    created_by_user_id uuid, status text, created_at timestamptz, trace_id text, model text, persona_id text,
+    end_user text, metadata json, total_input_tokens bigint, total_output_tokens bigint,
+    total_cost_usd double precision, credits_used bigint, cache_hit_rate double precision, duration_ms bigint,
+    last_seq bigint, queued boolean, queue_position bigint, error json, completed_at timestamptz, failed_at timestamptz,
+    output json)
 LANGUAGE sql STABLE AS $$
-    SELECT run_text(r)::json
+    SELECT r.id, r.org_id, r.thread_id, r.created_by_user_id, r.status, r.created_at, r.trace_id, r.model,
+        r.persona_id, r.end_user, r.metadata, r.total_input_tokens, r.total_output_tokens, run_cost_usd(r),
+        r.credits_used, run_cache_hit_rate(r), run_duration_ms(r),
+        CASE WHEN r.owner_id IS NULL THEN r.last_seq ELSE run_last_seq(r) END, r.queued,
+        CASE WHEN r.queued THEN run_queue_position(r.org_id, r.thread_id, r.id) END,
+        CASE WHEN r.status = 'failed' THEN json_build_object('code', r.error_code, 'message', r.error_message) END,
+        CASE WHEN r.status = 'completed' THEN r.ended_at END, CASE WHEN r.status = 'failed' THEN r.ended_at END,
+        CASE WHEN r.output IS NOT NULL THEN run_output_text(r)::json END
 $$;
 
 -- A run as lists show it: its members in their order (fcgi/http/items.h).
@@ -301,14 +292,7 @@ BEGIN
 END
 $$;
 
--- The run for whoever may read it, when run_show's look did not find it: it raises why, or answers a platform admin.
-CREATE OR REPLACE FUNCTION run_text_of_reader(run uuid) RETURNS text
-LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
-BEGIN
-    RETURN run_text(run_of_reader(run));
-END
-$$;
--- The same of a stream, which needs its id alone; null when it was deleted, as a response or with its thread.
+-- The id of the run whose events the caller may read; null when it was deleted, as a response or with its thread.
 CREATE OR REPLACE FUNCTION run_id_of_reader(run uuid) RETURNS uuid
 LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
 DECLARE

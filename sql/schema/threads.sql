@@ -60,13 +60,24 @@ CREATE TABLE messages (
     incomplete boolean NOT NULL DEFAULT false,
     hidden_by_run_id uuid,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    search tsvector GENERATED ALWAYS AS (search_vector(content)) STORED,
+    search tsvector NOT NULL,
     PRIMARY KEY (thread_id, id),
     FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id)
 );
 CREATE INDEX messages_hidden ON messages (hidden_by_run_id) WHERE hidden_by_run_id IS NOT NULL;
 CREATE INDEX messages_search ON messages USING gin (org_id, search) WITH (gin_pending_list_limit = 8192);
 SELECT make_tenant_table('messages');
+
+-- As threads_keep(). No search_path of its own: a text of 50 words takes a tenth longer with it.
+CREATE OR REPLACE FUNCTION messages_keep() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.search := public.search_vector(NEW.content);
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER messages_keep BEFORE INSERT OR UPDATE OF content, search ON messages
+    FOR EACH ROW EXECUTE FUNCTION messages_keep();
 GRANT SELECT, INSERT ON messages TO hostler_api;
 GRANT SELECT, INSERT, UPDATE ON messages TO hostler_runner;
 
@@ -86,7 +97,8 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT m.id, m.org_id, m.thread_id, m.run_id, m.created_by_user_id, m.role, m.content, m.incomplete, m.created_at
 $$;
 
--- The same as text, glued as run_text(), of the one that message_create() made.
+-- The same as text, of the one that message_create() made: glued, since json_build_object() and row_to_json() look at
+-- the types of all members anew for each row, which takes five and two times as long.
 CREATE OR REPLACE FUNCTION message_text(m messages) RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT concat('{"id":"', m.id, '","org_id":"', m.org_id, '","thread_id":"', m.thread_id,

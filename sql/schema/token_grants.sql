@@ -61,6 +61,16 @@ CREATE TRIGGER token_grants_changed AFTER UPDATE OF ip_rule_count, type ON orgs 
     WHEN (OLD.type = 'personal' AND (OLD.ip_rule_count, OLD.type) IS DISTINCT FROM (NEW.ip_rule_count, NEW.type))
     EXECUTE FUNCTION token_grants_changed();
 
+-- Whether what a token grants may be used from the context's address; of IP rules one is kept that they admit.
+CREATE OR REPLACE FUNCTION token_admits(org uuid, admitted inet, context text) RETURNS boolean
+LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
+DECLARE
+    address inet := context::json ->> 'client_ip';
+BEGIN
+    RETURN address = admitted OR ip_admits(org, address);
+END
+$$;
+
 -- Writes down what the tokens of a session grant, if they may be used from the address and do not know it yet.
 CREATE OR REPLACE FUNCTION token_grants_keep(session uuid, address inet) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -86,5 +96,5 @@ BEGIN
     WHERE t.hash = now.hash;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION token_grants_forget, token_grants_changed, token_grants_keep
+REVOKE EXECUTE ON FUNCTION token_admits, token_grants_forget, token_grants_changed, token_grants_keep
     FROM hostler_api, hostler_runner;

@@ -21,7 +21,7 @@ struct Resource {
 constexpr auto resources = std::to_array<Resource>({
     {"thread_item", "Thread"},
     {"message_text", "Message"},
-    {"run_text", "Run"},
+    {"run_item", "Run"},
     {"run_list_item", "RunListItem"},
     {"run_admin_json", "AdminRun"},
     {"llm_provider_json", "LlmProvider"},

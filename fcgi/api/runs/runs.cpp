@@ -123,7 +123,9 @@ OneStatement list_runs(const Input& input) {
 }
 
 OneStatement show_run(const Input& input) {
-  return OneStatement::row(query::RunShow{.run_id = input.path_value("run_id")});
+  std::string_view run_id = input.path_value("run_id");
+  return OneStatement::item(query::RunShow{.run_id = run_id})
+      .otherwise(query::RunShowAny{.run_id = run_id});
 }
 
 OneStatement list_run_turns(const Input& input) {
@@ -139,7 +141,7 @@ OneStatement update_run(const Input& input) {
   Fields fields = input.body();
   std::optional<std::string> metadata = read_metadata(fields);
   fields.check_patch();
-  return OneStatement::row(
+  return OneStatement::item(
       query::RunUpdate{.run_id = input.path_value("run_id"), .metadata = metadata.value_or("{}")});
 }
 

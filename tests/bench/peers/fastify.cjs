@@ -38,8 +38,7 @@ async function asCaller(request, need, name, values) {
   return (await rowsAsCaller(request, need, name, values))[0];
 }
 
-app.get('/v1/runs/:run', async (request) =>
-  (await asCaller(request, 'data.runs.read', 'run_show', [request.params.run])).item);
+app.get('/v1/runs/:run', async (request) => asCaller(request, 'data.runs.read', 'run_show', [request.params.run]));
 app.get('/v1/runs', async (request) => {
   const limit = Number(request.query.limit);
   return (await rowsAsCaller(request, 'data.runs.read', 'run_page', [null, limit, null])).slice(0, limit);

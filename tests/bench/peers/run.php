@@ -23,5 +23,17 @@ if (!$who || !$found) {
     exit;
 }
 pg_execute($db, 'commit', []);
+$row = pg_fetch_assoc($found);
+foreach (array_keys($row) as $column => $name) {
+    $text = $row[$name];
+    $row[$name] = $text === null ? null : match (pg_field_type($found, $column)) {
+        'int8' => (int)$text,
+        'float8' => (float)$text,
+        'bool' => $text === 't',
+        'json' => json_decode($text, false),
+        'timestamptz' => (new DateTimeImmutable($text))->setTimezone(new DateTimeZone('UTC'))->format('Y-m-d\TH:i:s.v\Z'),
+        default => $text,
+    };
+}
 header('Content-Type: application/json');
-echo pg_fetch_result($found, 0, 0);
+echo json_encode($row);

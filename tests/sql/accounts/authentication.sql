@@ -49,8 +49,9 @@ DECLARE
 BEGIN
     EXECUTE format(CASE way WHEN 'authenticate_by_token'
         THEN 'SELECT %I($1, $3, $4, $6 ? ''writes'', $6 ? ''needs_proof'', $6::text)'
-        ELSE 'SELECT concat_ws('' '', a.user_id, a.org_id, a.role, a.platform_admin, a.session_id, a.api_key_id,
-                  a.permissions) FROM %I($1, $2, $3, $4, $5, $6) AS a' END, way) INTO reported
+        ELSE 'SELECT concat_ws('' '', a.user_id, a.org_id, a.role, a.platform_admin,
+                  coalesce(a.session_id::text, ''-''), coalesce(a.api_key_id::text, ''-''), a.permissions)
+              FROM %I($1, $2, $3, $4, $5, $6) AS a' END, way) INTO reported
     USING c.hash, c.is_key, c.org, c.need, c.takes_key, c.context;
     reported := concat_ws(' ', reported, current_org(), current_user_id(), current_permissions(), current_request(),
         (SELECT string_agg(DISTINCT l.mode || l.objid, ' ') FROM pg_locks l

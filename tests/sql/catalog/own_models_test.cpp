@@ -122,8 +122,8 @@ TEST_F(OwnModelsTest, AndOthersGoOnWhateverASumHolds) {
     EXPECT_TRUE(reported(fmt::format("usage_daily({}, NULL, NULL)", org)).is_array());
     EXPECT_TRUE(reported(fmt::format("usage_by_model({}, NULL, NULL)", org)).is_array());
   }
-  EXPECT_EQ(column(fmt::format("SELECT run_json(r) ->> 'total_input_tokens' FROM runs r "
-                               "WHERE id = '{}'",
+  EXPECT_EQ(column(fmt::format("SELECT item.total_input_tokens FROM runs r, run_item(r) AS item "
+                               "WHERE r.id = '{}'",
                                own.run_id)),
             largest);
 }

@@ -74,5 +74,19 @@ TEST_F(RowRules, KeepTheWordsOfAThreadsTitle) {
   EXPECT_EQ(words(), "");
 }
 
+// Of texts with and without what the quick way leaves to the long one.
+TEST_F(RowRules, KeepTheWordsOfAMessage) {
+  auto words = [&](const std::string& change) {
+    fixture_.column("UPDATE messages SET " + change + " RETURNING id");
+    return fixture_.column("SELECT search FROM messages LIMIT 1");
+  };
+  EXPECT_EQ(words("content = 'Two words'"), "'two':1 'words':2");
+  EXPECT_EQ(words("search = 'else'"), "'two':1 'words':2");
+  EXPECT_EQ(words("content = 'Ärger über'"), "'ärger':1 'über':2");
+  EXPECT_EQ(words("content = '東京'"), "'京':3 '東':2 '東京':1");
+  EXPECT_EQ(words("content = 'a' || repeat(' ', 32763) || 'last beyond'"), "'a':1 'last':2");
+  EXPECT_EQ(words("content = ''"), "");
+}
+
 }  // namespace
 }  // namespace hostler

@@ -368,7 +368,7 @@ TEST_F(RunStatesTest, SomebodyElseOfTheOrganizationIsDenied) {
   std::string run_id = fixture_.new_run(thread_id);
   postgres::DbSession session = database_.as_api();
   const postgres::BoundStatement attempts[] = {query::RunCancel{.run_id = run_id},
-                                               query::RunShow{.run_id = run_id},
+                                               query::RunShowAny{.run_id = run_id},
                                                query::ThreadShow{.thread_id = thread_id}};
   for (const postgres::BoundStatement& attempt : attempts) {
     fixture_.begin_as(session, fixture_.other_id);
