@@ -71,9 +71,15 @@ void take_tool(ListedSoFar& listing, std::string_view definition, bool has_param
     listing.left_out.emplace_back(name, "The name is there twice.");
     return;
   }
+  // Providers of models refuse a whole request for one tool that takes something else; MCP does not
+  // allow it either (Tool.inputSchema of its schema).
   const Json* schema = tool->find("inputSchema");
+  if (schema == nullptr || !schema->is_object() || schema->text_or("type") != "object") {
+    listing.left_out.emplace_back(name, "Its inputSchema is no schema of an object.");
+    return;
+  }
   std::optional<std::string> fault;
-  if (has_param_headers && schema != nullptr) fault = param_header_fault(*schema);
+  if (has_param_headers) fault = param_header_fault(*schema);
   if (fault) {
     listing.left_out.emplace_back(name, *fault);
     return;

@@ -12,7 +12,9 @@ namespace hostler::runner {
 namespace {
 
 constexpr int64_t poll_ms = 1000;
+// At once, in all and of one organization: a server that does not answer delays its own.
 constexpr size_t listings_max = 16;
+constexpr size_t org_listings_max = 2;
 constexpr int64_t request_limit_ms = 15'000;
 // Longer than all requests of a listing that ends; one that does not is cut there.
 constexpr int64_t listing_limit_ms = 60'000;
@@ -25,7 +27,9 @@ void log_listing_failure(const std::string& name, std::exception_ptr failure) {
 }  // namespace
 
 ListingJob::ListingJob(OAuthServices services)
-    : services_(services), listings_(services.loop, log_listing_failure) {}
+    : services_(services),
+      turns_(org_listings_max),
+      listings_(services.loop, log_listing_failure) {}
 
 void ListingJob::look() {
   again_ = true;
@@ -44,21 +48,29 @@ Task<void> ListingJob::claim() {
   while (listings_.size() < listings_max) {
     std::string listing_id = make_id();
     postgres::Batch batch;
-    batch.add(query::McpListingClaim{.listing_id = listing_id, .claim_seconds = claim_seconds});
+    batch.add(query::McpListingClaim{.listing_id = listing_id,
+                                     .claim_seconds = claim_seconds,
+                                     .full_orgs = turns_.passed_over()});
     postgres::BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));
-    if (outcome.error || outcome.results.at(0).empty()) co_return;
+    if (outcome.error) co_return;
+    if (outcome.results.at(0).empty()) {
+      if (!turns_.begin_round()) co_return;
+      continue;
+    }
     listings_.add(listing_id, list(listing_id, std::move(outcome.results.at(0))));
   }
 }
 
 Task<void> ListingJob::list(std::string listing_id, postgres::Result claimed) {
   postgres::Row row = claimed.front();
+  bool is_org_scope = row.boolean("is_org_scope");
+  OrgTurns::Slot slot(turns_, std::string(is_org_scope ? row.text("org_id") : platform_org));
   SessionAsk ask;
   ask.credential.server_id = row.text("server_id");
   ask.credential.url = row.text("url");
   ask.credential.org_id = row.text("org_id");
   ask.credential.is_listing = true;
-  ask.is_org_scope = row.boolean("is_org_scope");
+  ask.is_org_scope = is_org_scope;
   ask.limit_ms = request_limit_ms;
   std::string server_id = ask.credential.server_id;
   Task<std::string> listing = list_tools(services_, std::move(ask));

@@ -1,6 +1,7 @@
 // Lists the tools of MCP servers when they are due: after they were registered, changed or
 // connected with, on demand, and when what was listed is old. Any daemon takes any server, each
-// for a while. Hears by NOTIFY that one is due; a poll finds it anyway. Built by the daemon.
+// for a while, organizations in turns. Hears by NOTIFY that one is due; a poll finds it anyway.
+// Built by the daemon.
 #pragma once
 
 #include <string>
@@ -9,6 +10,7 @@
 #include "lib/loop/task_set.h"
 #include "lib/loop/wait.h"
 #include "runner/oauth/oauth_services.h"
+#include "runner/oauth/org_turns.h"
 
 namespace hostler::runner {
 
@@ -28,6 +30,7 @@ class ListingJob {
   OAuthServices services_;
   loop::Signal notified_;
   bool again_ = true;
+  OrgTurns turns_;
   loop::TaskSet listings_;  // last: its coroutines use all of the above
 };
 

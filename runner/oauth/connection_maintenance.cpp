@@ -16,7 +16,9 @@ namespace hostler::runner {
 namespace {
 
 constexpr int64_t poll_ms = 1000;
-constexpr size_t tasks_max = 32;  // under way at once; each ends within some 15 s
+// Under way at once, in all and of one organization; each ends within some 15 s.
+constexpr size_t tasks_max = 32;
+constexpr size_t org_tasks_max = 4;
 
 void log_task_failure(const std::string& name, std::exception_ptr failure) {
   log_error("mcp_upkeep_failed", {{"task", name}, {"cause", loop::cause_of(failure)}});
@@ -42,7 +44,7 @@ Task<std::variant<Tokens, TokenFault>> exchange_code(OAuthServices services,
 }  // namespace
 
 ConnectionMaintenance::ConnectionMaintenance(OAuthServices services)
-    : services_(services), tasks_(services.loop, log_task_failure) {}
+    : services_(services), turns_(org_tasks_max), tasks_(services.loop, log_task_failure) {}
 
 void ConnectionMaintenance::look() {
   again_ = true;
@@ -61,26 +63,41 @@ Task<void> ConnectionMaintenance::work_forever() {
 Task<void> ConnectionMaintenance::claim_exchanges() {
   while (tasks_.size() < tasks_max) {
     postgres::Batch batch;
-    batch.add(query::McpExchangeClaim{});
+    batch.add(query::McpExchangeClaim{.full_orgs = turns_.passed_over()});
     postgres::BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));
-    if (outcome.error || outcome.results.at(0).empty()) co_return;
+    if (outcome.error) co_return;
+    if (outcome.results.at(0).empty()) {
+      if (!turns_.begin_round()) co_return;
+      continue;
+    }
     tasks_.add(exchange(std::move(outcome.results.at(0))));
   }
 }
 
+// Several times while it finds some: those that it is given may be of few organizations, which then
+// have their share.
 Task<void> ConnectionMaintenance::claim_connections() {
-  if (tasks_.size() >= tasks_max) co_return;
-  postgres::Batch batch;
-  batch.add(query::McpConnectionsDue{.at_most = static_cast<int>(tasks_max - tasks_.size())});
-  postgres::BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));
-  if (outcome.error) co_return;
-  const postgres::Result& due = outcome.results.at(0);
+  for (size_t looks = 0; looks < tasks_max / org_tasks_max; ++looks) {
+    if (tasks_.size() >= tasks_max) co_return;
+    postgres::Batch batch;
+    batch.add(query::McpConnectionsDue{.at_most = static_cast<int>(tasks_max - tasks_.size()),
+                                       .full_orgs = turns_.full()});
+    postgres::BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));
+    if (outcome.error) co_return;
+    size_t before = tasks_.size();
+    add_connections(outcome.results.at(0));
+    if (tasks_.size() == before) co_return;
+  }
+}
+
+void ConnectionMaintenance::add_connections(const postgres::Result& due) {
   for (int i = 0; i < due.size(); ++i) {
     std::string id(due[i].text("connection_id"));
-    if (tasks_.contains(id)) continue;
+    std::string org_id(due[i].text("org_id"));
+    if (tasks_.contains(id) || turns_.is_full(org_id)) continue;
     int64_t token_number = due[i].integer("token_number");
-    tasks_.add(id,
-               due[i].boolean("is_ending") ? revoke(id, token_number) : refresh(id, token_number));
+    tasks_.add(id, due[i].boolean("is_ending") ? revoke(id, org_id, token_number)
+                                               : refresh(id, org_id, token_number));
   }
 }
 
@@ -88,6 +105,7 @@ Task<void> ConnectionMaintenance::exchange(postgres::Result claimed) {
   postgres::Row row = claimed.front();
   std::string authorization_id(row.text("authorization_id"));
   std::string org_id(row.text("org_id"));
+  OrgTurns::Slot slot(turns_, org_id);
   Task<std::variant<Tokens, TokenFault>> exchanging = exchange_code(services_, claimed);
   std::variant<Tokens, TokenFault> read = co_await exchanging;
   std::optional<std::string> sealed;
@@ -110,13 +128,17 @@ Task<void> ConnectionMaintenance::exchange(postgres::Result claimed) {
   co_await ask_postgres(services_, std::move(ending));
 }
 
-Task<void> ConnectionMaintenance::refresh(std::string connection_id, int64_t token_number) {
+Task<void> ConnectionMaintenance::refresh(std::string connection_id, std::string org_id,
+                                          int64_t token_number) {
+  OrgTurns::Slot slot(turns_, std::move(org_id));
   Task<RefreshEnd> refreshing = refresh_tokens(services_, std::move(connection_id), token_number);
   co_await refreshing;
 }
 
 // RFC 7009. Of a server without such an endpoint the tokens are forgotten.
-Task<void> ConnectionMaintenance::revoke(std::string connection_id, int64_t token_number) {
+Task<void> ConnectionMaintenance::revoke(std::string connection_id, std::string org_id,
+                                         int64_t token_number) {
+  OrgTurns::Slot slot(turns_, std::move(org_id));
   std::string claim_id = make_id();
   postgres::BoundStatement claiming = query::McpConnectionClaim{
       .connection_id = connection_id, .token_number = token_number, .claim_id = claim_id};

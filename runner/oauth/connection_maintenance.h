@@ -9,6 +9,7 @@
 #include "lib/loop/task_set.h"
 #include "lib/loop/wait.h"
 #include "runner/oauth/oauth_services.h"
+#include "runner/oauth/org_turns.h"
 
 namespace hostler::runner {
 
@@ -25,12 +26,14 @@ class ConnectionMaintenance {
   Task<void> claim_exchanges();
   Task<void> claim_connections();
   Task<void> exchange(postgres::Result claimed);
-  Task<void> refresh(std::string connection_id, int64_t token_number);
-  Task<void> revoke(std::string connection_id, int64_t token_number);
+  void add_connections(const postgres::Result& due);
+  Task<void> refresh(std::string connection_id, std::string org_id, int64_t token_number);
+  Task<void> revoke(std::string connection_id, std::string org_id, int64_t token_number);
 
   OAuthServices services_;
   loop::Signal notified_;
   bool again_ = true;
+  OrgTurns turns_;
   loop::TaskSet tasks_;  // last: its coroutines use all of the above
 };
 

@@ -332,6 +332,10 @@ Task<McpOutcome> CallUnderWay::make() {
       McpOutcome outcome = co_await going_on;
       co_return outcome;
     }
+    // Its server asked, and is gone or switched off since: it was not told to go on.
+    bool was_asked =
+        state_.stage == McpState::Stage::questions || state_.stage == McpState::Stage::authorize;
+    if (state == "unknown" && was_asked) state = "gone";
     if (state != "send") co_return refusal_of(state);
     tries_ = row.integer("tries");
     std::optional<McpQuestion> question;

@@ -36,9 +36,50 @@ BEGIN
 END
 $$;
 
+-- The connections of a user and of their personal organization.
+CREATE OR REPLACE FUNCTION mcp_connections_of(of_user uuid) RETURNS uuid[]
+LANGUAGE sql STABLE AS $$
+    SELECT ARRAY(SELECT c.id FROM mcp_connections c WHERE c.user_id = of_user
+                 UNION SELECT c.id FROM mcp_connections c
+                 WHERE c.org_id = (SELECT u.personal_org_id FROM users u WHERE u.id = of_user))
+$$;
+
+-- A user is suspended, or active again. Meanwhile the MCP servers of their personal organization are not listed, and
+-- nobody asks for tokens that rest; behind it those that can are refreshed at once, since the old ones may be over.
+CREATE OR REPLACE FUNCTION mcp_user_rests(of_user uuid, rests boolean) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    UPDATE mcp_servers s SET listing_id = NULL,
+        -- Not infinity, of which no difference can be made (metrics_facts).
+        listing_due_at = clock_timestamp() + CASE WHEN rests THEN interval '100 years' ELSE interval '0' END
+    WHERE s.org_id = (SELECT u.personal_org_id FROM users u WHERE u.id = of_user) AND s.deleted_at IS NULL;
+    UPDATE mcp_connections q SET refresh_at = CASE WHEN NOT rests AND q.has_refresh_token THEN clock_timestamp() END
+    WHERE q.id = ANY (mcp_connections_of(of_user)) AND q.state = 'connected'
+$$;
+
+-- Who is deleted is connected nowhere, and neither is their personal organization, whose servers are gone like those
+-- that somebody deletes (mcp_server_delete): nobody is asked in the name of who is gone.
+CREATE OR REPLACE FUNCTION mcp_user_end(gone users) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    own uuid[];
+BEGIN
+    WITH ended AS (
+        UPDATE mcp_servers SET deleted_at = clock_timestamp(), is_active = false, secret_id = NULL, listing_id = NULL,
+            discovery = NULL, listing_left_out = NULL
+        WHERE org_id = gone.personal_org_id AND deleted_at IS NULL RETURNING id)
+    SELECT array_agg(ended.id) INTO own FROM ended;
+    DELETE FROM mcp_tools WHERE server_id = ANY (own);
+    PERFORM mcp_connection_end(of_user.id) FROM unnest(mcp_connections_of(gone.id)) AS of_user (id);
+    PERFORM mcp_authorization_fail(q.id, 'the account is deleted') FROM mcp_authorizations q
+    WHERE q.user_id = gone.id AND q.status IN ('begun', 'returned');
+    DELETE FROM mcp_discoveries WHERE server_id = ANY (own);
+    DELETE FROM secrets WHERE org_id = gone.personal_org_id AND kind IN ('mcp_server', 'mcp_client');
+END
+$$;
+
 -- Makes a user active or suspended, by an administrator of either kind. Suspending ends sessions and keys for good:
--- whoever had them before has none when the user is active again; and cancels the user's runs. That is rare enough
--- for the notification to go with the commit.
+-- whoever had them before has none when the user is active again; and cancels the user's runs. MCP servers and
+-- connections rest meanwhile. That is rare enough for the notification to go with the commit.
 CREATE OR REPLACE FUNCTION user_set_status(of_user uuid, new_status text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -56,6 +97,7 @@ BEGIN
         RETURN;
     END IF;
     UPDATE users SET status = new_status WHERE id = of_user;
+    PERFORM mcp_user_rests(of_user, new_status = 'suspended');
     IF new_status = 'suspended' THEN
         PERFORM sessions_end(of_user, NULL);
         UPDATE api_keys SET revoked_at = clock_timestamp() WHERE user_id = of_user AND revoked_at IS NULL;
@@ -92,6 +134,18 @@ BEGIN
 END
 $$;
 
+-- The keys for providers of models and tools that the personal organization of a deleted user kept: nobody asks a
+-- provider in its name any more.
+CREATE OR REPLACE FUNCTION provider_keys_end(org uuid) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    UPDATE llm_providers SET secret_id = NULL, key_prefix = NULL WHERE org_id = org AND secret_id IS NOT NULL;
+    UPDATE tool_providers SET secret_id = NULL, key_prefix = NULL, is_active = false
+    WHERE org_id = org AND secret_id IS NOT NULL;
+    DELETE FROM secrets WHERE org_id = org AND kind IN ('llm_provider', 'tool_provider');
+END
+$$;
+
 -- What is personal in an account: names, address, password, whence somebody came, and the address in mails, counters
 -- and invitations of others. Login and address are free again. A daemon that is sending a mail to the user meanwhile
 -- finds that the mail is no longer its own, and writes nothing. What others sent to an address, and how often, is only
@@ -107,8 +161,8 @@ BEGIN
     WHERE id = gone.id;
     DELETE FROM user_names WHERE user_id = gone.id;
     UPDATE orgs SET name = nobody WHERE id = gone.personal_org_id;
-    -- Nobody is asked in the name of who is gone.
-    UPDATE mcp_servers SET is_active = false WHERE org_id = gone.personal_org_id AND deleted_at IS NULL;
+    PERFORM mcp_user_end(gone);
+    PERFORM provider_keys_end(gone.personal_org_id);
     DELETE FROM access_tokens WHERE session_id IN (SELECT id FROM sessions WHERE user_id = gone.id);
     DELETE FROM refresh_tokens WHERE session_id IN (SELECT id FROM sessions WHERE user_id = gone.id);
     UPDATE sessions SET revoked_at = coalesce(revoked_at, clock_timestamp()), client_ip = NULL, user_agent = ''
@@ -224,5 +278,6 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION user_of_operator, user_demote, session_revoke_by_operator, sessions_revoke_by_operator,
-    last_admin_guard, last_owner_guard, user_set_status, user_stop_runs, user_scrub, user_delete, user_promote_proved
+    last_admin_guard, last_owner_guard, user_set_status, user_stop_runs, user_scrub, user_delete, user_promote_proved,
+    provider_keys_end, mcp_connections_of, mcp_user_rests, mcp_user_end
     FROM hostler_api, hostler_runner;

@@ -121,9 +121,33 @@ BEGIN
 END
 $$;
 
+-- Whether who began the authorization may still make the connection: as mcp_server_to_connect() asked, and in the
+-- session in which they began.
+CREATE OR REPLACE FUNCTION mcp_may_connect(a mcp_authorizations) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (
+        SELECT FROM users u JOIN org_members m ON m.user_id = u.id AND m.org_id = a.org_id
+        JOIN sessions q ON q.id = a.session_id AND q.user_id = u.id
+        WHERE u.id = a.user_id AND u.status = 'active' AND q.revoked_at IS NULL
+              AND CASE WHEN a.is_of_org THEN 'data.personas.manage' ELSE 'data.runs.write' END
+                  = ANY (role_permissions(m.role)))
+$$;
+
+-- The same until the transaction ends: neither session nor role change meanwhile. Their end is parted from it
+-- (user_hold_alone) by the caller, before anything is locked.
+CREATE OR REPLACE FUNCTION mcp_may_connect_held(a mcp_authorizations) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM FROM sessions q WHERE q.id = a.session_id FOR SHARE;
+    PERFORM FROM org_members m WHERE m.org_id = a.org_id AND m.user_id = a.user_id FOR SHARE;
+    -- By a statement of its own: it sees what was committed before the locks were free.
+    RETURN mcp_may_connect(a);
+END
+$$;
+
 -- GET /v1/auth/mcp/callback: the browser is back. Only in the session that began it, within 10 minutes, once. outcome:
 --   ok              a daemon exchanges the code
---   invalid_state   there is no such authorization, for this session
+--   invalid_state   there is no such authorization, for this session, or who began it may not connect any more
 --   wrong_issuer    somebody else answered (RFC 9207): nothing of the answer is used
 --   refused         the authorization server, or the person, said no
 CREATE OR REPLACE FUNCTION mcp_authorization_return(given_state bytea, refresh_hash bytea, race_seconds bigint,
@@ -132,6 +156,8 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     a mcp_authorizations;
 BEGIN
+    PERFORM pg_advisory_xact_lock_shared(uuid_hash_extended(q.user_id, 0)) FROM mcp_authorizations q
+    WHERE q.state_hash = given_state;
     SELECT q.* INTO a FROM mcp_authorizations q
     JOIN refresh_tokens t ON t.hash = refresh_hash AND t.session_id = q.session_id
     JOIN sessions s ON s.id = q.session_id AND s.user_id = q.user_id
@@ -141,6 +167,11 @@ BEGIN
           AND coalesce(clock_timestamp() < t.rotated_at + make_interval(secs => race_seconds), true)
     FOR UPDATE OF q;
     IF a.id IS NULL OR a.status <> 'begun' THEN
+        outcome := 'invalid_state';
+        RETURN NEXT;
+        RETURN;
+    ELSIF NOT mcp_may_connect_held(a) THEN
+        PERFORM mcp_authorization_fail(a.id, 'who began it may not connect any more');
         outcome := 'invalid_state';
         RETURN NEXT;
         RETURN;
@@ -171,9 +202,10 @@ BEGIN
 END
 $$;
 
--- A daemon takes one whose code came back, with all that the exchange needs; no row: none is due. Those that a daemon
--- died with come to nothing.
-CREATE OR REPLACE FUNCTION mcp_exchange_claim()
+-- A daemon takes one whose code came back, with all that the exchange needs, of an organization that is not among those
+-- that others go before; no row: none is due. Those that a daemon died with come to nothing, as do those of who may not
+-- connect any more.
+CREATE OR REPLACE FUNCTION mcp_exchange_claim(full_orgs uuid[])
 RETURNS TABLE (authorization_id uuid, server_id uuid, org_id uuid, token_endpoint text, resource text,
     redirect_uri text, client_id text, client_method text, client_secret json, code text, verifier json,
     https_only boolean, is_org_scope boolean)
@@ -183,11 +215,15 @@ DECLARE
 BEGIN
     PERFORM mcp_authorization_fail(q.id, 'interrupted') FROM mcp_authorizations q
     WHERE q.status = 'exchanging' AND q.claimed_until <= clock_timestamp();
-    SELECT * INTO a FROM mcp_authorizations q WHERE q.status = 'returned'
-    ORDER BY q.created_at LIMIT 1 FOR UPDATE SKIP LOCKED;
-    IF a.id IS NULL THEN
-        RETURN;
-    END IF;
+    LOOP
+        SELECT * INTO a FROM mcp_authorizations q WHERE q.status = 'returned' AND q.org_id <> ALL (full_orgs)
+        ORDER BY q.created_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+        IF a.id IS NULL THEN
+            RETURN;
+        END IF;
+        EXIT WHEN mcp_may_connect(a);
+        PERFORM mcp_authorization_fail(a.id, 'who began it may not connect any more');
+    END LOOP;
     UPDATE mcp_authorizations q SET status = 'exchanging', claimed_until = clock_timestamp() + interval '1 minute'
     WHERE q.id = a.id;
     RETURN QUERY SELECT a.id, a.server_id, a.org_id, a.token_endpoint, a.resource, a.redirect_uri, a.client_id,
@@ -197,8 +233,9 @@ BEGIN
 END
 $$;
 
--- The exchange ended. new_tokens: sealed; null: it failed, and why. Then the server's tools are listed again, and runs
--- that waited for the connection go on. Answers whether there is a connection now.
+-- The exchange ended. new_tokens: sealed; null: it failed, and why. Then the server's tools are listed again, when the
+-- connection is of who may manage it, and runs that waited for the connection go on. Answers whether there is a
+-- connection now.
 CREATE OR REPLACE FUNCTION mcp_exchange_end(authorization_id uuid, new_tokens jsonb, lifetime bigint,
     got_refresh_token boolean, why text) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -208,15 +245,21 @@ DECLARE
     c mcp_connections;
     old_secret uuid;
 BEGIN
-    SELECT * INTO a FROM mcp_authorizations q WHERE q.id = authorization_id AND q.status = 'exchanging' FOR UPDATE;
+    PERFORM pg_advisory_xact_lock_shared(uuid_hash_extended(q.user_id, 0)) FROM mcp_authorizations q
+    WHERE q.id = authorization_id;
+    -- The server before the authorization, as whoever changes the server locks them.
+    SELECT * INTO a FROM mcp_authorizations q WHERE q.id = authorization_id;
     IF a.id IS NULL THEN
         RETURN false;
     END IF;
     SELECT * INTO s FROM mcp_servers q WHERE q.id = a.server_id AND q.deleted_at IS NULL FOR NO KEY UPDATE;
-    -- Who left the organization meanwhile has no connection there.
-    IF s.id IS NULL OR new_tokens IS NULL OR NOT EXISTS (
-        SELECT FROM org_members m WHERE m.org_id = a.org_id AND m.user_id = a.user_id) THEN
-        PERFORM mcp_authorization_fail(a.id, coalesce(why, 'the server or the membership is gone'));
+    SELECT * INTO a FROM mcp_authorizations q WHERE q.id = authorization_id AND q.status = 'exchanging' FOR UPDATE;
+    IF a.id IS NULL THEN
+        RETURN false;
+    END IF;
+    -- Who left the organization meanwhile, or lost the right or the session, has no connection there.
+    IF s.id IS NULL OR new_tokens IS NULL OR NOT mcp_may_connect_held(a) THEN
+        PERFORM mcp_authorization_fail(a.id, coalesce(why, 'the server is gone, or who began it may not connect'));
         RETURN false;
     END IF;
     SELECT * INTO c FROM mcp_connections q
@@ -237,13 +280,16 @@ BEGIN
         has_refresh_token = got_refresh_token, expires_at = clock_timestamp() + make_interval(secs => lifetime),
         refresh_at = mcp_refresh_time(lifetime, got_refresh_token), claim_id = NULL, claimed_until = NULL, tries = 0,
         connected_by = a.user_id, connected_at = clock_timestamp()
-    WHERE q.id = c.id;
+    WHERE q.id = c.id
+    RETURNING * INTO c;
     UPDATE mcp_authorizations q SET status = 'done', code = NULL, secret_id = NULL WHERE q.id = a.id;
     DELETE FROM secrets q WHERE q.id IN (old_secret, a.secret_id);
     PERFORM audit('mcp_servers.connect', 'mcp_server', s.id::text, a.org_id, NULL,
-                  jsonb_build_object('is_of_org', a.is_of_org, 'scopes', to_jsonb(a.scopes), 'issuer', a.issuer), 'ok',
-                  a.user_id);
-    PERFORM mcp_listing_wanted(s.id);
+                  jsonb_build_object('is_of_org', a.is_of_org, 'scopes', mcp_state_cut(to_jsonb(a.scopes)),
+                                     'issuer', left(a.issuer, 1000)), 'ok', a.user_id);
+    IF mcp_may_list_with(s, c) THEN
+        PERFORM mcp_listing_wanted(s.id);
+    END IF;
     PERFORM mcp_runs_go_on(s.id, a.org_id, CASE WHEN NOT a.is_of_org THEN a.user_id END);
     RETURN true;
 END
@@ -262,7 +308,8 @@ BEGIN
     IF c.id IS NOT NULL THEN
         PERFORM mcp_connection_end(c.id);
         PERFORM audit('mcp_servers.disconnect', 'mcp_server', s.id::text, current_org(),
-                      jsonb_build_object('is_of_org', c.user_id IS NULL, 'scopes', to_jsonb(c.scopes)), NULL);
+                      jsonb_build_object('is_of_org', c.user_id IS NULL,
+                                         'scopes', mcp_state_cut(to_jsonb(c.scopes))), NULL);
     END IF;
 END
 $$;
@@ -277,7 +324,7 @@ BEGIN
     END IF;
     PERFORM mcp_connection_end(q.id) FROM mcp_connections q WHERE q.server_id = server AND q.state <> 'ending';
     PERFORM mcp_authorization_fail(q.id, 'the server is another one now') FROM mcp_authorizations q
-    WHERE q.server_id = server AND q.status IN ('begun', 'returned');
+    WHERE q.server_id = server AND q.status IN ('begun', 'returned', 'exchanging');
     WITH gone AS (DELETE FROM mcp_discoveries d WHERE d.server_id = server RETURNING d.secret_id)
     DELETE FROM secrets q USING gone WHERE q.id = gone.secret_id;
 END
@@ -312,9 +359,8 @@ BEGIN
 END
 $$;
 
-REVOKE EXECUTE ON FUNCTION mcp_server_to_connect, mcp_authorization_fail, mcp_member_left
-    FROM hostler_api, hostler_runner;
-REVOKE EXECUTE ON FUNCTION mcp_authorization_begin, mcp_authorization_return,
-    mcp_disconnect, mcp_server_forget
+REVOKE EXECUTE ON FUNCTION mcp_server_to_connect, mcp_authorization_fail, mcp_member_left, mcp_may_connect,
+    mcp_may_connect_held FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION mcp_authorization_begin, mcp_authorization_return, mcp_disconnect, mcp_server_forget
     FROM hostler_runner;
 REVOKE EXECUTE ON FUNCTION mcp_exchange_claim, mcp_exchange_end, mcp_authorizations_prune FROM hostler_api;

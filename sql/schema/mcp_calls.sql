@@ -173,7 +173,7 @@ BEGIN
     RETURN EXISTS (
         SELECT FROM mcp_connections c
         WHERE c.server_id = server AND c.org_id = r.org_id AND c.state = 'connected' AND c.wanted_scopes IS NULL
-              AND c.user_id IS NOT DISTINCT FROM who);
+              AND c.user_id IS NOT DISTINCT FROM who AND NOT mcp_connection_rests(c));
 END
 $$;
 

@@ -102,8 +102,32 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT s.org_id IS NOT NULL AND s.url LIKE 'https:%'
 $$;
 
+-- Whether nobody shows or refreshes the connection's tokens for now: whoever it belongs to, themselves or by their
+-- personal organization, is suspended. A workspace's is its own, whoever made it.
+CREATE OR REPLACE FUNCTION mcp_connection_rests(c mcp_connections) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (
+        SELECT FROM users u
+        WHERE u.id = c.connected_by AND u.status <> 'active'
+              AND (c.user_id IS NOT NULL OR u.personal_org_id = c.org_id))
+$$;
+
+-- Whether a listing may show the connection. What it finds is offered to everybody who may use the server, so it is of
+-- whoever may manage the server: of the platform's an administrator, else the organization or a member with the right.
+CREATE OR REPLACE FUNCTION mcp_may_list_with(s mcp_servers, c mcp_connections) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+    SELECT CASE
+        WHEN s.org_id IS NULL THEN EXISTS (
+            SELECT FROM users u WHERE u.id = c.connected_by AND u.platform_admin AND u.status = 'active')
+        WHEN c.user_id IS NULL THEN true
+        ELSE EXISTS (
+            SELECT FROM org_members m
+            WHERE m.org_id = s.org_id AND m.user_id = c.user_id
+                  AND 'data.personas.manage' = ANY (role_permissions(m.role))) END
+$$;
+
 -- What a call of a server shows: its settings, and of OAuth the connection: the user's or organization's, of a listing
--- the newest. No row: there is no such server.
+-- the newest of those who may manage the server. No row: there is no such server.
 CREATE OR REPLACE FUNCTION mcp_credential(server uuid, org uuid, who uuid, is_listing boolean)
 RETURNS TABLE (kind text, settings json, secret json, url text, connection_id uuid, state text, tokens json,
     token_number bigint, expires_in bigint, has_refresh_token boolean, is_of_user boolean, server_org_id uuid,
@@ -118,12 +142,13 @@ BEGIN
         RETURN;
     END IF;
     IF s.authorization_kind = 'oauth' AND is_listing THEN
-        SELECT * INTO c FROM mcp_connections q WHERE q.server_id = s.id AND q.state = 'connected'
+        SELECT * INTO c FROM mcp_connections q
+        WHERE q.server_id = s.id AND q.state = 'connected' AND mcp_may_list_with(s, q) AND NOT mcp_connection_rests(q)
         ORDER BY q.connected_at DESC LIMIT 1;
     ELSIF s.authorization_kind = 'oauth' THEN
         SELECT * INTO c FROM mcp_connections q
         WHERE q.server_id = s.id AND q.org_id = org AND q.state <> 'ending'
-              AND q.user_id IS NOT DISTINCT FROM mcp_connection_user(s, who);
+              AND q.user_id IS NOT DISTINCT FROM mcp_connection_user(s, who) AND NOT mcp_connection_rests(q);
     END IF;
     kind := s.authorization_kind;
     settings := s.authorization_settings;
@@ -255,12 +280,14 @@ LANGUAGE sql VOLATILE AS $$
         THEN clock_timestamp() + make_interval(secs => lifetime - least(300, lifetime / 5)) END
 $$;
 
--- Connections that a daemon has to do something about: tokens about to expire, those that are ending.
-CREATE OR REPLACE FUNCTION mcp_connections_due(at_most integer)
-RETURNS TABLE (connection_id uuid, token_number bigint, is_ending boolean)
+-- Connections that a daemon has to do something about: tokens about to expire, those that are ending; not of the
+-- organizations whose share the daemon has.
+CREATE OR REPLACE FUNCTION mcp_connections_due(at_most integer, full_orgs uuid[])
+RETURNS TABLE (connection_id uuid, token_number bigint, is_ending boolean, org_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT c.id, c.token_number, c.state = 'ending' FROM mcp_connections c
+    SELECT c.id, c.token_number, c.state = 'ending', c.org_id FROM mcp_connections c
     WHERE c.refresh_at <= statement_timestamp() AND coalesce(c.claimed_until <= clock_timestamp(), true)
+          AND c.org_id <> ALL (full_orgs) AND (c.state = 'ending' OR NOT mcp_connection_rests(c))
     ORDER BY c.refresh_at LIMIT at_most
 $$;
 
@@ -268,7 +295,7 @@ $$;
 --   claimed  with all that is needed
 --   changed  there are other tokens than those of that number
 --   busy     another daemon does it
---   none     it has no refresh token, or is no more
+--   none     it has no refresh token, rests, or is no more
 CREATE OR REPLACE FUNCTION mcp_connection_claim(connection uuid, number bigint, claim uuid)
 RETURNS TABLE (state text, is_ending boolean, token_endpoint text, revocation_endpoint text, resource text,
     client_id text, client_method text, client_secret json, tokens json, org_id uuid, https_only boolean,
@@ -282,7 +309,7 @@ BEGIN
         WHEN c.id IS NULL OR c.state = 'expired' THEN 'none'
         WHEN c.token_number <> number THEN 'changed'
         WHEN c.claimed_until > clock_timestamp() THEN 'busy'
-        WHEN c.state = 'connected' AND NOT c.has_refresh_token THEN 'none'
+        WHEN c.state = 'connected' AND (NOT c.has_refresh_token OR mcp_connection_rests(c)) THEN 'none'
         ELSE 'claimed' END;
     IF state = 'claimed' THEN
         UPDATE mcp_connections q SET claim_id = claim, claimed_until = clock_timestamp() + interval '1 minute',
@@ -363,6 +390,6 @@ END
 $$;
 
 REVOKE EXECUTE ON FUNCTION mcp_sealed, mcp_sealed_insert, mcp_client_secret, mcp_connection_expire, mcp_refresh_time,
-    mcp_connection_end FROM hostler_api, hostler_runner;
+    mcp_connection_end, mcp_connection_rests, mcp_may_list_with FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION mcp_credential, mcp_discovery_store, mcp_client_known, mcp_given_issuer, mcp_token_refused,
     mcp_connections_due, mcp_connection_claim, mcp_refresh_end, mcp_revocation_end FROM hostler_api;

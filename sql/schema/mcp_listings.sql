@@ -1,8 +1,9 @@
 -- Listings of MCP servers' tools by the daemon: which is due, and what came of it, in one transaction with the pins.
 
--- Takes the server that is due longest, if any, for so many seconds; behind them another daemon may take it. listing:
--- what the daemon stores it with. No row: none is due.
-CREATE OR REPLACE FUNCTION mcp_listing_claim(listing uuid, claim_seconds integer)
+-- Takes the server that is due longest, if any, for so many seconds; behind them another daemon may take it. Not one of
+-- the organizations that others go before (runner/oauth/org_turns.h); the platform is the one of zeros. listing: what
+-- the daemon stores it with. No row: none is due.
+CREATE OR REPLACE FUNCTION mcp_listing_claim(listing uuid, claim_seconds integer, full_orgs uuid[])
 RETURNS TABLE (server_id uuid, org_id uuid, key text, url text, is_org_scope boolean, authorization_kind text,
                per text, protocol_version text, discovery json)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -13,6 +14,7 @@ BEGIN
         listing_due_at = clock_timestamp() + make_interval(secs => claim_seconds)
     WHERE q.id = (SELECT d.id FROM mcp_servers d
                   WHERE d.listing_due_at <= statement_timestamp() AND d.deleted_at IS NULL AND d.is_active
+                        AND coalesce(d.org_id, '00000000-0000-0000-0000-000000000000') <> ALL (full_orgs)
                   ORDER BY d.listing_due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING q.* INTO s;
     IF s.id IS NOT NULL THEN

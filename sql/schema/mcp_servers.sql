@@ -123,11 +123,18 @@ LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
             'per', s.authorization_settings -> 'per') END
 $$;
 
+-- What is longer than the audit log keeps of it: the beginning of its text.
+CREATE OR REPLACE FUNCTION mcp_state_cut(state jsonb) RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN length(state::text) <= 1000 THEN state ELSE to_jsonb(left(state::text, 1000)) END
+$$;
+
 -- A server as the audit log keeps it.
 CREATE OR REPLACE FUNCTION mcp_server_state(s mcp_servers) RETURNS jsonb
 LANGUAGE sql STABLE AS $$
-    SELECT jsonb_build_object('key', s.key, 'url', s.url, 'authorization', mcp_authorization_json(s, true),
-        'allowed_tools', s.allowed_tools, 'trust', s.trust, 'is_active', s.is_active)
+    SELECT jsonb_build_object('key', s.key, 'url', left(s.url, 1000),
+        'authorization', mcp_state_cut(mcp_authorization_json(s, true)::jsonb),
+        'allowed_tools', mcp_state_cut(to_jsonb(s.allowed_tools)), 'trust', s.trust, 'is_active', s.is_active)
 $$;
 
 -- GET /v1/mcp-servers: the scope's; of an organization's also the platform's that its personas may name. One further

@@ -16,6 +16,12 @@ constexpr const char* callback = "/v1/auth/mcp/callback";
 
 ApiStack& stack() { return ApiStack::shared(); }
 
+// The same user, acting in an organization.
+TestUser in_org(TestUser user, const std::string& org_id) {
+  user.client = user.client.with_org(org_id);
+  return user;
+}
+
 std::string register_server(const TestUser& user, std::string_view authorization) {
   Answer made = user.client.post(
       std::string(base) + "?scope=org",
@@ -108,6 +114,31 @@ TEST(McpConnections, AreMadeInTheSessionThatBeganThemAlone) {
   EXPECT_EQ(outcome_of(come_back(good, other.refresh)), "invalid_state");
   EXPECT_EQ(outcome_of(come_back(good, user.refresh)), "ok");
   EXPECT_EQ(outcome_of(come_back(good, user.refresh)), "invalid_state") << "a state counts once";
+}
+
+TEST(McpConnections, OfAnOrganizationAreNotMadeByWhoMayNotAnyMore) {
+  TestUser owner = register_user(stack());
+  std::string org_id = make_workspace(stack(), owner);
+  TestUser other = in_org(register_user(stack()), org_id);
+  add_member(stack(), org_id, other, "admin");
+  std::string id =
+      register_server(in_org(owner, org_id), R"({"type":"oauth","client_id":"c","per":"org"})");
+  discover(id);
+  auto back = [&](const std::string& state) {
+    std::string query = "state=" + state + "&code=abc&iss=https%3A%2F%2Fas.example";
+    return outcome_of(come_back(query, other.refresh));
+  };
+  auto set_role = [&](const char* role) {
+    sql_value(stack(), fmt::format("UPDATE org_members SET role = '{}' WHERE org_id = '{}' AND "
+                                   "user_id = '{}' RETURNING 1",
+                                   role, org_id, other.id));
+  };
+  std::string state = begun_state(other, id);
+  set_role("member");
+  EXPECT_EQ(back(state), "invalid_state");
+  set_role("admin");
+  EXPECT_EQ(back(state), "invalid_state") << "it is over";
+  EXPECT_EQ(back(begun_state(other, id)), "ok");
 }
 
 TEST(McpConnections, TakeNoAnswerOfAnotherIssuerAndNoRefusal) {

@@ -78,6 +78,17 @@ TEST(Tools, ShowTheSigningSecretOnce) {
             0);
 }
 
+TEST(Tools, LetNoOldSecretEndBeforeItsDayIsOver) {
+  TestUser user = register_user(stack());
+  std::string rotation = path(made_by(user, "weather"), "/rotate-secret");
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(user.client.post(rotation).status, 200);
+  EXPECT_TRUE(is_problem(user.client.post(rotation), 422, "limits.reached"));
+  EXPECT_EQ(sql_number(stack(), fmt::format("SELECT count(*) FROM tool_old_secrets WHERE org_id = "
+                                            "'{}'",
+                                            user.org_id)),
+            10);
+}
+
 TEST(Tools, ListEveryFault) {
   TestUser user = register_user(stack());
   Answer answer = user.client.post(

@@ -26,10 +26,10 @@ class McpListings : public testing::Test {
                     fixture_.org_id, key));
   }
   // Empty: none is due.
-  std::string claim(const char* listing_id) {
+  std::string claim(const char* listing_id, const std::vector<std::string>& full_orgs = {}) {
     postgres::DbSession session = database_.as_runner();
-    postgres::Result claimed =
-        session.run(query::McpListingClaim{.listing_id = listing_id, .claim_seconds = 60});
+    postgres::Result claimed = session.run(query::McpListingClaim{
+        .listing_id = listing_id, .claim_seconds = 60, .full_orgs = full_orgs});
     return claimed.empty() ? "" : std::string(claimed.front().text("server_id"));
   }
   std::string store(const std::string& server_id, const char* listing_id,
@@ -74,6 +74,18 @@ TEST_F(McpListings, AreGivenToWhoeverIsDueLongest) {
   change(older, "listing_due_at = clock_timestamp() - interval '2 minutes'");
   EXPECT_EQ(claim(first), older);
   EXPECT_EQ(claim(second), newer);
+}
+
+TEST_F(McpListings, OfOrganizationsThatHaveTheirShareArePassedOver) {
+  std::string server = new_server("hanging");
+  std::string platforms = new_server("platforms");
+  change(platforms, "org_id = NULL, listing_due_at = clock_timestamp() + interval '1 minute'");
+  EXPECT_EQ(claim(first, {fixture_.org_id}), "");
+  change(platforms, "listing_due_at = clock_timestamp()");
+  constexpr const char* platform = "00000000-0000-0000-0000-000000000000";
+  EXPECT_EQ(claim(first, {fixture_.org_id, platform}), "");
+  EXPECT_EQ(claim(first, {fixture_.org_id}), platforms);
+  EXPECT_EQ(claim(second, {platform}), server);
 }
 
 TEST_F(McpListings, AreNotMadeOfServersThatAreOffOrGone) {

@@ -12,7 +12,8 @@ Tools: echo {text}, order (structured), fail (an error of the tool), refuse (an 
 protocol), picture, ask (asks for a form, then tells what it got; an older server on the stream of
 the call), slow and slow_again {ms} (the second is idempotent), hang_up (the connection breaks), big
 {bytes}. Of the modern revision also tasks: later {ms} ends so much later, later_asks asks for a
-form, later_fails and later_lost end badly, later_never goes on until it is cancelled.
+form, later_fails and later_lost end badly, later_never goes on until it is cancelled. Besides,
+takes_list, takes_anything and takes_nothing, whose inputSchema is none that MCP allows.
 """
 import asyncio
 import itertools
@@ -54,6 +55,8 @@ def tools_of(name):
              tool("later_lost"), tool("later_never")]
     for one in tools:
         one["description"] = descriptions.get(name, "d")
+    tools += [{"name": "takes_list", "inputSchema": {"type": "array"}},
+              {"name": "takes_anything", "inputSchema": {}}, {"name": "takes_nothing"}]
     return tools
 
 

@@ -87,7 +87,7 @@ void connect(const OauthUser& of, const TestUser& who) {
   EXPECT_EQ(landed.status, 303) << landed.body;
   EXPECT_NE(landed.header("location").find("outcome=ok"), std::string::npos);
   EXPECT_TRUE(eventually(20'000, [&] {
-    Json server = of.remote.server();
+    Json server = who.client.get("/v1/mcp-servers/" + of.remote.server_id + "?scope=org").json();
     const Json* connection = server.find("connection");
     return connection != nullptr && connection->text_or("state") == "connected";
   }));
@@ -230,6 +230,29 @@ TEST(RemoteOauth, AsksNobodyWhereMetadataPointInside) {
     EXPECT_EQ(server.find("connection")->find("can_connect")->dump(), "false");
   }
   EXPECT_FALSE(canary.was_touched());
+}
+
+// Whose tokens a listing shows decides what everybody is offered: those of an administrator do.
+TEST(RemoteOauth, OfThePlatformIsListedWhenAnAdministratorHasConnected) {
+  set_site_url();
+  TestUser admin = register_admin(webhook_stack());
+  OauthUser of{{admin, {}, {}, "platform"}, "everybodys"};
+  Answer server = admin.client.post(
+      "/v1/mcp-servers?scope=platform",
+      fmt::format(R"({{"key":"everybodys","url":"{}","trust":"run","authorization":)"
+                  R"({{"type":"oauth","per":"user"}}}})",
+                  oauth_server().url("/mcp/everybodys")));
+  ASSERT_EQ(server.status, 201) << server.body;
+  of.remote.server_id = server.member("id");
+  of.remote.wait_for_listing("failed");
+  TestUser first = register_user(webhook_stack());
+  connect(of, first);
+  EXPECT_EQ(admin.client.post(of.remote.at(":refresh"), "").status, 202);
+  of.remote.wait_for_listing("failed");
+  connect(of, admin);
+  of.remote.wait_for_listing("ok");
+  EXPECT_EQ(of.remote.tool("everybodys__whoami").text_or("state"), "approved");
+  EXPECT_EQ(admin.client.del(of.remote.at()).status, 204);
 }
 
 // At ::1, which outbound.allow_cidrs does not name.

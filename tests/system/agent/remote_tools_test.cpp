@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/api/agui/agui_harness.h"
 #include "tests/support/eventually.h"
 #include "tests/support/rigs/remote_harness.h"
 #include "tests/support/rows/run_faults.h"
@@ -59,6 +60,25 @@ TEST(RemoteTools, TellTheModelWhatEachAnswerMeans) {
   EXPECT_EQ(result_of(remote, R"(shop__slow {"ms":"soon"})"), "tool.args_invalid");
 }
 
+// A model's provider would refuse every request that has one of them.
+TEST(RemoteTools, AreNotOfferedWhenTheyTakeNoObject) {
+  for (const char* form : {"modern/json", "older/json"}) {
+    SCOPED_TRACE(form);
+    RemoteUser remote = make_remote(form);
+    Json listing = *remote.server().find("listing");
+    std::string left_out;
+    for (const Json& one : *listing.find("left_out")->as_array()) {
+      left_out += fmt::format("{}: {}\n", one.text_or("name"), one.text_or("reason"));
+    }
+    EXPECT_EQ(left_out,
+              "takes_list: Its inputSchema is no schema of an object.\n"
+              "takes_anything: Its inputSchema is no schema of an object.\n"
+              "takes_nothing: Its inputSchema is no schema of an object.\n");
+    EXPECT_TRUE(remote.tool("shop__takes_list").is_null());
+    EXPECT_EQ(remote.tool("shop__order").text_or("state"), "approved");
+  }
+}
+
 TEST(RemoteTools, AreNotRepeatedWhenNobodyKnowsWhatHappened) {
   RemoteUser remote = make_remote("modern/json");
   EXPECT_EQ(result_of(remote, "shop__hang_up {}"), "tool.outcome_unknown");
@@ -87,9 +107,22 @@ TEST(RemoteTools, ParkTheRunWithTheServersForm) {
   EXPECT_NE(asked.find("schema")->find("properties"), nullptr);
   for (const char* wrong : {"five", R"({"action":"maybe"})", R"({"action":"accept"})",
                             R"({"action":"accept","content":{"size":0}})",
-                            R"({"action":"accept","content":{"size":2,"colour":"green"}})"}) {
+                            R"({"action":"accept","content":{"size":2,"colour":"green"}})",
+                            R"({"action":"accept","content":{"size":2},"x":1})",
+                            R"({"action":"accept","content":{"size":1,"size":2}})"}) {
     EXPECT_TRUE(is_problem(answer(remote, run_id, wrong), 422, "validation.error")) << wrong;
   }
+  Answer unfit = answer(remote, run_id, R"({"action":"accept","content":{"size":0,"colour":1}})");
+  EXPECT_TRUE(has_fault(unfit, "content", "malformed"));
+  EXPECT_NE(unfit.body.find("content.size must be at least 1"), std::string::npos) << unfit.body;
+  EXPECT_NE(unfit.body.find("content.colour must be one of"), std::string::npos) << unfit.body;
+  // Nor is it answered as a call of its client.
+  Answer given =
+      remote.user.client.post("/v1/runs/" + run_id + "/tool-results",
+                              fmt::format(R"({{"results":[{{"tool_call_id":"{}","output":1}}]}})",
+                                          asked.text_or("tool_call_id")));
+  EXPECT_TRUE(is_problem(given, 409, "runs.not_waiting"));
+  EXPECT_NE(given.body.find("/input"), std::string::npos) << given.body;
   EXPECT_EQ(answer(remote, run_id, R"({"action":"accept","content":{"size":5}})").status, 200);
   // The server got its state back, and the default that the form shows.
   EXPECT_EQ(ended(remote, run_id).result(),
@@ -106,6 +139,65 @@ TEST(RemoteTools, TellTheServerThatAPersonDeclined) {
   ASSERT_EQ(wait_for_status(remote.user.client, run_id, "waiting_for_input"), "waiting_for_input");
   EXPECT_EQ(answer(remote, run_id, R"({"action":"decline"})").status, 200);
   EXPECT_EQ(ended(remote, run_id).result(), json_quote(R"(["state-1", {"action": "decline"}])"));
+}
+
+// A client of AG-UI reads the form in the interrupt, and answers with an object.
+TEST(RemoteTools, AskClientsOfAguiForWhatTheFormSays) {
+  RemoteUser remote = make_remote("modern/json");
+  const Client& client = remote.user.client;
+  const std::string says =
+      R"({"threadId":"c","runId":"r1","messages":[{"role":"user","content":)"
+      R"("[tool shop__ask {}] [say thanks]"}],"forwardedProps":{"persona_id":"remote@1"}})";
+  struct Case {
+    const char* status;
+    const char* payload;
+    const char* answer;  // that the server gets
+  };
+  for (const Case& each :
+       {Case{"resolved", R"({"action":"accept","content":{"size":5}})",
+             R"({"action": "accept", "content": {"colour": "red", "size": 5}})"},
+        Case{"resolved", R"("{\"action\":\"decline\"}")", R"({"action": "decline"})"},
+        Case{"cancelled", "", R"({"action": "cancel"})"}}) {
+    AguiClient stream = agui_stream(client.post(agui_route, says));
+    ASSERT_EQ(stream.outcome(), "interrupt");
+    EXPECT_EQ(stream.interrupt().text_or("reason"), "input_required");
+    const Json* properties = stream.interrupt().find("responseSchema")->find("properties");
+    EXPECT_EQ(properties->find("action")->find("enum")->dump(), R"(["accept","decline","cancel"])");
+    EXPECT_NE(properties->find("content")->find("properties")->find("size"), nullptr);
+    std::string id(stream.interrupt().text_or("id"));
+    for (const char* wrong :
+         {R"({"approved":true})", R"({"action":"accept","content":{"size":0}})", R"("five")"}) {
+      Answer refused = client.post(agui_route, agui_resumes("c", id, "resolved", wrong));
+      EXPECT_TRUE(is_problem(refused, 422, "validation.error")) << wrong;
+    }
+    Answer resumed = client.post(agui_route, agui_resumes("c", id, each.status, each.payload));
+    stream.read(agui_frames(resumed));
+    EXPECT_EQ(stream.text(), "thanks");
+    EXPECT_EQ(ended(remote, resumed.header("x-hostler-run")).result(),
+              json_quote(fmt::format(R"(["state-1", {}])", each.answer)));
+  }
+}
+
+TEST(RemoteTools, AreUnknownWhenTheirServerIsSwitchedOffWhileItAsks) {
+  RemoteUser remote = make_remote("modern/json");
+  std::string run_id = remote.run("[tool shop__ask {}] [say thanks]");
+  ASSERT_EQ(wait_for_status(remote.user.client, run_id, "waiting_for_input"), "waiting_for_input");
+  EXPECT_EQ(remote.user.client.patch(remote.at(), R"({"is_active":false})").status, 200);
+  EXPECT_EQ(answer(remote, run_id, R"({"action":"accept","content":{"size":5}})").status, 200);
+  EXPECT_EQ(ended(remote, run_id).result(), "tool.unknown");
+  EXPECT_EQ(sent_to(remote.path).size(), 1u) << "the server never got the answer";
+  EXPECT_EQ(run_faults(webhook_stack()), "");
+}
+
+TEST(RemoteTools, EditedByAPersonAreCheckedBeforeTheyAreApproved) {
+  RemoteUser remote = make_remote("modern/json", R"("trust":"ask")");
+  std::string run_id = remote.run(R"([tool shop__slow {"ms":1}] [say thanks])");
+  ASSERT_EQ(wait_for_status(remote.user.client, run_id, "waiting_for_input"), "waiting_for_input");
+  Answer refused = answer(remote, run_id, R"({"decision":"approve","arguments":{"ms":"soon"}})");
+  EXPECT_TRUE(has_fault(refused, "content", "bad_format"));
+  EXPECT_NE(refused.body.find("arguments/ms"), std::string::npos) << refused.body;
+  EXPECT_EQ(answer(remote, run_id, R"({"decision":"approve","arguments":{"ms":2}})").status, 200);
+  EXPECT_EQ(ended(remote, run_id).result(), R"("done")");
 }
 
 TEST(RemoteTools, OfServersThatNobodyIsConnectedWithWaitForThat) {
