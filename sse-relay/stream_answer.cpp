@@ -84,8 +84,8 @@ void add_request_id(const formats::Format& format, const AnswerContext& context,
   if (format.error_body != nullptr) fields.emplace_back("x-request-id", context.trace_id);
 }
 
-// Of an error behind which the run goes on: a client that repeats its request by itself would begin
-// another one (the SDKs of OpenAI read this field).
+// Of an error behind which a run goes on, or has ended: a client that repeats its request by itself
+// would begin another one, which has to be paid for too (the SDKs of OpenAI read this field).
 constexpr const char* not_again = "x-should-retry: false\r\n";
 
 }  // namespace
@@ -137,10 +137,9 @@ std::string held_answer_fields(const AnswerContext& context,
   return fields_text(context, cors_origins, fields);
 }
 
-std::string held_head(int status, std::string_view fields, size_t body_bytes) {
-  std::string out = status_line(status);
-  // The run is over, and another one would end likewise.
-  if (status >= 400 && status < 500) out += not_again;
+std::string held_head(formats::HeldStatus status, std::string_view fields, size_t body_bytes) {
+  std::string out = status_line(status.code);
+  if (status.code >= 400 && !status.may_be_repeated) out += not_again;
   fmt::format_to(std::back_inserter(out), "{}Content-Length: {}\r\n\r\n", fields, body_bytes);
   return out;
 }
@@ -148,8 +147,7 @@ std::string held_head(int status, std::string_view fields, size_t body_bytes) {
 std::string held_error_answer(std::string_view fields, const formats::Format& format,
                               const Error& error) {
   std::string body = format.error_body(error);
-  return held_head(error_row(error.code).status, std::string(fields) + not_again, body.size()) +
-         body;
+  return held_head({.code = error_row(error.code).status}, fields, body.size()) + body;
 }
 
 }  // namespace hostler::relay

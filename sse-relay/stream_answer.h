@@ -9,6 +9,7 @@
 
 #include "lib/error.h"
 #include "lib/formats/formats.h"
+#include "lib/formats/frame_batch.h"
 #include "sse-relay/stream_request.h"
 
 namespace hostler::relay {
@@ -24,12 +25,12 @@ std::string error_answer(const AnswerContext& context, std::span<const std::stri
                          const Error& error);
 
 // The head of an answer that is held back: its fields are known when the request comes, the rest
-// when the run has ended.
+// when the run has ended. No client may repeat an error unasked, unless its status says so.
 std::string held_answer_fields(const AnswerContext& context,
                                std::span<const std::string> cors_origins,
                                const formats::Format& format, std::string_view run_id);
-std::string held_head(int status, std::string_view fields, size_t body_bytes);
-// Of an error of ours in its stead. No client may repeat it unasked: the run goes on.
+std::string held_head(formats::HeldStatus status, std::string_view fields, size_t body_bytes);
+// Of an error of ours in its stead: the run goes on.
 std::string held_error_answer(std::string_view fields, const formats::Format& format,
                               const Error& error);
 

@@ -7,7 +7,8 @@
 
 namespace hostler::relay {
 
-void Subscriber::send_frames(const loop::SharedBytes& frames, int status, int64_t now_ms) {
+void Subscriber::send_frames(const loop::SharedBytes& frames, formats::HeldStatus status,
+                             int64_t now_ms) {
   if (!is_held()) {
     send(frames, now_ms);
     return;

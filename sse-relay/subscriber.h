@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lib/formats/encoder.h"
+#include "lib/formats/frame_batch.h"
 #include "lib/loop/stream.h"
 
 namespace hostler::relay {
@@ -52,7 +53,7 @@ class Subscriber {
     send(std::make_shared<const std::string>(std::move(text)), now_ms);
   }
   // Frames of the run. In an answer that is held back they are its body, and end it.
-  void send_frames(const loop::SharedBytes& frames, int status, int64_t now_ms);
+  void send_frames(const loop::SharedBytes& frames, formats::HeldStatus status, int64_t now_ms);
   bool is_held() const { return held_fields_ != nullptr; }
   size_t pending_bytes() const { return stream_.pending_bytes(); }
 

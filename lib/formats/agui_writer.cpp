@@ -68,6 +68,17 @@ constexpr std::string_view confirmation_schema =
     R"({"type":"object","required":["approved"],"properties":{"approved":{"type":"boolean"},)"
     R"("arguments":{"type":"object"},"reason":{"type":"string"}}})";
 
+// form: the schema that the server of a remote tool asks with; nothing: it sent none.
+void write_elicitation_schema(const Json* form, JsonWriter& json) {
+  json.begin_object().member("type", "object");
+  json.key("required").begin_array().text("action").end_array();
+  json.key("properties").begin_object().key("action").begin_object();
+  json.member("type", "string").key("enum").begin_array();
+  json.text("accept").text("decline").text("cancel").end_array().end_object();
+  json.member_raw("content", form == nullptr ? R"({"type":"object"})" : form->dump());
+  json.end_object().end_object();
+}
+
 }  // namespace
 
 void run_started(const Names& names, std::string& out) {
@@ -159,6 +170,10 @@ void interrupted(const Names& names, const Json& request, bool is_call_shown, st
   if (is_call_shown) json.member("toolCallId", request.text_or("tool_call_id"));
   if (is_question) json.member_raw("responseSchema", question_schema);
   if (is_confirmation) json.member_raw("responseSchema", confirmation_schema);
+  if (request.text_or("kind") == "elicitation") {
+    json.key("responseSchema");
+    write_elicitation_schema(request.find("schema"), json);
+  }
   json.key("metadata").begin_object().member("kind", request.text_or("kind"));
   for (std::string_view name : {"tool_name", "arguments"}) {
     if (const Json* value = request.find(name)) json.member_raw(name, value->dump());

@@ -37,6 +37,9 @@ class Encoder {
   virtual std::shared_ptr<Encoder> copy() const = 0;
   // Of an answer that is held back, behind its last event.
   virtual int status() const { return 200; }
+  // Likewise, of an error: whether another run might end better soon, so that its client may begin
+  // one without being asked.
+  virtual bool may_be_repeated() const { return false; }
 };
 
 // States that are shared never change.

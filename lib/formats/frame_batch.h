@@ -14,6 +14,12 @@
 
 namespace hostler::formats {
 
+// How the head of an answer that is held back begins.
+struct HeldStatus {
+  int code = 200;
+  bool may_be_repeated = false;  // as Encoder says
+};
+
 class FrameBatch {
  public:
   // Of those events that stand behind the one with this number; `before` is the state there.
@@ -25,7 +31,7 @@ class FrameBatch {
   bool is_final() const { return is_final_; }
   // The state behind the last event.
   const EncoderState& state() const { return state_; }
-  int status() const { return state_->status(); }
+  HeldStatus status() const { return {state_->status(), state_->may_be_repeated()}; }
   // All frames as they stand on the wire. May be empty: not every event is a frame everywhere.
   const std::string& frames() const { return frames_; }
   // Those of the events behind the one with this number.

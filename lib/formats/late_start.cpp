@@ -40,6 +40,7 @@ class LateStart final : public Encoder {
     return copied;
   }
   int status() const override { return inner_->status(); }
+  bool may_be_repeated() const override { return inner_->may_be_repeated(); }
 
  private:
   std::shared_ptr<Encoder> inner_;

@@ -60,10 +60,18 @@ std::string usage_json(std::string_view stored) {
   return json.take();
 }
 
+// What the client called the model, where that is stored: of a route, since the run has a persona's
+// name all the same. Empty: not stored.
+std::string model_in(std::string_view client_facts) {
+  std::optional<Json> facts = parse_json_or_nothing(client_facts);
+  return facts ? std::string(facts->text_or("model")) : "";
+}
+
 // What is the same in all forms: what the run's events mean for its one message.
 class OpenaiChat : public Encoder {
  public:
-  explicit OpenaiChat(const RunFacts& run) : run_id_(run.run_id) {}
+  explicit OpenaiChat(const RunFacts& run)
+      : run_id_(run.run_id), model_(model_in(run.client_facts)) {}
 
   bool append(const events::EventView& event, std::string& out) final {
     if (!head_) begin(event, out);
@@ -120,7 +128,8 @@ class OpenaiChat : public Encoder {
   // With the run's first event: run.started, unless the run ended before it was begun.
   void begin(const events::EventView& event, std::string& out) {
     std::optional<Json> data = parse_json_or_nothing(event.data_json);
-    std::string_view model = data ? data->text_or("persona_id") : "";
+    std::string_view model = model_;
+    if (model.empty() && data) model = data->text_or("persona_id");
     if (model.empty() && data) model = data->text_or("model");
     JsonWriter json;
     json.begin_object().member("id", "chatcmpl-" + run_id_).member("object", object());
@@ -131,6 +140,7 @@ class OpenaiChat : public Encoder {
   }
 
   std::string run_id_;
+  std::string model_;
   std::shared_ptr<const std::string> head_;
   std::shared_ptr<const Calls> calls_;
   int64_t last_delta_seq_ = 0;
@@ -229,6 +239,7 @@ class Whole final : public OpenaiChat {
   }
   std::shared_ptr<Encoder> copy() const override { return std::make_shared<Whole>(*this); }
   int status() const override { return status_; }
+  bool may_be_repeated() const override { return may_be_repeated_; }
 
  protected:
   std::string_view object() const override { return "chat.completion"; }
@@ -264,6 +275,7 @@ class Whole final : public OpenaiChat {
   void fail(int status, std::string_view code, std::string_view message,
             std::string& out) override {
     status_ = status;
+    may_be_repeated_ = may_repeat_openai_failure(code);
     out += openai_error(status, code, message);
   }
 
@@ -283,6 +295,7 @@ class Whole final : public OpenaiChat {
   std::pair<size_t, size_t> turn_begin_;  // in both
   std::optional<size_t> answer_begin_;    // nothing: it was not checked, and does not count
   int status_ = 200;
+  bool may_be_repeated_ = false;
 };
 
 EncoderState begin_chunks(const RunFacts& run, bool has_usage) {

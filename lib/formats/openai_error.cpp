@@ -49,4 +49,8 @@ int openai_failure_status(std::string_view code) {
   return code.starts_with("model.") ? 502 : 500;
 }
 
+bool may_repeat_openai_failure(std::string_view code) {
+  return code == "model.unavailable" || code == "model.rate_limited";
+}
+
 }  // namespace hostler::formats

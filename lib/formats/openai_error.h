@@ -22,5 +22,8 @@ std::string openai_error_event(const Error& error);
 std::string_view openai_failure_code(std::string_view code);
 // What a non-streamed answer says of a run that failed with the code.
 int openai_failure_status(std::string_view code);
+// Whether the clients, which repeat a request by themselves on 429 and from 500 on, may do so: of
+// a provider that is away for a moment. Any other failure would cost another run, and come again.
+bool may_repeat_openai_failure(std::string_view code);
 
 }  // namespace hostler::formats

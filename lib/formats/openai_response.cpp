@@ -35,6 +35,7 @@ class OpenaiResponse : public Encoder {
 
   std::shared_ptr<Encoder> copy() const override { return std::make_shared<OpenaiResponse>(*this); }
   int status() const override { return status_; }
+  bool may_be_repeated() const override { return may_be_repeated_; }
 
   bool append(const events::EventView& event, std::string& out) override {
     Frame to{event, out};
@@ -255,6 +256,7 @@ class OpenaiResponse : public Encoder {
     }
     if (answer_ == Answer::whole) {
       status_ = openai_failure_status(code);
+      may_be_repeated_ = may_repeat_openai_failure(code);
       to.out += openai_error(status_, code, message);
       return;
     }
@@ -285,6 +287,7 @@ class OpenaiResponse : public Encoder {
   Cut cut_ = Cut::none;
   bool has_begun_ = false;
   int status_ = 200;
+  bool may_be_repeated_ = false;
   FrameNumbers numbers_;
   GrowingText output_;     // of the items that are closed and count, each with a line end
   size_t turn_begin_ = 0;  // in it

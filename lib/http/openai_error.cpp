@@ -18,8 +18,9 @@ struct OpenAiRow {
   int status;
   std::string_view name;
   std::string_view type;
-  std::string_view param;    // empty: none
-  std::string_view message;  // empty: ours
+  std::string_view param;       // empty: none
+  std::string_view message;     // empty: ours
+  std::string_view title = {};  // in place of ours, where an error tells nothing more
 };
 constexpr std::string_view no_such_model =
     "There is no such model: GET /v1/openai/models lists those there are.";
@@ -30,6 +31,12 @@ constexpr std::array openai_rows{
               no_such_model},
     OpenAiRow{ErrorCode::credits_insufficient, 429, "insufficient_quota", "insufficient_quota", "",
               ""},
+    OpenAiRow{ErrorCode::runs_not_found, 404, "runs.not_found", "not_found_error", "", "",
+              "There is no such response."},
+    OpenAiRow{ErrorCode::threads_not_found, 404, "threads.not_found", "not_found_error", "", "",
+              "There is no such conversation."},
+    OpenAiRow{ErrorCode::auth_missing_token, 401, "auth.missing_token", "authentication_error", "",
+              "Send Authorization: Bearer and an API key, or the access token of a login."},
 };
 
 const OpenAiRow* row_of(const Error& error) {
@@ -40,7 +47,7 @@ const OpenAiRow* row_of(const Error& error) {
 
 std::string_view param_of(const Error& error) {
   const OpenAiRow* row = row_of(error);
-  if (row != nullptr) return row->param;
+  if (row != nullptr && !row->param.empty()) return row->param;
   return error.faults.empty() ? std::string_view() : error.faults.front().field;
 }
 
@@ -94,7 +101,8 @@ std::string_view openai_code(const Error& error) {
 std::string_view openai_message(const Error& error) {
   const OpenAiRow* row = row_of(error);
   if (row != nullptr && !row->message.empty()) return row->message;
-  return error.detail.empty() ? error_row(error.code).title : std::string_view(error.detail);
+  if (!error.detail.empty()) return error.detail;
+  return row != nullptr && !row->title.empty() ? row->title : error_row(error.code).title;
 }
 
 std::string openai_error_text(const Error& error) {

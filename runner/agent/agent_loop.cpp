@@ -149,8 +149,21 @@ Task<void> check_open_answer(AgentServices& services, RunPtr run, const RunParts
     co_return;
   }
   int repairs_max = static_cast<int>(services.settings.current()->integer("limit.repair_turns"));
-  turn.is_discarded = parts.repairs() < repairs_max && run->progress.turns + 1 < parts.limits.turns;
+  // What was cut would be cut again.
+  bool is_cut = run->progress.turn.finish_reason == FinishReason::length;
+  turn.is_discarded =
+      !is_cut && parts.repairs() < repairs_max && run->progress.turns + 1 < parts.limits.turns;
   turn.is_misfit = !turn.is_discarded;
+}
+
+RunFailure misfit_failure(const ModelTurn& turn) {
+  if (turn.finish_reason == FinishReason::length) {
+    return RunFailure("output.schema_mismatch",
+                      "The model's answer was cut at its token limit (max_tokens, "
+                      "max_completion_tokens or max_output_tokens, where one is given), so that it "
+                      "does not fit response_format.");
+  }
+  return RunFailure("output.schema_mismatch", "The model's answer does not fit response_format.");
 }
 
 Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
@@ -181,9 +194,7 @@ Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
   }
   bool is_misfit = open.is_misfit;
   close_turn(services, run, parts, std::move(open));
-  if (is_misfit) {
-    throw RunFailure("output.schema_mismatch", "The model's answer does not fit response_format.");
-  }
+  if (is_misfit) throw misfit_failure(progress.turn);
 }
 
 // Answers that an earlier daemon discarded: what the model was told of them.

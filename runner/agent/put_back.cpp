@@ -23,6 +23,7 @@ struct Turn {
 
 struct EarlierRun {
   std::vector<Turn> turns;
+  bool is_mixed = false;  // the client has calls of others beside its own in one message
   bool is_put_back = false;
 
   // One that the run ended with.
@@ -68,27 +69,25 @@ class Merger {
         if (run.left(call.id)) run_of_call_[call.id] = &run;
       }
     }
+    for (size_t i = 0; i < history_.size(); ++i) look_at(i);
+    std::erase_if(run_of_call_, [&](const auto& left) { return !stands_whole(*left.second); });
   }
 
   std::vector<ChatMessage> merged() {
-    while (next_ < history_.size()) {
-      ChatMessage& message = history_[next_];
-      EarlierRun* run = message.role == ChatRole::tool ? run_of(message.tool_call_id)
-                                                       : run_of_all(message.tool_calls);
-      if (run == nullptr || run->is_put_back) {
+    for (size_t i = 0; i < history_.size(); ++i) {
+      ChatMessage& message = history_[i];
+      bool is_result = message.role == ChatRole::tool;
+      EarlierRun* run = is_result ? run_of(message.tool_call_id) : run_of_all(message.tool_calls);
+      if (run == nullptr || !stands_for(message)) {
         all_.push_back(std::move(message));
-        ++next_;
-        continue;
+      } else if (!run->is_put_back) {
+        put_back(*run);
       }
-      if (message.role != ChatRole::tool) ++next_;
-      put_back(*run, results_of(*run));
     }
     return std::move(all_);
   }
 
  private:
-  using Results = std::unordered_map<std::string, ChatMessage>;
-
   EarlierRun* run_of(const std::string& call_id) const {
     auto found = run_of_call_.find(call_id);
     return found == run_of_call_.end() ? nullptr : found->second;
@@ -101,19 +100,39 @@ class Merger {
     return is_common ? run : nullptr;
   }
 
-  // Those that come next in the history.
-  Results results_of(const EarlierRun& run) {
-    Results results;
-    while (next_ < history_.size() && history_[next_].role == ChatRole::tool &&
-           run_of(history_[next_].tool_call_id) == &run) {
-      ChatMessage& result = history_[next_++];
-      std::string call_id = result.tool_call_id;
-      results.try_emplace(std::move(call_id), std::move(result));
+  // Of the results the first of each call counts, wherever the client put it.
+  void look_at(size_t nth) {
+    const ChatMessage& message = history_[nth];
+    if (message.role == ChatRole::tool) {
+      if (run_of(message.tool_call_id) != nullptr) results_.try_emplace(message.tool_call_id, nth);
+    } else if (run_of_all(message.tool_calls) == nullptr) {
+      for (const ToolCall& call : message.tool_calls) {
+        if (EarlierRun* run = run_of(call.id)) run->is_mixed = true;
+      }
     }
-    return results;
   }
 
-  void put_back(EarlierRun& run, Results given) {
+  // Nothing may stand in for what the client alone knows.
+  bool stands_whole(const EarlierRun& run) const {
+    const std::vector<ToolCall>& calls = run.turns.back().calls;
+    return !run.is_mixed && std::all_of(calls.begin(), calls.end(), [&](const ToolCall& call) {
+      return !run.left(call.id) || results_.contains(call.id);
+    });
+  }
+
+  // Whether it is a part of the turn, which the client may have taken apart; not when what it has
+  // was said before.
+  bool stands_for(const ChatMessage& message) {
+    if (message.role == ChatRole::tool) return answered_.insert(message.tool_call_id).second;
+    bool is_again = std::any_of(message.tool_calls.begin(), message.tool_calls.end(),
+                                [&](const ToolCall& call) {
+                                  return called_.contains(call.id) || answered_.contains(call.id);
+                                });
+    for (const ToolCall& call : message.tool_calls) called_.insert(call.id);
+    return !is_again;
+  }
+
+  void put_back(EarlierRun& run) {
     run.is_put_back = true;
     for (const Turn& turn : run.turns) {
       ChatMessage& answer = all_.emplace_back();
@@ -122,32 +141,30 @@ class Merger {
       answer.tool_calls = turn.calls;
       bool is_last = &turn == &run.turns.back();
       for (const ToolCall& call : turn.calls) {
-        auto result = given.find(call.id);
-        if (is_last && result != given.end()) {
-          all_.push_back(std::move(result->second));
-        } else {
-          add_result(turn, call.id);
-        }
+        ChatMessage& result = all_.emplace_back();
+        result.role = ChatRole::tool;
+        result.tool_call_id = call.id;
+        bool is_given = is_last && run.left(call.id);
+        result.text = is_given ? std::move(history_[results_.at(call.id)].text)
+                               : stored_result(turn, call.id);
       }
     }
   }
 
   // Providers refuse a call without a result.
-  void add_result(const Turn& turn, const std::string& call_id) {
+  static std::string stored_result(const Turn& turn, const std::string& call_id) {
     auto stored = turn.results.find(call_id);
-    ChatMessage& result = all_.emplace_back();
-    result.role = ChatRole::tool;
-    result.tool_call_id = call_id;
-    result.text = stored == turn.results.end()
-                      ? tool_error_json("tool.timeout", "The call was not finished.")
-                      : stored->second;
+    if (stored != turn.results.end()) return stored->second;
+    return tool_error_json("tool.timeout", "The call was not finished.");
   }
 
   std::vector<ChatMessage> history_;
   std::vector<EarlierRun> runs_;
   std::unordered_map<std::string, EarlierRun*> run_of_call_;
+  std::unordered_map<std::string, size_t> results_;  // where in the history
+  std::unordered_set<std::string> called_;           // of those that are put back
+  std::unordered_set<std::string> answered_;         // likewise
   std::vector<ChatMessage> all_;
-  size_t next_ = 0;  // of the history
 };
 
 }  // namespace

@@ -23,10 +23,11 @@ struct EarlierTurn {
 
 std::vector<EarlierTurn> earlier_turns_of(const postgres::Result& rows);
 
-// The history with all turns of an earlier run in place of the message with its calls, or, when
-// that is missing, before the first of its results. The results that follow it stand beside those
-// of its other calls, in the order of the calls. Once a run; a message with calls that are not all
-// of one run stays as it is.
+// The history with all turns of an earlier run in place of the first message with calls of its, or,
+// when that is missing, before the first of their results. The results that the history has
+// anywhere stand beside those of the run's other calls, in the order of the calls; what else of the
+// turn the client told apart is left out. Once a run. A run whose calls do not all have a result in
+// the history, or stand in one message with those of others, is not put back.
 std::vector<ChatMessage> with_earlier_turns(std::vector<ChatMessage> history,
                                             const std::vector<EarlierTurn>& earlier);
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "lib/crypto.h"
+
 namespace hostler {
 namespace {
 
@@ -70,9 +72,19 @@ std::vector<WireMessage> wire_messages(const std::vector<ChatMessage>& messages)
   return wire;
 }
 
+// The API refuses ids with other characters than names have; a history that a client gave may hold
+// any. Its hash keeps such an id apart from all others, and the same from turn to turn.
+std::string id_on_the_wire(const std::string& id) {
+  constexpr size_t kept_max = 32;
+  constexpr size_t hash_digits = 24;
+  std::string safe = name_on_the_wire(id);
+  if (safe == id) return safe;
+  return safe.substr(0, kept_max) + "_" + to_hex(sha256(id)).substr(0, hash_digits);
+}
+
 void write_call(JsonWriter& json, const ToolCall& call) {
   std::optional<Json> arguments = parse_json_or_nothing(call.arguments);
-  json.member("type", "tool_use").member("id", call.id);
+  json.member("type", "tool_use").member("id", id_on_the_wire(call.id));
   json.member("name", name_on_the_wire(call.name)).key("input");
   // The model is shown what it wrote, also when it was not an object.
   if (arguments && arguments->is_object()) {
@@ -102,7 +114,8 @@ void write_block(JsonWriter& json, const Block& block) {
   if (block.call != nullptr) {
     write_call(json, *block.call);
   } else if (block.result != nullptr) {
-    json.member("type", "tool_result").member("tool_use_id", block.result->tool_call_id);
+    json.member("type", "tool_result");
+    json.member("tool_use_id", id_on_the_wire(block.result->tool_call_id));
     json.member("content", block.result->text);
   } else {
     json.member("type", "text").member("text", block.text);

@@ -9,5 +9,6 @@ SELECT bytes_read, skipped, bad_entry, reason FROM access_log_append($1, $2, $3,
 -- name: access_log_page
 -- Behind access.authenticate. next: where the next page begins, when there is one.
 -- $1 wanted jsonb
-SELECT found.page AS body, coalesce(found.page ->> 'next_since', found.page ->> 'next_before') AS next
+SELECT found.page AS body, CASE WHEN (found.page ->> 'has_more')::boolean
+    THEN coalesce(found.page ->> 'next_since', found.page ->> 'next_before') END AS next
 FROM (SELECT access_log_page($1) AS page OFFSET 0) AS found;

@@ -10,8 +10,9 @@ SELECT item, stopped FROM client_chat_begin($1, $2, $3, $4, $5, $6, $7, $8, $9, 
 
 -- name: client_chat_input
 -- $1 client_id text, $2 request_id text, $3 content text or null, $4 decision text or null, $5 arguments json or null,
--- $6 reason text or null, $7 abandons boolean, $8 client_facts json or null, $9 limit_input_bytes bigint
-SELECT item, stopped FROM client_chat_input($1, $2, $3, $4, $5, $6, $7, $8, $9);
+-- $6 reason text or null, $7 elicited text or null, $8 abandons boolean, $9 client_facts json or null,
+-- $10 limit_input_bytes bigint
+SELECT item, stopped FROM client_chat_input($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
 
 -- name: client_chat_results
 -- $1 client_id text, $2 results json, $3 client_facts json or null

@@ -105,7 +105,7 @@ SELECT c.id, c.org_id, c.thread_id, c.created_by_user_id, c.epoch, c.source, c.p
     route.key_version, route.wrapped_key, route.sealed, thread.history, c.history_bytes IS NOT NULL AS has_own_history,
     c.history_bytes IS NOT NULL AND (SELECT h.is_hidden FROM threads h WHERE h.id = c.thread_id) AS is_hidden,
     c.is_bare, c.sampling, c.client_facts ->> 'context' AS client_context,
-    CASE WHEN c.history_bytes <= 32 * $3 AND c.client_facts IS NULL THEN (
+    CASE WHEN c.history_bytes <= 32 * $3 AND c.client_facts -> 'instructions' IS NULL THEN (
         SELECT h.messages FROM run_histories h WHERE h.run_id = c.id AND h.put_back IS NULL) END AS given_history
 FROM claimed c
 JOIN free ON free.id = c.id

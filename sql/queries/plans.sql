@@ -13,6 +13,11 @@ SELECT plan_show($1) AS item;
 SELECT id, plan_json(plans) AS item FROM plans WHERE $2::uuid IS NULL OR id < $2
 ORDER BY id DESC LIMIT $1::integer + 1;
 
+-- name: subscription_unknowns
+-- Whether there is no such organization, no such plan; nothing is unknown of what is null.
+-- $1 org_id uuid or null, $2 plan_id uuid or null
+SELECT is_org_unknown, is_plan_unknown FROM subscription_unknowns($1, $2);
+
 -- name: subscription_create
 -- $1 org_id uuid, $2 plan_id uuid, $3 period_start timestamptz, $4 period_end timestamptz
 SELECT subscription_create($1, $2, $3, $4) AS item;

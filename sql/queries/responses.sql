@@ -10,10 +10,10 @@ SELECT item, facts
 FROM response_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18);
 
 -- name: response_show
--- Who may read it, and what of it has no events.
+-- Who may read it, and what of it has no events. Its metadata may be other than when it was made.
 -- $1 run_id uuid
 SELECT r.ended_at IS NOT NULL AS is_ended, r.started_at IS NOT NULL AS has_begun,
-    coalesce(r.client_facts, '{}') AS facts
+    (coalesce(r.client_facts, '{}')::jsonb || jsonb_build_object('metadata', r.metadata))::json AS facts
 FROM response_of_reader($1) AS r;
 
 -- name: response_cancel

@@ -81,8 +81,14 @@ SELECT run_cancel($1);
 
 -- name: run_input
 -- $1 run_id uuid, $2 content text, $3 limit_input_bytes bigint, $4 decision text or null, $5 arguments json or null,
--- $6 reason text or null, $7 fault text or null, $8 json_offset bigint or null, $9 json_found text or null
-SELECT run_input($1, $2, $3, $4, $5, $6, $7, $8, $9);
+-- $6 reason text or null, $7 fault text or null, $8 json_offset bigint or null, $9 json_found text or null,
+-- $10 request_id uuid or null
+SELECT run_input($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
+
+-- name: run_confirms
+-- The confirmation that a run asks its creator for; parameters: the schema that edited arguments must fit.
+-- $1 run_id uuid
+SELECT request_id, parameters FROM run_confirms($1);
 
 -- name: run_tool_answer
 -- $1 run_id uuid, $2 results json

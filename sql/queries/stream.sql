@@ -16,6 +16,8 @@ SELECT r.id, r.status IN ('completed', 'failed', 'cancelled') AS is_ended,
               OR EXISTS (SELECT FROM subscriptions s WHERE s.org_id = current_org() AND s.status = 'active')
          THEN entitlement_integer(current_org(), 'limit.streams', $2) ELSE $2 END AS limit_streams,
     CASE WHEN $4 THEN (coalesce(r.client_facts, '{}')::jsonb || coalesce(r.client_answer -> 'facts', '{}')::jsonb)::json
+         WHEN r.source = 'openai' AND r.client_facts -> 'metadata' IS NOT NULL
+         THEN (r.client_facts::jsonb || jsonb_build_object('metadata', r.metadata))::json  -- which may be newer
          ELSE r.client_facts END AS client_facts,
     r.response_format IS NOT NULL AS is_checked,
     CASE WHEN $4 THEN (r.client_answer ->> 'behind_seq')::bigint

@@ -1,9 +1,10 @@
 -- Chats of the AI SDK's useChat, as the API answers them. See sql/schema/ui_chats.sql.
 
 -- name: ui_chat_retry
--- $1 chat text, $2 message_id text or null, $3 limit_concurrent_runs bigint, $4 limit_concurrent_runs_per_user bigint,
--- $5 limit_queued_runs bigint, $6 limit_stored_bytes bigint, $7 credit_run_hold bigint, $8 limit_waiting_runs bigint
-SELECT ui_chat_retry($1, $2, $3, $4, $5, $6, $7, $8) AS item;
+-- $1 chat text, $2 message_id text or null, $3 question text or null, $4 limit_concurrent_runs bigint,
+-- $5 limit_concurrent_runs_per_user bigint, $6 limit_queued_runs bigint, $7 limit_stored_bytes bigint,
+-- $8 credit_run_hold bigint, $9 limit_waiting_runs bigint
+SELECT ui_chat_retry($1, $2, $3, $4, $5, $6, $7, $8, $9) AS item;
 
 -- name: ui_chat_answer
 -- $1 chat text, $2 results json, $3 approvals json, $4 limit_input_bytes bigint

@@ -18,10 +18,10 @@ CREATE INDEX run_histories_to_forget ON run_histories (run_id) WHERE NOT keeps;
 SELECT make_tenant_table('run_histories');
 GRANT SELECT ON run_histories TO hostler_runner;
 
--- POST /v1/openai/chat/completions. With a route: its model alone, without anything of a persona's. The history counts
--- as what a run declares does. function_tools: the caller's; a turn that calls one ends the run (left_calls.sql).
--- answered_calls: of the calls that the history answers the newest, by their ids; missing_calls: of all of these those
--- that it does not hold.
+-- POST /v1/openai/chat/completions. With a route: its model alone, without anything of a persona's, and its name in the
+-- answer. The history counts as what a run declares does. function_tools: the caller's; a turn that calls one ends the
+-- run (left_calls.sql). answered_calls: ids of the calls that the history answers, the newest last; missing_calls: of
+-- those that it does not hold.
 CREATE OR REPLACE FUNCTION chat_run_create(persona_id text, route uuid, history json, sampling json, end_user text,
     metadata json, keeps boolean, limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint,
     limit_stored_bytes bigint, credit_run_hold bigint, response_format json, function_tools json DEFAULT NULL,
@@ -37,7 +37,7 @@ BEGIN
     IF NOT has_permission('data.runs.read') THEN
         PERFORM fail('auth.forbidden', 'permission_missing', jsonb_build_object('permission', 'data.runs.read'));
     END IF;
-    IF cardinality(missing_calls) > 0 THEN
+    IF cardinality(answered_calls) > 0 THEN
         PERFORM left_calls_check(answered_calls, missing_calls, 'messages');
     END IF;
     INSERT INTO threads (org_id, created_by_user_id, end_user, active_run_id, created_at, updated_at, deleted_at,
@@ -48,7 +48,8 @@ BEGIN
                        chat_run_create.end_user, chat_run_create.metadata, 'openai', false, limit_concurrent_runs,
                        limit_concurrent_runs_per_user, NULL, limit_stored_bytes, credit_run_hold, NULL,
                        chat_run_create.function_tools, chat_run_create.response_format,
-                       history => chat_run_create.history, sampling => chat_run_create.sampling, is_bare => is_bare);
+                       history => chat_run_create.history, sampling => chat_run_create.sampling, is_bare => is_bare,
+                       client_facts => CASE WHEN is_bare THEN json_build_object('model', 'route:' || route) END);
     INSERT INTO run_histories (run_id, org_id, messages, keeps, put_back)
     VALUES (run, current_org(), chat_run_create.history, chat_run_create.keeps,
             CASE WHEN cardinality(answered_calls) > 0 THEN left_calls_runs(answered_calls) END);

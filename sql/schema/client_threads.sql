@@ -59,11 +59,12 @@ BEGIN
 END
 $$;
 
--- What a person said to the question or confirmation with this id. content: of a question, text; decision, arguments,
--- reason: of a confirmation; each null where what was said is none. abandons: neither; a confirmation is denied, a
--- question ends the run.
+-- What a person said to the question, confirmation or elicitation with this id. content: of a question, text; decision,
+-- arguments, reason: of a confirmation; elicited: of an elicitation, JSON as run_elicited() takes it, which may be the
+-- content as well; each null where what was said is none. abandons: none of it; a confirmation is denied, an
+-- elicitation cancelled, a question ends the run.
 CREATE OR REPLACE FUNCTION client_chat_input(thread_name text, request_id text, content text, decision text,
-    arguments json, reason text, abandons boolean, facts json, limit_input_bytes bigint,
+    arguments json, reason text, elicited text, abandons boolean, facts json, limit_input_bytes bigint,
     OUT item json, OUT stopped uuid[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -75,7 +76,11 @@ BEGIN
         PERFORM fail('runs.not_waiting', 'interrupt_is_over');
     END IF;
     decides := r.input_request ->> 'kind' = 'tool_confirmation';
-    IF abandons AND NOT decides THEN
+    IF r.input_request ->> 'kind' = 'elicitation' THEN
+        PERFORM run_input(r.id, CASE WHEN abandons THEN '{"action": "cancel"}'
+                                     ELSE coalesce(elicited, client_chat_input.content, '') END,
+                          limit_input_bytes, NULL, NULL, NULL, NULL, NULL, NULL);
+    ELSIF abandons AND NOT decides THEN
         PERFORM run_cancel(r.id);
         end_seq := r.last_seq + 1;
     ELSIF NOT abandons AND decides AND decision IS NULL THEN

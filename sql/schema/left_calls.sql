@@ -15,14 +15,18 @@ CREATE INDEX run_left_calls_of_user ON run_left_calls (org_id, created_by_user_i
 SELECT make_tenant_table('run_left_calls');
 GRANT INSERT ON run_left_calls TO hostler_runner;
 
--- The caller's runs that left these calls, each once, oldest first; null: none did. Reads a row a call. Should two runs
--- have called one thing the same, it is the newer one's.
+-- The caller's runs that left these calls, each once, oldest first; null: none did. Reads a row a call, of many the
+-- newest 100 to 200: the first that is looked up stays the same one while a hundred more come, so that what a model is
+-- sent keeps its beginning. Should two runs have called one thing the same, it is the newer one's.
 CREATE OR REPLACE FUNCTION left_calls_runs(call_ids text[]) RETURNS uuid[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan
 AS $$
+DECLARE
+    calls CONSTANT integer := coalesce(cardinality(call_ids), 0);
+    passed_over CONSTANT integer := CASE WHEN calls <= 200 THEN 0 ELSE (calls - 101) / 100 * 100 END;
 BEGIN
     RETURN (
-        SELECT array_agg(DISTINCT left_one.run_id) FROM unnest(call_ids) AS wanted (id)
+        SELECT array_agg(DISTINCT left_one.run_id) FROM unnest(call_ids[passed_over + 1:]) AS wanted (id)
         CROSS JOIN LATERAL (
             SELECT c.run_id FROM run_left_calls c
             WHERE c.org_id = current_org() AND c.created_by_user_id = current_user_id() AND c.tool_call_id = wanted.id
@@ -30,8 +34,8 @@ BEGIN
 END
 $$;
 
--- Raises what is wrong with the outputs that a run is given, by its request's member: each is of a call that the
--- caller's earlier runs left to them, and none of these calls goes without.
+-- Raises what is wrong with the outputs that a run is given, by its request's member: each of missing_calls is one that
+-- the caller's earlier runs left to them, and where one of the calls that a run left has its output, all of them have.
 CREATE OR REPLACE FUNCTION left_calls_check(answered_calls text[], missing_calls text[], member text) RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -43,6 +47,7 @@ BEGIN
     IF FOUND THEN
         PERFORM fail('validation.error', 'call_unknown', jsonb_build_object('call_id', call_id, 'field', member));
     END IF;
+    left_by := left_by || left_calls_runs(answered_calls);
     SELECT c.tool_call_id INTO call_id FROM run_left_calls c
     WHERE c.run_id = ANY (left_by) AND c.tool_call_id <> ALL (answered_calls || missing_calls) LIMIT 1;
     IF FOUND THEN

@@ -170,11 +170,18 @@ BEGIN
     END IF;
     PERFORM left_calls_check(answered_calls, missing_calls, 'input');
     IF previous IS NOT NULL THEN
-        base := response_of_reader(previous);
+        BEGIN
+            base := response_of_reader(previous);
+        EXCEPTION WHEN SQLSTATE 'HS000' THEN
+            IF SQLERRM = 'runs.not_found' THEN
+                PERFORM fail('runs.not_found', 'previous_response_unknown');
+            END IF;
+            RAISE;
+        END;
         found_thread := thread_of_caller_locked(base.thread_id);
         base := response_of_reader(previous);  -- as it is behind the lock
         IF base.ended_at IS NULL THEN
-            PERFORM run_busy(base.id);
+            PERFORM fail('runs.thread_busy', 'conversation_is_active', jsonb_build_object('active_run_id', base.id));
         END IF;
         behind := least(coalesce((
             SELECT m.id FROM messages m
@@ -184,9 +191,21 @@ BEGIN
             WHERE r.thread_id = found_thread.id AND r.id > base.id AND r.deleted_at IS NULL ORDER BY r.id LIMIT 1),
             nothing_behind));
     ELSIF conversation IS NOT NULL THEN
+        IF NOT EXISTS (SELECT FROM threads t
+                       WHERE t.id = conversation AND t.org_id = current_org() AND t.deleted_at IS NULL) THEN
+            BEGIN
+                PERFORM fail_missing('threads.not_found', 'threads', conversation);
+            EXCEPTION WHEN SQLSTATE 'HS000' THEN
+                IF SQLERRM = 'threads.not_found' THEN
+                    PERFORM fail('threads.not_found', 'conversation_unknown');
+                END IF;
+                RAISE;
+            END;
+        END IF;
         found_thread := thread_of_caller_locked(conversation);
         IF found_thread.active_run_id IS NOT NULL THEN
-            PERFORM run_busy(found_thread.active_run_id);
+            PERFORM fail('runs.thread_busy', 'conversation_is_active',
+                         jsonb_build_object('active_run_id', found_thread.active_run_id));
         END IF;
     END IF;
     goes_on := found_thread.id IS NOT NULL AND keeps AND behind = nothing_behind;

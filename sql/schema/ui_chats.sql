@@ -27,15 +27,19 @@ BEGIN
 END
 $$;
 
--- POST /v1/ui/chat with regenerate-message. message_id: what the client calls the message that is to be made again, if
--- it says so: of the thread's runs only the last one's can be.
-CREATE OR REPLACE FUNCTION ui_chat_retry(chat text, message_id text, limit_concurrent_runs bigint,
+-- POST /v1/ui/chat with regenerate-message. message_id: what the client calls the message that is to be made again, or
+-- the user's that it answers, if it says so: of the thread only the last ones can be. question: the last text of the
+-- user's that it shows, null when it sends none; tells which of them an id means that is the client's own.
+CREATE OR REPLACE FUNCTION ui_chat_retry(chat text, message_id text, question text, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint, credit_run_hold bigint,
     limit_waiting_runs bigint) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     thread uuid := thread_named(chat);
+    named uuid := CASE WHEN message_id ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN message_id::uuid END;
     last_run runs;
+    last_said messages;
+    is_older boolean;
     facts json;
 BEGIN
     PERFORM ui_permissions_check('data.runs.read');
@@ -46,8 +50,14 @@ BEGIN
     IF last_run.id IS NULL THEN
         PERFORM fail('runs.nothing_to_retry', 'chat_has_no_run');
     END IF;
-    IF EXISTS (SELECT FROM runs r WHERE r.thread_id = thread AND r.id::text = lower(message_id)
-               AND r.id <> last_run.id) THEN
+    SELECT * INTO last_said FROM messages m
+    WHERE m.thread_id = thread AND m.role = 'user' AND m.hidden_by_run_id IS NULL ORDER BY m.id DESC LIMIT 1;
+    is_older := CASE
+        WHEN message_id IS NULL OR named = last_run.id OR named = last_said.id THEN false
+        WHEN EXISTS (SELECT FROM runs r WHERE r.id = named AND r.thread_id = thread) THEN true
+        WHEN EXISTS (SELECT FROM messages m WHERE m.thread_id = thread AND m.id = named AND m.role = 'user') THEN true
+        ELSE question <> last_said.content END;
+    IF is_older THEN
         PERFORM fail('validation.error', 'message_is_not_last');
     END IF;
     facts := ui_facts(persona_resolve(last_run.persona_id), last_run.tools);

@@ -10,6 +10,7 @@
 
 #include "fcgi/api/runs/function_tools.h"
 #include "fcgi/api/runs/marks.h"
+#include "lib/blank_text.h"
 #include "lib/json_bounds.h"
 
 namespace hostler {
@@ -21,10 +22,6 @@ constexpr size_t context_max = 1'000;
 constexpr size_t message_bytes_max = 64 << 10;  // as POST /v1/threads/{thread_id}/messages
 constexpr size_t answer_bytes_max = 32 << 10;   // as POST /v1/runs/{run_id}/input
 constexpr TextBounds name_bounds{.min = 1, .max = 128, .takes_control = true};
-
-bool is_blank(std::string_view text) {
-  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
-}
 
 // A member that is there, and no null.
 bool is_given(Fields& fields, std::string_view name) {
@@ -45,8 +42,11 @@ std::string read_content(Fields& message) {
   for (const Json& part : *content->as_array()) {
     std::string field = fmt::format("content.{}", nth++);
     std::string_view type = part.is_object() ? part.text_or("type") : "";
-    if (type == "text") {
-      text += part.text_or("text");
+    const Json* words = type == "text" ? part.find("text") : nullptr;
+    if (words != nullptr && words->is_text()) {
+      text += *words->as_text();
+    } else if (type == "text") {
+      message.fault(field + ".text", "wrong_type", "must be a text");
     } else {
       message.fault(field, "unsupported", "must be of the type text; others are not supported");
     }
@@ -131,14 +131,15 @@ void read_payload(Fields& entry, AguiAnswer& answer) {
   if (payload->dump().size() > answer_bytes_max) {
     entry.fault("payload", "too_long", fmt::format("must have at most {} bytes", answer_bytes_max));
   } else if (payload->is_text()) {
-    if (is_blank(*payload->as_text())) entry.fault("payload", "required", "must not be blank");
+    if (is_blank_text(*payload->as_text())) entry.fault("payload", "required", "must not be blank");
     answer.text = *payload->as_text();
     answer.confirmation = read_confirmation(*payload->as_text());
   } else if (payload->is_object()) {
     Fields members = *entry.nullable_object("payload").value;
     answer.confirmation = read_approval(members);
+    answer.elicited = payload->dump();
   } else {
-    entry.fault("payload", "wrong_type", "must be a text, or an object with approved");
+    entry.fault("payload", "wrong_type", "must be a text, or an object with approved or action");
   }
 }
 

@@ -12,12 +12,13 @@
 
 namespace hostler {
 
-// What answers an interrupt: both readings of it, since the run alone knows what it asked.
+// What answers an interrupt: all readings of it, since the run alone knows what it asked.
 struct AguiAnswer {
   std::string interrupt_id;
   bool abandons = false;
   std::optional<std::string> text;  // of an answer to a question
   Confirmation confirmation;
+  std::optional<std::string> elicited;  // of an answer to the server of a remote tool, JSON
 };
 
 struct AguiInput {

@@ -44,6 +44,7 @@ OneStatement answer(const Input& input, const AguiInput& wanted) {
                              .decision = given.confirmation.decision,
                              .arguments = given.confirmation.arguments,
                              .reason = given.confirmation.reason,
+                             .elicited = given.elicited,
                              .abandons = given.abandons,
                              .client_facts = facts_of(wanted, false),
                              .limit_input_bytes = input.settings.integer("limit.input_bytes")});

@@ -9,10 +9,10 @@
 #include "fcgi/api/openai/chat_tools.h"
 #include "fcgi/api/openai/model_name.h"
 #include "fcgi/api/openai/openai_marks.h"
+#include "fcgi/api/openai/unsupported_members.h"
 #include "fcgi/http/input.h"
 #include "fcgi/http/response_format.h"
 #include "fcgi/http/sent_on.h"
-#include "lib/http/openai_error.h"
 #include "queries/chat_runs.h"
 #include "queries/runs.h"
 
@@ -32,33 +32,31 @@ struct NewChat {
   bool keeps = true;
 };
 
-// Whether the value asks for nothing beyond what is done anyway.
-bool asks_for_nothing(std::string_view name, const Json& value) {
-  if (value.is_null()) return true;
-  if (value.as_array() != nullptr && value.as_array()->empty()) return true;
-  if (value.as_object() != nullptr && value.as_object()->empty()) return name == "logit_bias";
-  if (name == "n") return value.dump() == "1";
-  if (name == "logprobs") return value.as_boolean() != nullptr && !*value.as_boolean();
-  if (name == "top_logprobs") return value.dump() == "0";
-  if (name == "verbosity") return value.dump() == R"("medium")";
-  if (name == "modalities") return value.dump() == R"(["text"])";
-  if (name == "function_call") return value.dump() == R"("none")" || value.dump() == R"("auto")";
-  return false;
-}
-
-// What would change the answer and cannot be honoured is refused by its name; what is harmless is
-// taken, known or not.
-void refuse_unsupported(Fields& fields) {
-  constexpr std::array names{
-      "n",         "logprobs",          "top_logprobs", "logit_bias",    "modalities",
-      "audio",     "prediction",        "functions",    "function_call", "reasoning_effort",
-      "verbosity", "web_search_options"};
-  for (const char* name : names) {
-    const Json* value = fields.any(name);
-    if (value == nullptr || asks_for_nothing(name, *value)) continue;
-    fields.fault(name, std::string(http::unsupported_parameter), "is not supported here");
-  }
-}
+// Those of responses too, which some clients send to either. What is harmless is taken, known or
+// not.
+constexpr auto unsupported_members = std::to_array<UnsupportedMember>({
+    {"n", "must be 1: one answer is given"},
+    {"best_of", "must be 1: one answer is given"},
+    {"logprobs"},
+    {"top_logprobs"},
+    {"logit_bias"},
+    {"modalities", R"(must be ["text"]: others are not supported here)"},
+    {"audio"},
+    {"prediction"},
+    {"functions", "is not supported here, tools is"},
+    {"function_call", "is not supported here, tool_choice is"},
+    {"reasoning_effort"},
+    {"reasoning"},
+    {"verbosity"},
+    {"web_search_options"},
+    {"top_k"},
+    {"min_p"},
+    {"repetition_penalty"},
+    {"instructions", "is not supported here, a message of the role system is"},
+    {"text", "is not supported here, response_format is"},
+    {"max_output_tokens", "is not supported here, max_completion_tokens is"},
+    {"previous_response_id", "is not supported here: messages hold the whole conversation"},
+});
 
 void read_stops(Fields& fields, JsonWriter& json) {
   const Json* stop = fields.any("stop");
@@ -117,7 +115,7 @@ NewChat read_new_chat(const Input& input) {
   NewChat chat;
   std::string model = fields.required_text("model", {.min = 1, .max = 256});
   chat.messages = read_chat_messages(fields);
-  refuse_unsupported(fields);
+  refuse_members(fields, unsupported_members);
   chat.tools = read_chat_tools(fields);
   chat.sampling = read_sampling(fields, chat.tools);
   chat.response_format = read_openai_response_format(fields);

@@ -24,7 +24,9 @@ constexpr TextBounds text_bounds{.max = TextBounds::body_text_bytes_max, .takes_
 // The text of a part; only text can be told.
 std::string part_text(Fields& message, const Json& part, size_t nth) {
   std::string_view type = part.is_object() ? part.text_or("type") : "";
-  if (type == "text" || type == "refusal") return std::string(part.text_or(type));
+  if (type == "text" || type == "refusal") {
+    return read_part_text(message, part, fmt::format("content.{}", nth), type);
+  }
   std::string code = type.empty() ? "wrong_type" : std::string(http::unsupported_parameter);
   message.fault(fmt::format("content.{}", nth), std::move(code),
                 type.empty() ? "must be an object with type and text"
@@ -169,6 +171,16 @@ class HistoryReader {
 
 }  // namespace
 
+std::string read_part_text(Fields& fields, const Json& part, const std::string& path,
+                           std::string_view member) {
+  const Json* text = part.find(member);
+  if (text != nullptr && text->is_text()) return *text->as_text();
+  bool is_there = text != nullptr && !text->is_null();
+  fields.fault(fmt::format("{}.{}", path, member), is_there ? "wrong_type" : "required",
+               is_there ? "must be a text" : "is required");
+  return {};
+}
+
 ChatMessages read_chat_messages(Fields& fields) {
   std::vector<Fields> messages = fields.optional_objects("messages", messages_max);
   if (messages.empty() && !fields.has("messages")) {
@@ -182,16 +194,7 @@ ChatMessages read_chat_messages(Fields& fields) {
         "messages", "too_long",
         fmt::format("must have at most {} results without their calls", missing_calls_max));
   }
-  std::vector<std::string>& calls = chat.answered_calls;
-  calls.erase(calls.begin(), calls.begin() + static_cast<ptrdiff_t>(first_looked_up(calls.size())));
   return chat;
-}
-
-size_t first_looked_up(size_t answered) {
-  constexpr size_t looked_up_max = 200;
-  constexpr size_t step = 100;
-  if (answered <= looked_up_max) return 0;
-  return (answered - step - 1) / step * step;
 }
 
 }  // namespace hostler

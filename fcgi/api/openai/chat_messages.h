@@ -2,25 +2,25 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fcgi/http/input.h"
+#include "lib/json.h"
 
 namespace hostler {
 
 struct ChatMessages {
-  std::string history;  // JSON, oldest first
-  // Of the calls that the history answers the newest, by their ids, for their runs to be looked up:
-  // between 100 and 200 of many.
-  std::vector<std::string> answered_calls;
-  std::vector<std::string> missing_calls;  // that it answers, and nobody makes in it
+  std::string history;                      // JSON, oldest first
+  std::vector<std::string> answered_calls;  // that it answers, by their ids, the newest last
+  std::vector<std::string> missing_calls;   // of those that nobody makes in it
 };
+
+// The text that a part of a content has as this member, or its fault; path: the part's own.
+std::string read_part_text(Fields& fields, const Json& part, const std::string& path,
+                           std::string_view member);
 
 // The member "messages"; its faults are added to the fields'.
 ChatMessages read_chat_messages(Fields& fields);
-
-// Which of so many calls are the first to be looked up: the same one while a hundred more come, so
-// that what a model is sent keeps its beginning.
-size_t first_looked_up(size_t answered);
 
 }  // namespace hostler

@@ -62,12 +62,13 @@ std::string read_text(Fields& item, const char* name) {
   for (size_t i = 0; i < parts->size(); ++i) {
     const Json& part = (*parts)[i];
     std::string_view type = part.is_object() ? part.text_or("type") : "";
+    std::string path = fmt::format("{}.{}", name, i);
     if (type == "refusal") {
-      text += part.text_or("refusal");
+      text += read_part_text(item, part, path, "refusal");
     } else if (type == "input_text" || type == "output_text" || type == "text") {
-      text += part.text_or("text");
+      text += read_part_text(item, part, path, "text");
     } else {
-      refuse_type(item, fmt::format("{}.{}", name, i), type);
+      refuse_type(item, path, type);
     }
   }
   return text;
@@ -109,9 +110,6 @@ class InputReader {
           "input", "too_long",
           fmt::format("must have at most {} outputs without their calls", missing_calls_max));
     }
-    std::vector<std::string>& answered = input.answered_calls;
-    size_t looked_up = first_looked_up(answered.size());
-    answered.erase(answered.begin(), answered.begin() + static_cast<ptrdiff_t>(looked_up));
     return input;
   }
 

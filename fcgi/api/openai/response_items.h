@@ -14,9 +14,8 @@ struct ResponseInput {
   // [{role, content, tool_calls, tool_call_id}], oldest first, as runs are given their history
   // (sql/schema/chat_runs.sql); is_developer tells a developer's message from the system's.
   std::string messages;
-  // Ids of calls whose outputs are among them: the newest, as first_looked_up() says.
-  std::vector<std::string> answered_calls;
-  std::vector<std::string> missing_calls;  // of all of these that are not among them themselves
+  std::vector<std::string> answered_calls;  // ids of calls whose outputs are among them
+  std::vector<std::string> missing_calls;   // of those that are not among them themselves
 };
 
 // The member "input", a text or items; its faults are added to the fields'.

@@ -5,6 +5,7 @@
 
 #include "fcgi/api/openai/chat_tools.h"
 #include "fcgi/api/openai/openai_marks.h"
+#include "fcgi/api/openai/unsupported_members.h"
 #include "fcgi/http/response_format.h"
 #include "lib/error.h"
 #include "lib/http/openai_error.h"
@@ -23,21 +24,38 @@ bool is_nothing(const Json* value) {
   return value->as_array() != nullptr && value->as_array()->empty();
 }
 
-void refuse(Fields& fields, const char* name) {
-  fields.fault(name, std::string(http::unsupported_parameter), "is not supported here");
+// Those of chat completions too, which some clients send to either.
+constexpr auto unsupported_members = std::to_array<UnsupportedMember>({
+    {"prompt"},
+    {"context_management"},
+    {"moderation"},
+    {"max_tool_calls"},
+    {"top_logprobs"},
+    {"logprobs"},
+    {"logit_bias"},
+    {"n", "must be 1: one answer is given"},
+    {"modalities", R"(must be ["text"]: others are not supported here)"},
+    {"response_format", "is not supported here, text.format is"},
+    {"max_tokens", "is not supported here, max_output_tokens is"},
+    {"max_completion_tokens", "is not supported here, max_output_tokens is"},
+    {"stop"},
+    {"seed"},
+    {"reasoning_effort"},
+    {"verbosity"},
+});
+
+void refuse(Fields& fields, const char* name, const char* message = "is not supported here") {
+  fields.fault(name, std::string(http::unsupported_parameter), message);
 }
 
-// What would change the answer and cannot be honoured is refused by its name; what is harmless is
-// taken, known or not.
+// What is harmless is taken, known or not.
 void refuse_unsupported(Fields& fields) {
-  for (const char* name : {"prompt", "context_management", "moderation", "max_tool_calls"}) {
-    if (!is_nothing(fields.any(name))) refuse(fields, name);
-  }
-  const Json* top = fields.any("top_logprobs");
-  if (!is_nothing(top) && top->dump() != "0") refuse(fields, "top_logprobs");
+  refuse_members(fields, unsupported_members);
   const Json* include = fields.any("include");
   bool wants_logprobs = include != nullptr && include->dump().find("logprobs") != std::string::npos;
-  if (wants_logprobs) refuse(fields, "include");
+  if (wants_logprobs) {
+    refuse(fields, "include", "may hold reasoning.encrypted_content, but no log probabilities");
+  }
   if (Nullable<Fields> reasoning = fields.nullable_object("reasoning"); reasoning.value) {
     const Json* effort = reasoning.value->any("effort");
     if (!is_nothing(effort)) refuse(*reasoning.value, "effort");
@@ -89,7 +107,7 @@ std::string facts_of(Fields& fields, const NewResponse& wanted) {
   facts.json().member_raw("format", has_format ? format->dump() : R"({"type":"text"})");
   facts.json().end_object().member_raw("reasoning", R"({"effort":null,"summary":null})");
   facts.repeat("truncation", R"("disabled")");
-  facts.repeat("service_tier", R"("default")");
+  facts.json().member("service_tier", "default");  // there is one, whatever was wanted
   for (const char* name : {"user", "safety_identifier", "prompt_cache_key"}) {
     facts.repeat(name, "null");
   }
@@ -132,7 +150,9 @@ std::optional<std::string> read_format(Fields& fields) {
   if (!text.value) return std::nullopt;
   // How much is said is up to the model, unless the client wants it otherwise.
   Nullable<std::string> verbosity = text.value->nullable_text("verbosity", id_bounds);
-  if (verbosity.value && verbosity.value != "medium") refuse(*text.value, "verbosity");
+  if (verbosity.value && verbosity.value != "medium") {
+    refuse(*text.value, "verbosity", "must be medium: others are not supported here");
+  }
   return read_text_format(*text.value);
 }
 
@@ -154,6 +174,12 @@ std::optional<std::string> uuid_in(std::string_view id, std::string_view prefix)
   return uuid;
 }
 
+Error none_such(ErrorCode code, std::string_view member) {
+  Error error(code);
+  if (!member.empty()) error.faults.push_back({std::string(member), "unknown", "is unknown"});
+  return error;
+}
+
 // What cannot be beside what else is wanted.
 void check_together(Fields& fields, const NewResponse& wanted, bool has_previous,
                     bool has_conversation) {
@@ -170,15 +196,15 @@ void check_together(Fields& fields, const NewResponse& wanted, bool has_previous
 
 }  // namespace
 
-std::string run_id_in(std::string_view response) {
+std::string run_id_in(std::string_view response, std::string_view member) {
   std::optional<std::string> run_id = uuid_in(response, "resp_");
-  if (!run_id) throw Error(ErrorCode::runs_not_found);
+  if (!run_id) throw none_such(ErrorCode::runs_not_found, member);
   return *std::move(run_id);
 }
 
-std::string thread_id_in(std::string_view conversation) {
+std::string thread_id_in(std::string_view conversation, std::string_view member) {
   std::optional<std::string> thread_id = uuid_in(conversation, "conv_");
-  if (!thread_id) throw Error(ErrorCode::threads_not_found);
+  if (!thread_id) throw none_such(ErrorCode::threads_not_found, member);
   return *std::move(thread_id);
 }
 
@@ -206,8 +232,8 @@ NewResponse read_new_response(const Input& input) {
   wanted.model = read_model_name(model);
   check_chat_tool_names(tools, wanted.model.persona_id.has_value(), ToolForm::openai_responses);
   wanted.tools = std::move(tools.declared);
-  if (previous) wanted.previous_run_id = run_id_in(*previous);
-  if (conversation) wanted.thread_id = thread_id_in(*conversation);
+  if (previous) wanted.previous_run_id = run_id_in(*previous, "previous_response_id");
+  if (conversation) wanted.thread_id = thread_id_in(*conversation, "conversation");
   return wanted;
 }
 

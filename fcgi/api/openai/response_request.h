@@ -30,9 +30,10 @@ struct NewResponse {
 // Throws the 422 of all faults, then the 404 of a model, response or conversation that none can be.
 NewResponse read_new_response(const Input& input);
 
-// The run's id in the id of a response; throws the 404 of one that has not its form.
-std::string run_id_in(std::string_view response);
+// The run's id in the id of a response; throws the 404 of one that has not its form. member: where
+// a body has it; empty: the path does.
+std::string run_id_in(std::string_view response, std::string_view member = {});
 // The thread's in that of a conversation; likewise.
-std::string thread_id_in(std::string_view conversation);
+std::string thread_id_in(std::string_view conversation, std::string_view member = {});
 
 }  // namespace hostler

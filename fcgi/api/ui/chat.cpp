@@ -49,6 +49,7 @@ OneStatement retry(const Input& input, const std::string& chat, const UiRetry& w
   query::UiChatRetry statement{
       .chat = chat,
       .message_id = wanted.message_id,
+      .question = wanted.question,
       .limit_concurrent_runs = settings.integer("limit.concurrent_runs"),
       .limit_concurrent_runs_per_user = settings.integer("limit.concurrent_runs_per_user"),
       .limit_queued_runs = settings.integer("limit.queued_runs"),

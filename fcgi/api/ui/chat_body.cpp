@@ -65,6 +65,28 @@ std::string read_content(LastMessage& message) {
   return content;
 }
 
+// As read_content() read it when it was new. Other parts and messages are no faults: they are not
+// sent to be stored.
+std::optional<std::string> last_question(Fields& fields) {
+  const Json* given = fields.any("messages");
+  const auto* messages = given == nullptr ? nullptr : given->as_array();
+  for (size_t i = messages == nullptr ? 0 : messages->size(); i-- > 0;) {
+    const Json& message = messages->at(i);
+    if (!message.is_object() || message.text_or("role") != "user") continue;
+    const Json* parts = message.find("parts");
+    if (parts == nullptr || parts->as_array() == nullptr) return std::nullopt;
+    std::string content;
+    for (const Json& part : *parts->as_array()) {
+      if (!part.is_object() || part.text_or("type") != "text") continue;
+      std::string_view text = part.text_or("text");
+      if (!content.empty() && !text.empty()) content += '\n';
+      content += text;
+    }
+    return content;
+  }
+  return std::nullopt;
+}
+
 bool is_given(Fields& fields, std::string_view name) {
   const Json* value = fields.any(name);
   return value != nullptr && !value->is_null();
@@ -172,7 +194,8 @@ UiChatBody read_ui_chat_body(Fields fields) {
   std::string trigger = fields.nullable_choice("trigger", {"submit-message", "regenerate-message"})
                             .value.value_or("submit-message");
   if (trigger == "regenerate-message") {
-    body.wanted = UiRetry{fields.nullable_text("messageId", id_bounds).value};
+    std::optional<std::string> message_id = fields.nullable_text("messageId", id_bounds).value;
+    body.wanted = UiRetry{std::move(message_id), last_question(fields)};
     fields.check();
     return body;
   }

@@ -1,5 +1,6 @@
 // What the AI SDK's useChat posts, read. Used by fcgi/api/ui/chat.cpp. Of `messages` the last one
-// alone is looked at: the thread knows the others.
+// alone is looked at, or the user's last one where an answer is to be made again: the thread knows
+// the others.
 #pragma once
 
 #include <optional>
@@ -24,6 +25,7 @@ struct NewUiMessage {
 
 struct UiRetry {
   std::optional<std::string> message_id;
+  std::optional<std::string> question;  // the last text of the user's that the client shows
 };
 
 // Of the last message, which is the assistant's; both arrays as ui_chat_answer() takes them.

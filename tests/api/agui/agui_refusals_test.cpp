@@ -32,6 +32,10 @@ TEST(AguiRefusals, NameTheFaultsOfTheInput) {
   EXPECT_TRUE(refused(agui_body("c", R"({"role":"user"})"), "messages.0.content", "wrong_type"));
   EXPECT_TRUE(refused(agui_body("c", R"({"role":"user","content":[{"type":"image"}]})"),
                       "messages.0.content.0", "unsupported"));
+  for (const char* part : {R"({"type":"text"})", R"({"type":"text","text":5})"}) {
+    EXPECT_TRUE(refused(agui_body("c", fmt::format(R"({{"role":"user","content":[{}]}})", part)),
+                        "messages.0.content.0.text", "wrong_type"));
+  }
   EXPECT_TRUE(refused(agui_body("c", R"({"role":"tool","content":"a"})"), "messages.0.toolCallId",
                       "required"));
   EXPECT_TRUE(refused(agui_body("c", agui_result("a", std::string(256 << 10, 'a'))),

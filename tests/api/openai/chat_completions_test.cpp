@@ -98,6 +98,23 @@ TEST(ChatCompletions, AreStreamedAsChunks) {
   EXPECT_GT(chunks.back().find("usage")->integer_or("completion_tokens", 0), 0);
 }
 
+TEST(ChatCompletions, CallARouteWhatTheirClientDid) {
+  TestUser user = register_user(chat_stack());
+  TestUser admin = register_admin(chat_stack());
+  std::string model = "route:" + make_route(chat_stack(), admin, "openai").route_id;
+  auto asked = [&](std::string_view further) {
+    return user.client.post(route, fmt::format(R"({{"model":"{}","messages":[{{"role":"user",)"
+                                               R"("content":"[say hi]"}}]{}}})",
+                                               model, further));
+  };
+  Answer whole = asked("");
+  EXPECT_EQ(text_of(whole), "hi");
+  EXPECT_EQ(whole.member("model"), model);
+  for (const Json& chunk : chunks_of(asked(R"(,"stream":true)"))) {
+    EXPECT_EQ(chunk.text_or("model"), model);
+  }
+}
+
 TEST(ChatCompletions, FitTheirFormat) {
   TestUser user = register_user(chat_stack());
   constexpr const char* format =
@@ -182,9 +199,12 @@ TEST(ChatCompletions, AreRepeatedUnderTheirKey) {
 
 TEST(ChatCompletions, TellWhatTheyCannotHonourByName) {
   TestUser user = register_user(chat_stack());
-  for (const char* member : {R"("n":2)", R"("logprobs":true)", R"("functions":[{"name":"f"}])",
-                             R"("logit_bias":{"1":2})", R"("modalities":["audio"])",
-                             R"("function_call":{"name":"f"})"}) {
+  for (const char* member :
+       {R"("n":2)", R"("logprobs":true)", R"("functions":[{"name":"f"}])",
+        R"("logit_bias":{"1":2})", R"("modalities":["audio"])", R"("function_call":{"name":"f"})",
+        R"("best_of":2)", R"("top_k":1)", R"("min_p":0.5)", R"("repetition_penalty":1.5)",
+        R"("instructions":"Rhyme.")", R"("text":{"verbosity":"low"})", R"("max_output_tokens":9)",
+        R"("previous_response_id":"resp_x")", R"("reasoning":{"effort":"low"})"}) {
     Answer answer = user.client.post(route, asking("a", fmt::format(",{}", member)));
     EXPECT_TRUE(is_problem(answer, 400, "unsupported_parameter")) << member;
     Json body = answer.json();
@@ -192,6 +212,10 @@ TEST(ChatCompletions, TellWhatTheyCannotHonourByName) {
         fmt::format("\"{}\"", body.find("error")->text_or("param"))))
         << answer.body;
   }
+  Answer other = user.client.post(route, asking("a", R"(,"max_output_tokens":9)"));
+  EXPECT_NE(other.body.find("max_completion_tokens"), std::string::npos) << other.body;
+  Answer many = user.client.post(route, asking("a", R"(,"n":2)"));
+  EXPECT_NE(many.body.find("must be 1"), std::string::npos) << many.body;
   Answer image = user.client.post(
       route, R"({"model":"normal","messages":[{"role":"user","content":[{"type":"image_url"}]}]})");
   EXPECT_TRUE(is_problem(image, 400, "unsupported_parameter"));
@@ -244,6 +268,7 @@ TEST(ChatCompletions, SayWhyTheirRunFailed) {
   constexpr const char* script = "[status 400]";
   Answer whole = user.client.post(route, asking(script));
   EXPECT_EQ(whole.status, 502) << whole.body;
+  EXPECT_EQ(whole.header("x-should-retry"), "false");
   EXPECT_EQ(whole.json().find("error")->text_or("code"), "model.rejected");
   Answer streamed = user.client.post(route, asking(script, R"(,"stream":true)"));
   EXPECT_EQ(streamed.status, 200);

@@ -37,6 +37,13 @@ TEST(OpenAiErrors, AreOfThisFormWhereThePathDoesNotDecode) {
                   "invalid_request_error");
 }
 
+// Whoever has a client of this form has a key.
+TEST(OpenAiErrors, AskForAnApiKey) {
+  Answer answer = stack().client().get("/v1/openai/models");
+  expect_envelope(answer, 401, "auth.missing_token", "authentication_error");
+  EXPECT_NE(answer.body.find("an API key"), std::string::npos) << answer.body;
+}
+
 TEST(OpenAiErrors, AreProblemsEverywhereElse) {
   Answer answer = stack().client().get("/v1/openais");
   EXPECT_TRUE(is_problem(answer, 404, "http.not_found"));

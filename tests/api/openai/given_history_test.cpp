@@ -134,6 +134,25 @@ TEST(ChatHistory, HasAResultRightBehindEachCall) {
   EXPECT_EQ(user.client.get("/v1/runs").body, "[]");
 }
 
+// What says nothing is no word of the user's.
+TEST(GivenHistories, HaveATextInEachPartOfText) {
+  TestUser user = register_user(stack());
+  for (const char* text : {"", R"(,"text":5)", R"(,"text":null)"}) {
+    std::string part = fmt::format(R"([{{"type":"text","text":"b"}},{{"type":"text"{}}}])", text);
+    std::string message = fmt::format(R"({{"role":"user","content":{}}})", part);
+    for (const Answer& answer : {ask_chat(user, message), ask_response(user, message)}) {
+      EXPECT_TRUE(is_problem(answer, 400, "validation.error")) << message;
+      EXPECT_TRUE(param_of(answer).ends_with(".1.content.1.text")) << answer.body;
+    }
+    std::string output_parts = called("c") + "," +
+                               fmt::format(R"({{"type":"function_call_output","call_id":"c",)"
+                                           R"("output":{}}})",
+                                           part);
+    EXPECT_TRUE(param_of(ask_response(user, output_parts)).ends_with(".output.1.text"));
+  }
+  EXPECT_EQ(user.client.get("/v1/runs").body, "[]");
+}
+
 TEST(ChatHistory, TakesMembersThatSayNothing) {
   TestUser user = register_user(stack());
   std::string further;
@@ -166,7 +185,16 @@ TEST(ChatHistory, TakesMembersThatSayNothing) {
                            "top_logprobs",
                            "stream",
                            "safety_identifier",
-                           "prompt_cache_key"}) {
+                           "prompt_cache_key",
+                           "instructions",
+                           "text",
+                           "max_output_tokens",
+                           "previous_response_id",
+                           "reasoning",
+                           "top_k",
+                           "min_p",
+                           "repetition_penalty",
+                           "best_of"}) {
     further += fmt::format(R"(,"{}":null)", name);
   }
   constexpr const char* b = R"({"role":"user","content":"b"})";

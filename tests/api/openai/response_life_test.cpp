@@ -47,6 +47,8 @@ TEST(ShowResponse, IsShownAsItIs) {
   EXPECT_EQ(queued.member("metadata"), R"({"a":"b"})");
   claim_run(stack(), run_of(id));
   EXPECT_EQ(client.get(path_of(id)).member("status"), "in_progress");
+  ASSERT_EQ(client.patch("/v1/runs/" + run_of(id), R"({"metadata":{"c":"d"}})").status, 200);
+  EXPECT_EQ(client.get(path_of(id)).member("metadata"), R"({"c":"d"})");
 }
 
 TEST(ShowResponse, IsFollowedBehindAnyEvent) {
@@ -125,6 +127,7 @@ TEST(CreateResponse, IsRefusedBesideARunOfItsThread) {
     Answer busy = client.post(route, fmt::format(R"({{"model":"normal","input":"a"{}}})", further));
     EXPECT_TRUE(is_problem(busy, 409, "runs.thread_busy")) << further;
     EXPECT_EQ(busy.header("x-should-retry"), "false");
+    EXPECT_EQ(busy.body.find("multitask_strategy"), std::string::npos) << "is not of this form";
   }
   EXPECT_EQ(client.get(fmt::format("/v1/threads/{}/messages", thread_id)).json().as_array()->size(),
             1u);

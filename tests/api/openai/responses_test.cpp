@@ -28,6 +28,11 @@ std::string output_text(const Json& response) {
   }
   return text;
 }
+std::string param_of(const Answer& answer) {
+  Json body = answer.json();
+  const Json* error = body.find("error");
+  return error == nullptr ? "no error" : std::string(error->text_or("param"));
+}
 std::string text_of(const Answer& answer) {
   EXPECT_EQ(answer.status, 200) << answer.body;
   return answer.status == 200 ? output_text(answer.json()) : "";
@@ -201,7 +206,15 @@ TEST(CreateResponse, TellsWhatItCannotHonourByName) {
         Case{R"("text":{"verbosity":"high"})", "text.verbosity"},
         Case{R"("max_tool_calls":1)", "max_tool_calls"},
         Case{R"("context_management":[{"type":"compaction"}])", "context_management"},
-        Case{R"("tools":[{"type":"web_search"}])", "tools.0.type"}}) {
+        Case{R"("tools":[{"type":"web_search"}])", "tools.0.type"},
+        Case{R"("response_format":{"type":"json_object"})", "response_format"},
+        Case{R"("n":2)", "n"}, Case{R"("logprobs":true)", "logprobs"},
+        Case{R"("stop":"x")", "stop"}, Case{R"("seed":7)", "seed"},
+        Case{R"("max_tokens":9)", "max_tokens"},
+        Case{R"("max_completion_tokens":9)", "max_completion_tokens"},
+        Case{R"("reasoning_effort":"low")", "reasoning_effort"},
+        Case{R"("verbosity":"low")", "verbosity"}, Case{R"("logit_bias":{"1":2})", "logit_bias"},
+        Case{R"("modalities":["text","audio"])", "modalities"}}) {
     Answer answer = user.client.post(route, asking("a", fmt::format(",{}", each.member)));
     EXPECT_TRUE(is_problem(answer, 400, "unsupported_parameter")) << each.member;
     Json body = answer.json();
@@ -218,8 +231,15 @@ TEST(CreateResponse, TellsWhatItCannotHonourByName) {
       R"(,"include":["reasoning.encrypted_content"],"reasoning":{"summary":"auto"},"tools":[],)"
       R"("tool_choice":"auto","truncation":"auto","service_tier":"auto","top_logprobs":0,)"
       R"("text":{"format":{"type":"text"},"verbosity":"medium"},"prompt_cache_key":"k",)"
-      R"("safety_identifier":"s","max_output_tokens":100,"top_p":0.5,"nobody":{"knows":1})";
-  EXPECT_EQ(text_of(user.client.post(route, asking("[say taken]", harmless))), "taken");
+      R"("safety_identifier":"s","max_output_tokens":100,"top_p":0.5,"nobody":{"knows":1},)"
+      R"("response_format":null,"n":1,"logprobs":false,"stop":null,"seed":null,"max_tokens":null,)"
+      R"("max_completion_tokens":null,"reasoning_effort":null,"verbosity":"medium",)"
+      R"("logit_bias":{},"modalities":["text"])";
+  Answer taken = user.client.post(route, asking("[say taken]", harmless));
+  EXPECT_EQ(text_of(taken), "taken");
+  EXPECT_EQ(taken.member("service_tier"), "default") << "there is one";
+  Answer other = user.client.post(route, asking("a", R"(,"max_tokens":9)"));
+  EXPECT_NE(other.body.find("max_output_tokens"), std::string::npos) << other.body;
 }
 
 TEST(CreateResponse, RefusesWhatIsNone) {
@@ -252,12 +272,17 @@ TEST(CreateResponse, RefusesWhatIsNone) {
   }
   for (const char* id : {"resp_x", "x", "resp_01a1fa43-8dcd-7506-ab81-ef7a33b2be1a"}) {
     std::string previous = fmt::format(R"(,"previous_response_id":"{}")", id);
-    EXPECT_TRUE(is_problem(user.client.post(route, asking("a", previous)), 404, "runs.not_found"));
+    Answer answer = user.client.post(route, asking("a", previous));
+    EXPECT_TRUE(is_problem(answer, 404, "runs.not_found"));
+    EXPECT_EQ(param_of(answer), "previous_response_id");
+    EXPECT_NE(answer.body.find("no such response"), std::string::npos) << answer.body;
   }
   for (const char* id : {"conv_x", "x", "conv_01a1fa43-8dcd-7506-ab81-ef7a33b2be1a"}) {
     std::string conversation = fmt::format(R"(,"conversation":{{"id":"{}"}})", id);
-    EXPECT_TRUE(
-        is_problem(user.client.post(route, asking("a", conversation)), 404, "threads.not_found"));
+    Answer answer = user.client.post(route, asking("a", conversation));
+    EXPECT_TRUE(is_problem(answer, 404, "threads.not_found"));
+    EXPECT_EQ(param_of(answer), "conversation");
+    EXPECT_NE(answer.body.find("no such conversation"), std::string::npos) << answer.body;
   }
   EXPECT_EQ(user.client.get("/v1/runs").body, "[]");
 }
@@ -277,6 +302,7 @@ TEST(CreateResponse, SaysWhyItsRunFailed) {
   constexpr const char* script = "[status 400]";
   Answer whole = user.client.post(route, asking(script));
   EXPECT_EQ(whole.status, 502) << whole.body;
+  EXPECT_EQ(whole.header("x-should-retry"), "false");
   EXPECT_EQ(whole.json().find("error")->text_or("code"), "model.rejected");
   Answer streamed = user.client.post(route, asking(script, R"(,"stream":true)"));
   EXPECT_EQ(streamed.status, 200);

@@ -41,10 +41,14 @@ inline std::string saying(std::string_view chat, std::string_view text,
 inline std::string answering(std::string_view chat, std::string_view parts) {
   return body_of(chat, fmt::format(R"({{"id":"m","role":"assistant","parts":[{}]}})", parts));
 }
-inline std::string retrying(std::string_view chat, std::string_view message_id = "") {
+// shown: what the user said last, as the client has it; empty: it sends no messages.
+inline std::string retrying(std::string_view chat, std::string_view message_id = "",
+                            std::string_view shown = "") {
   std::string of = message_id.empty() ? "" : fmt::format(R"(,"messageId":"{}")", message_id);
-  return fmt::format(R"({{"id":{},"trigger":"regenerate-message","messages":[]{}}})",
-                     json_quote(chat), of);
+  std::string message = fmt::format(
+      R"({{"id":"msg-1","role":"user","parts":[{{"type":"text","text":{}}}]}})", json_quote(shown));
+  return fmt::format(R"({{"id":{},"trigger":"regenerate-message","messages":[{}]{}}})",
+                     json_quote(chat), shown.empty() ? "" : message, of);
 }
 
 // The stream without its comments.

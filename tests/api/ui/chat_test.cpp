@@ -127,6 +127,31 @@ TEST(UiChat, MakesItsLastAnswerAgain) {
   EXPECT_EQ(messages_of(user.client, chat).as_array()->back().text_or("id"), fourth);
 }
 
+// Else the new answer would stand below a question that it does not answer.
+TEST(UiChat, MakesNoAnswerToAnOlderQuestionAgain) {
+  TestUser user = register_user(runner_stack());
+  std::string chat = new_name("chat");
+  run_of(user.client.post(ui_route, saying(chat, "[say one]")));
+  std::string second = run_of(user.client.post(ui_route, saying(chat, "[say two]")));
+  Json messages = messages_of(user.client, chat);
+  ASSERT_EQ(messages.as_array()->size(), 4u) << messages.dump();
+  std::string older(messages.as_array()->at(0).text_or("id"));
+  std::string newest(messages.as_array()->at(2).text_or("id"));
+  // A client's own name of a message says nothing: what the user said does.
+  for (const std::string& body : {retrying(chat, older), retrying(chat, older, "[say two]"),
+                                  retrying(chat, "msg-1", "[say one]")}) {
+    Answer refused = user.client.post(ui_route, body);
+    EXPECT_TRUE(has_fault(refused, "messageId", "bad_format")) << body;
+  }
+  EXPECT_EQ(messages_of(user.client, chat).dump(), messages.dump());
+  std::string third = run_of(user.client.post(ui_route, retrying(chat, newest, "[say two]")));
+  std::string fourth = run_of(user.client.post(ui_route, retrying(chat, "msg-1", "[say two]")));
+  messages = messages_of(user.client, chat);
+  ASSERT_EQ(messages.as_array()->size(), 4u) << messages.dump();
+  EXPECT_EQ(messages.as_array()->back().text_or("id"), fourth);
+  EXPECT_NE(third, second);
+}
+
 TEST(UiChat, ShowsAFailureUntilItIsMadeGood) {
   TestUser user = register_user(runner_stack());
   std::string chat = new_name("chat");

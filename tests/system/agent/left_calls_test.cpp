@@ -221,6 +221,66 @@ TEST(LeftCalls, AskNobody) {
   EXPECT_EQ(choice_of(answer.json()).text_or("finish_reason"), "tool_calls");
 }
 
+// Each call of a message in one of its own, with its result behind it.
+std::vector<std::string> taken_apart(const Json& message) {
+  std::vector<std::string> parts;
+  for (const Json& call : *message.find("tool_calls")->as_array()) {
+    parts.push_back(fmt::format(R"({{"role":"assistant","tool_calls":[{}]}},{{"role":"tool",)"
+                                R"("tool_call_id":"{}","content":"at the harbour"}})",
+                                call.dump(), call.text_or("id")));
+  }
+  return parts;
+}
+// The same as items of a response.
+std::vector<std::string> items_of(const Json& message) {
+  std::vector<std::string> parts;
+  for (const Json& call : *message.find("tool_calls")->as_array()) {
+    const Json& function = *call.find("function");
+    parts.push_back(fmt::format(
+        R"({{"type":"function_call","call_id":"{0}","name":"{1}","arguments":{2}}},)"
+        R"({{"type":"function_call_output","call_id":"{0}","output":"at the harbour"}})",
+        call.text_or("id"), function.text_or("name"), json_quote(function.text_or("arguments"))));
+  }
+  return parts;
+}
+Answer respond_to(const Tooled& tooled, const std::string& items) {
+  return tooled.user.client.post(std::string("/v1/openai/responses"),
+                                 fmt::format(R"({{"model":"tooled@1","input":[{}]}})", items));
+}
+
+// A client that keeps its history itself may lose a part of a turn, or order it anew.
+TEST(LeftCalls, AreAnsweredAllOrNoneWhereverTheyStand) {
+  Tooled tooled = make_tooled("openai");
+  Json first = tooled.user.client.post(chats, body_of(user_says(script))).json();
+  std::vector<std::string> parts = taken_apart(message_of(first));
+  std::vector<std::string> items = items_of(message_of(first));
+  ASSERT_EQ(parts.size(), 2u);
+  std::string says = user_says("[say done]");
+  size_t asked = requests_for(webhook_stack(), tooled.route.model).size();
+  for (const Answer& answer : {tooled.user.client.post(chats, body_of(says + "," + parts[1])),
+                               respond_to(tooled, says + "," + items[1])}) {
+    EXPECT_EQ(answer.status, 400) << answer.body;
+    EXPECT_NE(answer.body.find("there is no output of the call"), std::string::npos) << answer.body;
+  }
+  EXPECT_EQ(requests_for(webhook_stack(), tooled.route.model).size(), asked);
+
+  std::string wait = "," + user_says("[say on]") + ",";
+  for (bool is_chat : {true, false}) {
+    Answer answer =
+        is_chat ? tooled.user.client.post(chats, body_of(says + "," + parts[0] + wait + parts[1]))
+                : respond_to(tooled, says + "," + items[0] + wait + items[1]);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    std::string sent = messages_in(last_sent(tooled));
+    EXPECT_EQ(sent.find("tool.timeout"), sent.npos) << sent;
+    for (const Json& call : *message_of(first).find("tool_calls")->as_array()) {
+      std::string made = fmt::format(R"("id":"{}")", call.text_or("id"));
+      size_t at = sent.find(made);
+      ASSERT_NE(at, sent.npos) << sent;
+      EXPECT_EQ(sent.find(made, at + 1), sent.npos) << "told twice: " << sent;
+    }
+  }
+}
+
 // The only thing that such a run waits for.
 TEST(LeftCalls, ComeBehindAResultByToken) {
   Tooled tooled = make_tooled("openai", "status/202");

@@ -72,11 +72,25 @@ TEST(EarlierTurns, StandBeforeResultsWhoseMessageIsMissing) {
             "user: q\n" + std::string(whole_run));
 }
 
-TEST(EarlierTurns, SayOfACallWithoutResultThatItWasNotFinished) {
-  std::string text =
-      written(with_earlier_turns({calls("", {"a", "b"}), result("a", "A")}, searching_run("r")));
-  EXPECT_NE(text.find("tool a: A\n"), text.npos) << text;
-  EXPECT_NE(text.find(R"(tool b: {"error":{"code":"tool.timeout")"), text.npos) << text;
+// Nobody but the client knows what came of its calls.
+TEST(EarlierTurns, StayAwayWithoutAllResultsOfTheClient) {
+  for (const std::vector<ChatMessage>& history :
+       {std::vector<ChatMessage>{calls("", {"a", "b"}), result("a", "A")},
+        std::vector<ChatMessage>{calls("", {"a"}), result("a", "A"), user("so?")},
+        std::vector<ChatMessage>{user("q"), result("b", "B")}}) {
+    EXPECT_EQ(written(with_earlier_turns(history, searching_run("r"))), written(history));
+  }
+}
+
+TEST(EarlierTurns, StandOnceForATurnThatTheClientTookApart) {
+  EXPECT_EQ(written(with_earlier_turns({user("q"), calls("", {"a"}), result("a", "A"), user("wait"),
+                                        calls("", {"b"}), result("b", "B"), user("so?")},
+                                       searching_run("r"))),
+            "user: q\n" + std::string(whole_run) + "user: wait\nuser: so?\n");
+  // The first half lost its message.
+  EXPECT_EQ(written(with_earlier_turns({result("a", "A"), calls("", {"b"}), result("b", "B")},
+                                       searching_run("r"))),
+            whole_run);
 }
 
 TEST(EarlierTurns, OfSeveralRunsStandEachInItsPlace) {
@@ -96,6 +110,9 @@ TEST(EarlierTurns, AreNotPutBackTwice) {
   std::vector<ChatMessage> history = again;
   history.insert(history.end(), again.begin(), again.end());
   EXPECT_EQ(written(with_earlier_turns(history, searching_run("r"))), whole_run + written(again));
+  history = {result("a", "A"), result("b", "B")};
+  history.insert(history.end(), again.begin(), again.end());
+  EXPECT_EQ(written(with_earlier_turns(history, searching_run("r"))), whole_run + written(again));
 }
 
 TEST(EarlierTurns, LeaveAloneWhatIsNotAllTheirs) {
@@ -103,6 +120,9 @@ TEST(EarlierTurns, LeaveAloneWhatIsNotAllTheirs) {
                                    calls("", {"s2"}), calls("", {}),         result("x", "X")};
   EXPECT_EQ(written(with_earlier_turns(history, searching_run("r"))), written(history));
   EXPECT_EQ(written(with_earlier_turns(history, {})), written(history));
+  std::vector<ChatMessage> mixed{calls("", {"a", "x"}), result("a", "A"), result("x", "X"),
+                                 calls("", {"b"}), result("b", "B")};
+  EXPECT_EQ(written(with_earlier_turns(mixed, searching_run("r"))), written(mixed));
   // What was forgotten has no calls.
   EXPECT_EQ(
       written(with_earlier_turns({calls("", {"a"}), result("a", "A")}, {{"r", "", "[]", "[]"}})),

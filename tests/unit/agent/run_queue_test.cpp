@@ -158,7 +158,8 @@ class HeldAnswers {
                                       .reason = std::nullopt,
                                       .fault = "neither",
                                       .json_offset = std::nullopt,
-                                      .json_found = std::nullopt});
+                                      .json_found = std::nullopt,
+                                      .request_id = std::nullopt});
     of_claim_.commit();
     EXPECT_TRUE(testing_support::eventually(10'000, [&] { return run("owner_id") != ""; }));
   }

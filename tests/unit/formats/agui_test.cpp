@@ -144,6 +144,26 @@ TEST(Agui, IsInterruptedByWhatPeopleAreAsked) {
   EXPECT_EQ(both.outcome(), "success");
 }
 
+TEST(Agui, ShowsTheFormThatTheServerOfAToolAsksWith) {
+  auto schema_of = [](const std::string& further) {
+    Event asked = {"run.waiting_for_input",
+                   R"({"request_id":"q","kind":"elicitation","message":"Which size?",)"
+                   R"("tool_call_id":"a","tool_name":"shop__ask")" +
+                       further + "}"};
+    AguiClient client = stream_of({started, call("a", "shop__ask"), asked});
+    EXPECT_EQ(client.outcome(), "interrupt");
+    EXPECT_EQ(client.interrupt().text_or("reason"), "input_required");
+    const Json* schema = client.interrupt().find("responseSchema");
+    return schema == nullptr ? "" : schema->dump();
+  };
+  std::string begin =
+      R"({"type":"object","required":["action"],"properties":{"action":{"type":"string",)"
+      R"("enum":["accept","decline","cancel"]},"content":)";
+  std::string form = R"({"type":"object","properties":{"size":{"type":"integer"}}})";
+  EXPECT_EQ(schema_of(R"(,"schema":)" + form), begin + form + "}}");
+  EXPECT_EQ(schema_of(""), begin + R"({"type":"object"}}})");
+}
+
 TEST(Agui, NamesNoCallThatTheClientHasNotSeen) {
   Story story{started,
               call("c", "weather"),

@@ -26,6 +26,7 @@ class Numbered final : public formats::Encoder {
   }
   std::shared_ptr<Encoder> copy() const override { return std::make_shared<Numbered>(*this); }
   int status() const override { return 207; }
+  bool may_be_repeated() const override { return true; }
 };
 
 formats::EncoderState begin(const formats::RunFacts&) { return std::make_shared<const Numbered>(); }
@@ -74,7 +75,8 @@ TEST(LateStart, GoesOnWhereverTheEventsAreParted) {
     formats::FrameBatch begun(state, head, 0);
     formats::FrameBatch rest(begun.state(), events, parted);
     EXPECT_EQ(begun.frames() + rest.frames(), before.frames()) << "parted behind " << parted;
-    EXPECT_EQ(rest.status(), 207);
+    EXPECT_EQ(rest.status().code, 207);
+    EXPECT_TRUE(rest.status().may_be_repeated);
     EXPECT_TRUE(rest.is_final());
   }
 }

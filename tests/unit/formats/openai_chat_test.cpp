@@ -117,6 +117,16 @@ TEST(OpenaiChat, IsAChunkForEachPieceOfText) {
   EXPECT_TRUE(frames.is_final());
 }
 
+TEST(OpenaiChat, CallsARouteWhatItsClientDid) {
+  Story story = {started, delta("Hi"), completed};
+  for (const char* name : {"openai_chat", "openai_chat_usage", "openai_chat_whole"}) {
+    formats::EncoderState begun = format_of(name).begin({"run-1", R"({"model":"route:r-1"})"});
+    std::string frames = formats::FrameBatch(begun, events_of(story), 0).frames();
+    EXPECT_NE(frames.find(R"("model":"route:r-1",)"), std::string::npos) << frames;
+    EXPECT_EQ(frames.find("normal@1"), std::string::npos) << frames;
+  }
+}
+
 TEST(OpenaiChat, TellsUsageInAChunkOfItsOwn) {
   std::string frames = told_as("openai_chat_usage", {started, delta("Hi"), completed}).frames();
   std::vector<std::string> chunks = chunks_of(frames);
@@ -222,7 +232,7 @@ TEST(OpenaiChat, TellsNoUncheckedTextBesideCalls) {
 TEST(OpenaiChat, IsOneObjectWhenItIsHeldBack) {
   Story story = {started, delta("one"), discarding("run.resumed", 1), delta("Hi"), completed};
   formats::FrameBatch frames = told_as("openai_chat_whole", story);
-  EXPECT_EQ(frames.status(), 200);
+  EXPECT_EQ(frames.status().code, 200);
   EXPECT_EQ(frames.frames(),
             R"({"id":"chatcmpl-run-1","object":"chat.completion","created":1795187045,)"
             R"("model":"normal@1","choices":[{"index":0,"message":{"role":"assistant",)"
@@ -244,11 +254,14 @@ TEST(OpenaiChat, SaysByTheStatusWhyAHeldAnswerFailed) {
   };
   for (const Case& each :
        {Case{"run.timeout", 504, "server_error"}, Case{"model.unavailable", 502, "server_error"},
+        Case{"model.rate_limited", 502, "server_error"},
         Case{"run.turn_limit", 500, "server_error"},
         Case{"credits.exhausted", 429, "insufficient_quota"}}) {
     Told failed = {"run.failed", fmt::format(R"({{"code":"{}","message":"No."}})", each.code)};
     formats::FrameBatch frames = told_as("openai_chat_whole", {started, delta("x"), failed});
-    EXPECT_EQ(frames.status(), each.status) << each.code;
+    EXPECT_EQ(frames.status().code, each.status) << each.code;
+    bool is_of_the_moment = each.status == 502;
+    EXPECT_EQ(frames.status().may_be_repeated, is_of_the_moment) << each.code;
     std::optional<Json> body = parse_json_or_nothing(frames.frames());
     ASSERT_TRUE(body) << frames.frames();
     // Clients look for their own code of what is to be paid for.
@@ -259,7 +272,7 @@ TEST(OpenaiChat, SaysByTheStatusWhyAHeldAnswerFailed) {
 
 TEST(OpenaiChat, IsAWholeAnswerOfARunThatNeverBegan) {
   Told cancelled = {"run.cancelled", "{}"};
-  EXPECT_EQ(told_as("openai_chat_whole", {cancelled}).status(), 409);
+  EXPECT_EQ(told_as("openai_chat_whole", {cancelled}).status().code, 409);
   EXPECT_TRUE(told_as("openai_chat", {cancelled}).is_final());
 }
 

@@ -168,7 +168,7 @@ TEST(OpenaiResponse, IsOneObjectWhenItIsHeldBack) {
   for (const char* name : {"openai_response_whole", "openai_response_stored"}) {
     formats::FrameBatch frames = told_as(name, story);
     EXPECT_EQ(frames.frames(), streamed) << name;
-    EXPECT_EQ(frames.status(), 200);
+    EXPECT_EQ(frames.status().code, 200);
     std::optional<Json> ended = parse_json_or_nothing(told_as(name, {started, cancelled}).frames());
     ASSERT_TRUE(ended);
     EXPECT_EQ(ended->text_or("status"), "cancelled");
@@ -183,17 +183,20 @@ TEST(OpenaiResponse, SaysWhyItFailedToWhoMadeItByTheStatus) {
   };
   for (const Case& each : {Case{"run.timeout", 504, "run.timeout"},
                            Case{"model.unavailable", 502, "model.unavailable"},
+                           Case{"model.rejected", 502, "model.rejected"},
                            Case{"run.turn_limit", 500, "run.turn_limit"},
                            Case{"credits.exhausted", 429, "insufficient_quota"}}) {
     Story story = {started, delta("x"), failed(each.code)};
     formats::FrameBatch whole = told_as("openai_response_whole", story);
-    EXPECT_EQ(whole.status(), each.status) << each.code;
+    EXPECT_EQ(whole.status().code, each.status) << each.code;
+    bool is_of_the_moment = each.code == std::string_view("model.unavailable");
+    EXPECT_EQ(whole.status().may_be_repeated, is_of_the_moment) << each.code;
     std::optional<Json> body = parse_json_or_nothing(whole.frames());
     ASSERT_TRUE(body && body->find("error") != nullptr) << whole.frames();
     EXPECT_EQ(body->find("error")->text_or("code"), each.shown);
     EXPECT_EQ(body->find("id"), nullptr);
     formats::FrameBatch stored = told_as("openai_response_stored", story);
-    EXPECT_EQ(stored.status(), 200);
+    EXPECT_EQ(stored.status().code, 200);
     std::optional<Json> object = parse_json_or_nothing(stored.frames());
     ASSERT_TRUE(object) << stored.frames();
     EXPECT_EQ(object->text_or("status"), "failed");

@@ -58,7 +58,7 @@ TEST(StoppedAnswer, IsAResponseThatIsIncomplete) {
     EXPECT_EQ(output_text(whole), "Hi");
     for (const char* name : {"openai_response_whole", "openai_response_stored"}) {
       EXPECT_EQ(told_as(name, story).frames(), whole.dump());
-      EXPECT_EQ(told_as(name, story).status(), 200);
+      EXPECT_EQ(told_as(name, story).status().code, 200);
     }
   }
 }

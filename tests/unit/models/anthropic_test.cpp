@@ -57,6 +57,36 @@ std::string messages_of(const ModelRequest& request) {
   return body.substr(from, body.size() - 1 - from);
 }
 
+// Clients that come from elsewhere bring ids such as functions.f:0.
+TEST(AnthropicRequest, HasIdsOfCallsThatTheApiTakes) {
+  ChatMessage calls{ChatRole::assistant, ""};
+  std::vector<ChatMessage> messages{{ChatRole::user, "hi"}};
+  const std::vector<std::string> ids{"good_1-A", "a.b", "a:b", "\xC3\xA4", std::string(200, '.')};
+  for (const std::string& id : ids) calls.tool_calls.push_back({id, "f", "{}"});
+  messages.push_back(calls);
+  for (const std::string& id : ids) {
+    messages.push_back({ChatRole::tool, "r", {}, id});
+  }
+  std::string body = body_of(request_of(std::move(messages)));
+  auto sent = [&](const std::string& member) {
+    std::vector<std::string> found;
+    std::string begin = "\"" + member + "\":\"";
+    for (size_t at = body.find(begin); at != body.npos; at = body.find(begin, at)) {
+      at += begin.size();
+      found.push_back(body.substr(at, body.find('"', at) - at));
+    }
+    return found;
+  };
+  std::vector<std::string> made = sent("id");
+  ASSERT_EQ(made.size(), ids.size()) << body;
+  EXPECT_EQ(made, sent("tool_use_id"));
+  EXPECT_EQ(made[0], "good_1-A");
+  for (const std::string& id : made) {
+    EXPECT_EQ(name_on_the_wire(id), id);
+    EXPECT_EQ(std::count(made.begin(), made.end(), id), 1) << id;
+  }
+}
+
 TEST(AnthropicRequest, HasTheWireForm) {
   ModelRequest request =
       request_of({{ChatRole::system, "One."}, {ChatRole::system, "Two."}, {ChatRole::user, "Hi"}});

@@ -171,6 +171,8 @@ TEST_F(RunFormats, SayInTheHeadOfAHeldAnswerThatTheRunFailed) {
   ASSERT_TRUE(held.read_to_end());
   EXPECT_EQ(held.status(), 502);
   EXPECT_EQ(held.body(), "word 1word 2");
+  // Another run would have to be paid for, and end likewise.
+  EXPECT_EQ(held.field("x-should-retry"), "false");
 }
 
 TEST_F(RunFormats, TellWhoCannotComeBackThatTheRelayGoes) {
