@@ -135,7 +135,9 @@ account::Caller identified(WorkerParts& parts, const Admitted& request,
     // A stranger may be a member by now.
     parts.limiter.correct(request, caller);
   } else {
-    trail.rate = parts.limiter.learn(request, caller, settings);
+    Admission admission = parts.limiter.learn(request, caller, settings);
+    trail.rate = admission.rate;
+    if (admission.rejection) throw *std::move(admission.rejection);
   }
   if (is_counted && parts.limiter.is_entitlement_due(caller.org_id)) {
     parts.background.add(ask_entitlement(parts, caller.org_id), BackgroundQueue::Kind::rate_limit);
@@ -350,6 +352,12 @@ Task<Response> answer_caller(WorkerParts& parts, const Admitted& request, const 
   bool is_path_good = fault == nullptr || fault->is_of_body;
   std::optional<std::string_view> key;
   if (is_path_good) key = idempotency_key(request.routed);
+  // Of a token that is new here nobody knows yet whether its organization has room.
+  bool is_alone = std::holds_alternative<OneStatement>(reading) && !key;
+  bool is_counted = trail.rate || request.routed.route.rate == Rate::none;
+  if (is_alone && !is_counted) {
+    co_await authenticate(parts, request, input.settings, false, trail);
+  }
   Task<Response> answering;
   if (key) {
     answering = answer_idempotent(parts, request, input, *key, std::move(reading), trail);

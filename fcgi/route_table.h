@@ -166,7 +166,7 @@ inline constexpr auto routes = std::to_array<Route>({
     {post,  "/v1/runs/{run_id}:cancel",       may_or_key("data.runs.write"),
             dedicated, none, by_org, cancel_run},
     {post,  "/v1/runs/{run_id}/input",        may_or_key("data.runs.write"),
-            dedicated, mib, by_org, answer_run, guard_run},
+            idempotent, mib, by_org, answer_run, guard_run},
     {post,  "/v1/runs/{run_id}/tool-results", may_or_key("data.runs.write"),
             idempotent, mib, by_org, answer_tool_calls, guard_run, nullptr, &tool_results_by_token},
     {get,   "/v1/runs/{run_id}/events",       may_or_key("data.runs.read"),

@@ -24,6 +24,8 @@ constexpr std::string_view verify_first =
 #define HOW_TO_DECIDE                                               \
   R"(answer approve, deny, or {{"decision": "approve" or "deny", )" \
   R"("arguments": {{…}}, "reason": "…"}})"
+#define HOW_TO_FILL_IN \
+  R"(must be JSON: {{"action": "accept", "decline" or "cancel", "content": {{…}}}})"
 constexpr ErrorReason::Further bad_content{.field = "content", .fault = "bad_format"};
 constexpr ErrorReason::Further later{.retry_after = "{retry_after_s}"};
 
@@ -41,7 +43,9 @@ constexpr auto table = std::to_array<ErrorReason>({
     {validation_error, "content_decides_nothing", "this is neither approve nor deny; " HOW_TO_DECIDE, bad_content},
     {validation_error, "content_is_no_json", "at byte {offset} of the JSON {found}; " HOW_TO_DECIDE, bad_content},
     {validation_error, "content_too_long", "must have at most {bytes_max} bytes", {.field = "content", .fault = "too_long"}},
+    {validation_error, "decision_lacks_member", R"("{name}" is no member of a decision; )" HOW_TO_DECIDE, bad_content},
     {validation_error, "decision_malformed", R"("decision" must be "approve" or "deny"; )" HOW_TO_DECIDE, bad_content},
+    {validation_error, "denial_takes_no_arguments", R"(nothing is called with "arguments" when it is denied: leave them out; )" HOW_TO_DECIDE, bad_content},
     {validation_error, "message_is_not_last", "only the newest answer can be made again", {.field = "messageId", .fault = "bad_format"}},
     {validation_error, "name_not_comparable", "must have other characters than these", {.field = "{field}", .fault = "bad_format"}},
     {validation_error, "org_unknown", "there is no such organization", {.field = "org_id", .fault = "unknown"}},
@@ -52,13 +56,15 @@ constexpr auto table = std::to_array<ErrorReason>({
     {validation_error, "question_takes_text", "must be a text: the run asks a question", {.field = "resume.0.payload", .fault = "wrong_type"}},
     {validation_error, "reason_malformed", R"("reason" must be a text; )" HOW_TO_DECIDE, bad_content},
     {validation_error, "result_of_no_call", "the run did not make the call {tool_call_id}", {.field = "messages", .fault = "unknown"}},
-    {validation_error, "elicitation_malformed", R"(must be JSON: {{"action": "accept", "decline" or "cancel", "content": {{…}}}})", bad_content},
-    {validation_error, "elicitation_unfit", "content.{name} {fault}", {.field = "content", .fault = "malformed"}},
+    {validation_error, "elicitation_doubled", R"("{name}" is given twice; )" HOW_TO_FILL_IN, bad_content},
+    {validation_error, "elicitation_lacks_member", R"("{name}" is no member of an answer; )" HOW_TO_FILL_IN, bad_content},
+    {validation_error, "elicitation_malformed", HOW_TO_FILL_IN, bad_content},
+    {validation_error, "elicitation_unfit", "{faults}", {.field = "content", .fault = "malformed"}},
     {validation_error, "results_missing", "must have the results of all calls together; missing: {missing}", {.field = "messages", .fault = "required"}},
     {validation_error, "secret_needed", "is needed again: what is stored was meant for another server", {.field = "{field}", .fault = "required"}},
     {validation_error, "start_after_end", "must not be after end", {.field = "start", .fault = "out_of_range"}},
     {validation_error, "tool_unknown", "there is no such tool; /v1/tools and /v1/mcp-servers list them", {.field = "tools.{nth}", .fault = "unknown"}},
-    {idempotency_key_reused, "another_body", "This Idempotency-Key belongs to another body; take a new one."},
+    {idempotency_key_reused, "another_body", "This Idempotency-Key belongs to another body or query; take a new one."},
     {idempotency_in_progress, "first_call_runs", "The first call with this Idempotency-Key is still running.", {.retry_after = "1"}},
     {auth_invalid_token, "session_ended", "Log in again."},
     {auth_invalid_token, "wait_is_over", "The run does not wait for this call's result any more."},
@@ -81,10 +87,12 @@ constexpr auto table = std::to_array<ErrorReason>({
     {auth_fresh_login_required, "proved_long_ago", "Prove that it is you: POST /v1/auth/confirm."},
     {ip_blocked, "ip_rules_deny", "The IP rules of the organization do not let this address in."},
     {policy_denied, "only_creator_answers", "Only the creator of a run answers for it."},
+    {policy_denied, "only_server_answers", "The tool's own server answers this call."},
     {policy_denied, "only_webhook_answers", "The tool's own server answers this call, by its result_token."},
     {policy_denied, "run_of_another", "The run belongs to somebody else in the organization."},
     {policy_denied, "thread_of_another", "Only the creator of a thread reads and writes it."},
     {limits_reached, "all_used", "{key} is {limit}; {used} are used."},
+    {limits_reached, "old_secrets_sign", "{used} secrets from before still sign, as many as may; rotate again after {next_end}, when the first of them ends."},
     {users_not_found, "user_deleted", "The user is deleted."},
     {users_last_admin, "nobody_else", "Make somebody else an administrator first: hostlerctl admin promote."},
     {users_self, "deletes_self", "DELETE /v1/me is for oneself."},
@@ -110,13 +118,17 @@ constexpr auto table = std::to_array<ErrorReason>({
     {email_token_invalid, "revert_link_dead", "The link serves once; ask an administrator when it is too old."},
     {email_token_invalid, "verification_link_dead", "POST /v1/auth/email/verify/send mails another one."},
     {email_rate_limited, "not_yet", "", later},
+    {threads_not_found, "conversation_unknown", "There is no such conversation.", {.field = "conversation", .fault = "unknown"}},
     {threads_not_found, "in_another_org", elsewhere},
     {runs_not_found, "in_another_org", elsewhere},
+    {runs_not_found, "previous_response_unknown", "There is no such response.", {.field = "previous_response_id", .fault = "unknown"}},
     {runs_unknown_route, "route_unknown", "GET /v1/models lists the routes there are."},
     {runs_unknown_persona, "persona_unknown", "GET /v1/personas lists the personas there are."},
     {runs_no_model, "none_configured", "An administrator adds one with POST /v1/llm-providers."},
     {runs_persona_route, "route_of_org", "Name a route of the platform, or another persona."},
     {runs_no_messages, "thread_is_empty", "POST /v1/threads/{thread_id}/messages first."},
+    {runs_thread_busy, "conversation_is_active",
+     "The run {active_run_id} of the conversation has not ended: wait for it, or cancel it.", {.shown = "active_run_id"}},
     {runs_thread_busy, "run_is_active", "Wait for it, cancel it, or choose a multitask_strategy.", {.shown = "active_run_id"}},
     {runs_limit_exceeded, "queue_is_full", "At most {count_max} runs of an organization may be queued.", {.retry_after = "5"}},
     {runs_limit_exceeded, "runs_of_user", "At most {count_max} of your runs may be active, in all organizations.", {.retry_after = "5"}},
@@ -125,7 +137,9 @@ constexpr auto table = std::to_array<ErrorReason>({
     {runs_not_waiting, "chat_is_idle", "No run of this chat waits for anything."},
     {runs_not_waiting, "interrupt_is_over", "No run of the thread waits for an answer to this interrupt."},
     {runs_not_waiting, "no_results_awaited", "No run of the thread waits for results of its client."},
+    {runs_not_waiting, "request_is_over", "The run waits for no answer to the request {request_id}."},
     {runs_not_waiting, "run_has_status", "The run is {status}."},
+    {runs_not_waiting, "waits_for_no_results", "It waits for no results of tools: POST /v1/runs/{{run_id}}/input takes answers to what it asks."},
     {runs_other_answer, "waits_elsewhere", "Answer it by POST /v1/runs/{run_id}/input or as its event says."},
     {runs_other_answer, "waits_for_approval", "The run waits for the approval {approval_id} of the call {tool_call_id}."},
     {runs_other_answer, "waits_for_output", "The run waits for the output of the call {tool_call_id}."},
@@ -158,6 +172,7 @@ constexpr auto table = std::to_array<ErrorReason>({
     {subscriptions_not_found, "in_another_org", elsewhere},
     {subscriptions_active_exists, "one_is_active", "Cancel it first: DELETE /v1/subscriptions/{{id}}."},
     {subscriptions_not_active, "subscription_has_status", "The subscription is {status}."},
+    {redemption_codes_inactive, "override_holds", "An administrator has set {key} for the organization, which codes do not change; the code stays good."},
     {ip_rules_not_found, "in_another_org", elsewhere},
     {ip_rules_exists, "network_listed", "The {type} has {cidr} already."},
     {ip_rules_would_lock_out, "address_left_out",
@@ -167,6 +182,7 @@ constexpr auto table = std::to_array<ErrorReason>({
 });
 // clang-format on
 #undef HOW_TO_DECIDE
+#undef HOW_TO_FILL_IN
 
 // A pattern piece by piece: what stands in it, and the names of facts.
 template <class OnText, class OnFact>

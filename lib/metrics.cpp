@@ -149,7 +149,8 @@ std::string Metrics::prometheus_text() const {
         continue;
       }
       int64_t value = sum(slot_index(row, series));
-      bool is_quiet = metric.type == MetricType::counter && !metric.series[series].empty();
+      bool is_quiet = metric.type == MetricType::counter && !metric.series[series].empty() &&
+                      !metric.begins_at_zero;
       if (value == 0 && is_quiet) continue;
       out += line(metric, "", metric.series[series], value_text(metric, value));
     }

@@ -22,6 +22,8 @@ struct MetricRow {
   // The labels of each series, as Prometheus writes them: route="GET /v1/runs",status="2xx". One
   // empty text: a series without labels.
   std::vector<std::string> series;
+  // Of a counter with labels: written before it counts, so that increase() sees the first event.
+  bool begins_at_zero = false;
 };
 
 // Upper bounds of a histogram's buckets, in microseconds; a last one takes the rest.
@@ -59,7 +61,8 @@ class Metrics {
   // Before a new process takes the writer: what the last one gauged is no longer so.
   void clear_gauges(int writer_number) const;
 
-  // All writers together. Counters with labels that never counted are left out.
+  // All writers together. Counters with labels that never counted are left out,
+  // unless they begin at zero.
   std::string prometheus_text() const;
 
  private:

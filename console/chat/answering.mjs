@@ -22,7 +22,9 @@ export function useAnswer(call) {
   return { ...state, is_locked: state.is_sending || state.is_sent, send };
 }
 
-export const answer_run = (run_id, content) => api.post(`/v1/runs/${run_id}/input`, { content });
+// To what was shown alone: a second click must not answer what the run asks next.
+export const answer_run = (run_id, { request_id }, content) =>
+  api.post(`/v1/runs/${run_id}/input`, { content, request_id });
 
 // Ctrl-Enter sends from a field of several lines.
 export const on_ctrl_enter = (send) => (event) => {

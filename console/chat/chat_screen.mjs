@@ -205,7 +205,13 @@ export function Chat({ thread_id }) {
     }
   };
   if (thread === null) {
-    return html`<section class="chat"><${ErrorBox} error=${problem} />
+    // What is not there must not keep a narrow screen, which has no list beside it.
+    return html`<section class="chat">
+      ${
+        problem &&
+        html`<a class="back" href=${address('/threads')}>‹ ${t('chat.threads')}</a>`
+      }
+      <${ErrorBox} error=${problem} />
       ${!problem && html`<p class="note" role="status">${t('loading')}</p>`}</section>`;
   }
   const can_retry = is_loaded && live === null && state.runs.length > 0 && has_ended(state.runs[0]);

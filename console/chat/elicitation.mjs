@@ -65,7 +65,9 @@ export function Elicitation({ run_id, wait, may_focus }) {
   const [fields] = useState(() => fields_of(wait.schema));
   const [values, set_values] = useState(() => first_values(fields ?? []));
   const [text, set_text] = useState('{}');
-  const { is_locked, is_sent, problem, send } = useAnswer((answer) => answer_run(run_id, answer));
+  const { is_locked, is_sent, problem, send } = useAnswer((given) =>
+    answer_run(run_id, wait, given),
+  );
   const typed = () => {
     const { value, problem: fault } = read_json(text);
     return fault === undefined ? { content: value } : { fault };

@@ -24,7 +24,7 @@ function Question({ run_id, wait, may_focus }) {
   const id = useId();
   const field = useRef(null);
   const [text, set_text] = useState('');
-  const { is_locked, is_sent, problem, send } = useAnswer(() => answer_run(run_id, text));
+  const { is_locked, is_sent, problem, send } = useAnswer(() => answer_run(run_id, wait, text));
   useEffect(() => void (may_focus && field.current?.focus({ preventScroll: true })), []);
   const is_empty = text.trim() === '';
   const submit = () => !is_empty && !is_locked && !is_too_long(text) && send();
@@ -52,7 +52,9 @@ function Confirmation({ run_id, wait }) {
   const asked = show_json(wait.arguments ?? {});
   const [text, set_text] = useState(asked);
   const [reason, set_reason] = useState('');
-  const { is_locked, is_sent, problem, send } = useAnswer((content) => answer_run(run_id, content));
+  const { is_locked, is_sent, problem, send } = useAnswer((content) =>
+    answer_run(run_id, wait, content),
+  );
   const { value, problem: fault } = read_json(text);
   const is_object = value !== null && typeof value === 'object' && !Array.isArray(value);
   const is_edited = text !== asked && !(is_object && is_same_json(value, wait.arguments ?? {}));

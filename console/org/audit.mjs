@@ -16,13 +16,12 @@ import { useNames } from './who.mjs';
 
 const filters = ['action', 'target_type', 'target_id', 'actor_user_id', 'since', 'until'];
 
-// What a date field of the form means: the day's begin, and the end of the last one.
-const begin_of = (day) => (day ? new Date(`${day}T00:00:00`).toISOString() : '');
-function end_of(day) {
-  if (!day) return '';
-  const end = new Date(`${day}T00:00:00`);
-  end.setDate(end.getDate() + 1);
-  return end.toISOString();
+// What a date field of the form means: the day's begin, and the end of the last one. What is no day
+// comes from an address that somebody wrote: the service says what is wrong with it.
+function moment_of(day = '', days_later = 0) {
+  const moment = new Date(`${day}T00:00:00`);
+  moment.setDate(moment.getDate() + days_later);
+  return Number.isNaN(moment.getTime()) ? day : moment.toISOString();
 }
 
 function Filters({ query, members }) {
@@ -111,8 +110,8 @@ export function Audit({ query = {} }) {
     // Platform administrators see the rows of all unless they name one.
     org_id: scope === 'org' && me.platform_admin ? me.org_id : '',
     ...Object.fromEntries(filters.map((name) => [name, query[name]])),
-    since: begin_of(query.since),
-    until: end_of(query.until),
+    since: moment_of(query.since),
+    until: moment_of(query.until, 1),
   };
   const pages = usePages(with_query('/v1/audit-logs', asked), { pick: (body) => body.data });
   const names = new Map(members.items.map((one) => [one.user_id, one.username]));

@@ -1,7 +1,8 @@
 // What a persona is, as a form: a new one, a further version, or changes of one that is there.
-import { all_pages } from '../api.mjs';
-import { html, useEffect, useState } from '../html.mjs';
+import { acting_org, all_pages } from '../api.mjs';
+import { html, useEffect, useLayoutEffect, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
+import { watch_session } from '../token.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import '../words/org_personas.mjs';
 import { object_in } from './parts.mjs';
@@ -61,18 +62,47 @@ function useModels(chosen) {
   return [...new Set([chosen, ...models.map((one) => one.model)].filter(Boolean))];
 }
 
-// `persona`: what the fields begin with. `is_new`: key and version are asked too.
-// `on_submit(body, key)`; `on_dirty(is_dirty)` tells whether something is not saved.
-export function PersonaForm({ persona = empty, is_new = false, action, on_submit, on_dirty }) {
+// What was typed and is not saved, by organization and form: an hour of work on a prompt outlives a
+// change of the screen, as drafts of messages do, but not the page and not the session.
+const drafts = new Map();
+watch_session((what) => what === 'out' && drafts.clear());
+
+// `persona`: what the fields begin with. `is_new`: key and version are asked too. `draft_key` tells
+// the forms of an organization apart. `on_submit(body, key)`; `on_dirty(is_dirty)` tells whether
+// something is not saved.
+export function PersonaForm({
+  persona = empty,
+  is_new = false,
+  draft_key,
+  action,
+  on_submit,
+  on_dirty,
+}) {
   const t = useWords();
   const first = fields_of({ ...empty, ...persona });
-  const form = useForm(first);
+  const draft_of = `${acting_org()} ${draft_key}`;
+  const form = useForm({ ...first, ...drafts.get(draft_of) });
   const models = useModels(form.values.model);
-  const is_dirty = JSON.stringify(form.values) !== JSON.stringify(first);
+  const changes = Object.entries(form.values).filter(([name, value]) => value !== first[name]);
+  const is_dirty = changes.length > 0;
   useEffect(() => on_dirty?.(is_dirty), [is_dirty]);
-  const send = (values, key) => {
+  // Before the next thing that the user does, which may be to leave.
+  useLayoutEffect(() => {
+    if (is_dirty) drafts.set(draft_of, Object.fromEntries(changes));
+    else drafts.delete(draft_of);
+  }, [form.values]);
+  const send = async (values, key) => {
     const { persona_key, version } = values;
-    return on_submit({ ...(is_new ? { persona_key, version } : {}), ...body_of(values) }, key);
+    const draft = drafts.get(draft_of);
+    // The form that is shown behind it begins with what was saved.
+    drafts.delete(draft_of);
+    try {
+      const body = { ...(is_new ? { persona_key, version } : {}), ...body_of(values) };
+      await on_submit(body, key);
+    } catch (error) {
+      if (draft) drafts.set(draft_of, draft);
+      throw error;
+    }
   };
   const plain = { form, autocomplete: 'off', spellcheck: 'false' };
   return html`<${Form} form=${form} label=${action} on_submit=${send}>
@@ -105,6 +135,11 @@ export function PersonaForm({ persona = empty, is_new = false, action, on_submit
     <${Field} form=${form} name="is_active" type="checkbox" label=${t('org_ui.active')}
       hint=${t('personas.active_hint')} />
     <div class="actions"><${Submit} form=${form}>${action}<//>
-      ${is_dirty && html`<span class="dim" role="status">${t('personas.not_saved')}</span>`}</div>
+      ${
+        is_dirty &&
+        html`<span class="dim" role="status">${t('personas.not_saved')}</span>
+        <button type="button" class="small quiet"
+          onClick=${() => form.reset(first)}>${t('personas.discard')}</button>`
+      }</div>
   <//>`;
 }

@@ -2,6 +2,7 @@
 import { error_of } from '../error.mjs';
 import { html } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
+import { session, switch_org } from '../session.mjs';
 import { store, useStore } from '../store.mjs';
 import { watch_session } from '../token.mjs';
 import { Copy } from './copy.mjs';
@@ -17,6 +18,20 @@ export function ErrorMarks({ error }) {
         what=${t('error.trace')} />`
     }
   </p>`;
+}
+
+// The 404 of a thing that another organization of the caller's has names that one in its words
+// (docs/contract.md, section 1): one may go there.
+function Elsewhere({ error }) {
+  const t = useWords();
+  const { me, orgs } = useStore(session);
+  if (error.status !== 404) return null;
+  const org = orgs.find(({ id }) => id !== me?.org_id && error.detail.includes(id));
+  return (
+    org &&
+    html`<button type="button"
+      onClick=${() => switch_org(org.id)}>${t('org.switch', { name: org.name })}</button>`
+  );
 }
 
 // `error`: whatever was thrown. `on_retry`: offers to try again. `hides_fields`: those of the form
@@ -36,6 +51,7 @@ export function ErrorBox({ error, on_retry, hides_fields = [] }) {
       )}</ul>`
     }
     <${ErrorMarks} error=${shown} />
+    <${Elsewhere} error=${shown} />
     ${on_retry && html`<button type="button" onClick=${on_retry}>${t('error.again')}</button>`}
   </div>`;
 }

@@ -119,9 +119,11 @@ OneStatement list_run_turns(const Input& input);
 OneStatement update_run(const Input& input);
 OneStatement show_run_to_admin(const Input& input);
 OneStatement cancel_run(const Input& input);
-OneStatement answer_run(const Input& input);
 OneStatement answer_tool_calls(const Input& input);
 OneStatement answer_tool_call_by_token(const Input& input);
+
+// run_input.cpp
+Task<Response> answer_run(Call& call);
 
 // streams.cpp
 OneStatement served_by_relay(const Input& input);
@@ -232,7 +234,7 @@ OneStatement list_own_flags(const Input& input);
 OneStatement create_plan(const Input& input);
 OneStatement list_plans(const Input& input);
 OneStatement show_plan(const Input& input);
-OneStatement create_subscription(const Input& input);
+Task<Response> create_subscription(Call& call);
 OneStatement list_subscriptions(const Input& input);
 OneStatement show_subscription(const Input& input);
 OneStatement cancel_subscription(const Input& input);

@@ -11,6 +11,7 @@
 
 #include "fcgi/http/route.h"
 #include "fcgi/pool/worker_slot.h"
+#include "lib/ids.h"
 
 namespace hostler {
 namespace {
@@ -51,6 +52,18 @@ uint64_t user_mark(const Admitted& request) {
   return spread_id(spread_id(hash_of(request)) ^ spread_id("user"));
 }
 
+// Where it has the organization that a token counts for where its owner is no member.
+uint64_t stranger_mark(const Admitted& request) {
+  return spread_id(spread_id(hash_of(request)) ^ spread_id("stranger"));
+}
+
+// What is no id names nobody's organization, and is refused only when it is known who calls: until
+// then it stands for the token's own one, or each new word would pass uncounted.
+std::string_view org_named(const Admitted& request) {
+  std::string_view named = request.routed.org_named();
+  return is_uuid(named) ? named : std::string_view();
+}
+
 int64_t org_limit(const Bucket& bucket, const config::Settings& settings) {
   int64_t granted = bucket.granted.load(std::memory_order_relaxed);
   return granted > 0 ? granted : settings.integer("limit.requests_per_minute");
@@ -72,7 +85,7 @@ Admission RateLimiter::count_address(const Client& client, const config::Setting
   Bucket* bucket = address ? table_.address_bucket(*address, now) : nullptr;
   if (bucket == nullptr) return {};
   int64_t limit = settings.integer("limit.anonymous_requests_per_minute");
-  RateCount rate{address_policy, take_request(*bucket, limit, now, false)};
+  RateCount rate{address_policy, take_request(*bucket, limit, now)};
   if (rate.level.is_admitted) return {rate, std::nullopt};
   return {rate, too_many(rate.level, "An address")};
 }
@@ -84,10 +97,26 @@ Admission RateLimiter::admit(const Admitted& request, const config::Settings& se
   }
   int64_t now = now_ns();
   uint64_t org = table_.org_of_token(token_id(request));
-  Bucket* bucket = org == 0 ? nullptr : table_.org_bucket(org, now);
+  if (org == 0) return stranger_admission(request, settings);
+  Bucket* bucket = table_.org_bucket(org, now);
   if (bucket == nullptr) return {};
-  RateCount rate{org_policy, take_request(*bucket, org_limit(*bucket, settings), now, false)};
+  RateCount rate{org_policy, take_request(*bucket, org_limit(*bucket, settings), now)};
   if (rate.level.is_admitted) return {rate, std::nullopt};
+  return {rate, too_many(rate.level, "The organization")};
+}
+
+// A token that was refused in one organization and names one that it was not seen in: whether the
+// one that it counts for then has room. Counted is it when the database has said where it may act.
+Admission RateLimiter::stranger_admission(const Admitted& request,
+                                          const config::Settings& settings) const {
+  int64_t now = now_ns();
+  uint64_t org = table_.org_of_token(stranger_mark(request));
+  const Bucket* bucket = org == 0 ? nullptr : table_.org_bucket(org, now);
+  if (bucket == nullptr) return {};
+  Bucket copy{};
+  copy.full_ns.store(bucket->full_ns.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  RateCount rate{org_policy, take_request(copy, org_limit(*bucket, settings), now)};
+  if (rate.level.is_admitted) return {};
   return {rate, too_many(rate.level, "The organization")};
 }
 
@@ -107,22 +136,25 @@ Admission RateLimiter::count_stranger(const Admitted& request, std::string_view 
   if (bucket == nullptr) return {};
   // Of many at once the first tells the table: the others came uncounted all the same.
   if (was_counted && table_.org_of_token(token_id(request)) == org) return {};
-  // From here on it is refused before the database is asked.
+  // From here on it is refused before the database is asked, also when it names another one.
   table_.remember_token(token_id(request), org);
-  RateCount rate{org_policy, take_request(*bucket, org_limit(*bucket, settings), now, false)};
+  table_.remember_token(stranger_mark(request), org);
+  RateCount rate{org_policy, take_request(*bucket, org_limit(*bucket, settings), now)};
   if (rate.level.is_admitted) return {rate, std::nullopt};
   return {rate, too_many(rate.level, "The organization")};
 }
 
-std::optional<RateCount> RateLimiter::learn(const Admitted& request, const account::Caller& caller,
-                                            const config::Settings& settings) const {
-  if (request.routed.route.rate == Rate::none) return std::nullopt;
+Admission RateLimiter::learn(const Admitted& request, const account::Caller& caller,
+                             const config::Settings& settings) const {
+  if (request.routed.route.rate == Rate::none) return {};
   int64_t now = now_ns();
   uint64_t org = spread_id(caller.org_id);
   Bucket* bucket = table_.org_bucket(org, now);
-  if (bucket == nullptr) return std::nullopt;
+  if (bucket == nullptr) return {};
   remember(request, caller);
-  return RateCount{org_policy, take_request(*bucket, org_limit(*bucket, settings), now, true)};
+  RateCount rate{org_policy, take_request(*bucket, org_limit(*bucket, settings), now)};
+  if (rate.level.is_admitted) return {rate, std::nullopt};
+  return {rate, too_many(rate.level, "The organization")};
 }
 
 bool RateLimiter::is_entitlement_due(std::string_view org_id) const {
@@ -141,7 +173,7 @@ void RateLimiter::set_granted(std::string_view org_id, int64_t limit_per_minute)
 
 // A token acts in another organization with another organization named.
 uint64_t RateLimiter::token_id(const Admitted& request) const {
-  return spread_id(hash_of(request) ^ spread_id(request.routed.org_named()));
+  return spread_id(hash_of(request) ^ spread_id(org_named(request)));
 }
 
 void RateLimiter::remember(uint64_t token, std::string_view org_id) const {

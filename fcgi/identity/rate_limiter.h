@@ -25,11 +25,13 @@ class RateLimiter {
  public:
   explicit RateLimiter(const RateTable& table) : table_(table) {}
 
-  // Counts the request. A token that is not known yet passes, uncounted.
+  // Counts the request. A token that is not known yet passes, uncounted; one that is known as a
+  // stranger's elsewhere only while there is room where it counts then.
   Admission admit(const Admitted& request, const config::Settings& settings) const;
-  // The database has told the caller's organization: counts a request that was not.
-  std::optional<RateCount> learn(const Admitted& request, const account::Caller& caller,
-                                 const config::Settings& settings) const;
+  // The database has told the caller's organization: counts a request that was not, before anything
+  // else is done for it; else a new token each time would pass any limit.
+  Admission learn(const Admitted& request, const account::Caller& caller,
+                  const config::Settings& settings) const;
   // True when somebody should look up the organization's entitlement, and tell it to set_granted:
   // at most one process every two seconds.
   bool is_entitlement_due(std::string_view org_id) const;
@@ -55,6 +57,7 @@ class RateLimiter {
                            const config::Settings& settings) const;
 
  private:
+  Admission stranger_admission(const Admitted& request, const config::Settings& settings) const;
   void forget(const Admitted& request) const;
   void remember(const Admitted& request, const account::Caller& caller) const;
   Admission count_address(const Client& client, const config::Settings& settings) const;

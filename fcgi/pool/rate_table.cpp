@@ -93,7 +93,7 @@ void RateTable::forget_token(uint64_t token) const {
   }
 }
 
-BucketLevel take_request(Bucket& bucket, int64_t limit_per_minute, int64_t now_ns, bool must) {
+BucketLevel take_request(Bucket& bucket, int64_t limit_per_minute, int64_t now_ns) {
   BucketLevel level;
   level.limit_per_minute = std::clamp<int64_t>(limit_per_minute, 1, minute_ns);
   int64_t each_ns = minute_ns / level.limit_per_minute;
@@ -104,8 +104,8 @@ BucketLevel take_request(Bucket& bucket, int64_t limit_per_minute, int64_t now_n
     level.is_admitted = full_ns <= now_ns + depth_ns;
     if (!level.is_admitted) {
       level.retry_after_s = std::max<int64_t>(1, seconds_up(full_ns - now_ns - depth_ns));
-      full_ns = must ? now_ns + depth_ns : full_ns - each_ns;
-      if (!must) break;
+      full_ns -= each_ns;
+      break;
     }
   } while (!bucket.full_ns.compare_exchange_weak(was_ns, full_ns, std::memory_order_relaxed));
   level.left =

@@ -69,8 +69,8 @@ class RateTable {
   Memory* memory_;
 };
 
-// A request taken from the bucket. must: it was served already and is only counted.
-BucketLevel take_request(Bucket& bucket, int64_t limit_per_minute, int64_t now_ns, bool must);
+// A request taken from the bucket, when it has one.
+BucketLevel take_request(Bucket& bucket, int64_t limit_per_minute, int64_t now_ns);
 
 uint64_t spread_id(uint64_t value);
 uint64_t spread_id(std::string_view bytes);

@@ -33,20 +33,40 @@ struct FileEnd {
   ~FileEnd() { close(fd); }
 };
 
-// What is wrong with the file, or its text.
+// Another key opens nothing of what is stored, so no mend is a new file while there may be one.
+constexpr const char* missing_mend =
+    "copy it from another host or from your copy of it; `hostlerctl setup` makes one for a "
+    "database that has no secrets";
+constexpr const char* rights_mend =
+    "the user of this program must be able to read it and strangers not: chmod 0600, owned by "
+    "root where systemd hands it to the programs, else by their user; or 0640 and their group";
+constexpr const char* form_mend =
+    "take the key file of another host, or your copy of it: no other key opens what is stored";
+
+std::string with_mend(std::string fault, const char* mend) {
+  return std::move(fault) + " (secrets.key_file; " + mend + ")";
+}
+
+std::string why_not_opened(const std::string& path, int cause) {
+  std::string fault = fmt::format("{} cannot be read: {}", path, std::strerror(cause));
+  if (cause == ENOENT) return with_mend(std::move(fault), missing_mend);
+  return cause == EACCES ? with_mend(std::move(fault), rights_mend) : fault;
+}
+
+// What is wrong with the file and mends it, or its text.
 struct KeyFileText {
   std::string fault;
   std::string text;
 };
 KeyFileText read_key_file(const std::string& path) {
   FileEnd file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (file.fd < 0) return {fmt::format("{} cannot be read: {}", path, std::strerror(errno)), {}};
+  if (file.fd < 0) return {why_not_opened(path, errno), {}};
   struct stat facts {};
   if (fstat(file.fd, &facts) != 0 || !S_ISREG(facts.st_mode)) {
-    return {path + " is not a regular file", {}};
+    return {with_mend(path + " is not a regular file", form_mend), {}};
   }
   if ((facts.st_mode & S_IRWXO) != 0) {
-    return {fmt::format("{} is open to everybody; chmod o-rwx it", path), {}};
+    return {with_mend(path + " is open to everybody", rights_mend), {}};
   }
   KeyFileText answer;
   std::array<char, 4096> piece;
@@ -55,7 +75,9 @@ KeyFileText read_key_file(const std::string& path) {
     if (count < 0) return {fmt::format("{} cannot be read: {}", path, std::strerror(errno)), {}};
     if (count == 0) return answer;
     answer.text.append(piece.data(), static_cast<size_t>(count));
-    if (answer.text.size() > file_bytes_max) return {path + " is too large for a key file", {}};
+    if (answer.text.size() > file_bytes_max) {
+      return {with_mend(path + " is too large for a key file", form_mend), {}};
+    }
   }
 }
 
@@ -101,11 +123,10 @@ std::variant<SecretBox, std::string> SecretBox::parse(std::string_view text) {
 std::variant<SecretBox, std::string> SecretBox::load(const std::string& key_file) {
   KeyFileText file = read_key_file(key_file);
   Mark mark = mark_of(key_file);  // before the text: one that changes meanwhile is read again
-  std::string advice = " (secrets.key_file; a new one: head -c 32 /dev/urandom > FILE, mode 0640)";
-  if (!file.fault.empty()) return file.fault + advice;
+  if (!file.fault.empty()) return file.fault;
   std::variant<SecretBox, std::string> parsed = parse(file.text);
   if (const std::string* fault = std::get_if<std::string>(&parsed)) {
-    return key_file + ": " + *fault + advice;
+    return with_mend(key_file + ": " + *fault, form_mend);
   }
   SecretBox& box = std::get<SecretBox>(parsed);
   box.path_ = key_file;

@@ -78,7 +78,7 @@ void look_at_postgres(const config::Settings& settings, const postgres::Row& row
   if (!row.boolean("is_durable")) {
     report.fault("durability",
                  "fsync, full_page_writes or synchronous_commit is off: a crash loses what was "
-                 "answered");
+                 "answered; turn it on in postgresql.conf and reload Postgres");
   }
   std::string_view standbys = row.text("synchronous_standby_names");
   if (standbys_to_spare(standbys) < 1 && !row.boolean("is_watched_over")) {
@@ -90,7 +90,8 @@ void look_at_postgres(const config::Settings& settings, const postgres::Row& row
   look_at_connections(settings, row, report);
   if (row.integer("transaction_s") > transaction_max_s) {
     report.warn("transactions",
-                fmt::format("one is open for {} s and keeps vacuum from its work: pg_stat_activity",
+                fmt::format("one is open for {} s and keeps vacuum from its work: pg_stat_activity "
+                            "says whose, pg_terminate_backend(pid) ends it",
                             row.integer("transaction_s")));
   }
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cerrno>
 #include <cstring>
 
 #include "lib/http/client_lane.h"
@@ -121,7 +122,37 @@ class SmtpExchange final : private http::LaneTransfer {
     std::string known = client_.fault_of_proxy(easy_, code);
     if (known.empty()) known = error_[0] != '\0' ? error_ : curl_easy_strerror(code);
     outcome_.words = refusal.empty() ? readable_smtp(known) : refusal;
+    if (refusal.empty()) outcome_.fault = fault_of(code);
     drop();
+  }
+
+  MailFault fault_of(CURLcode code) const {
+    long cause = 0;
+    switch (code) {
+      case CURLE_COULDNT_RESOLVE_HOST:
+        return MailFault::unresolved;
+      case CURLE_COULDNT_CONNECT:
+        // With a proxy it is that one which is away.
+        if (!client_.proxy_socket_.empty()) return MailFault::other;
+        curl_easy_getinfo(easy_, CURLINFO_OS_ERRNO, &cause);
+        return cause == ECONNREFUSED ? MailFault::refused : MailFault::unreachable;
+      case CURLE_PROXY:
+        curl_easy_getinfo(easy_, CURLINFO_PROXY_ERROR, &cause);
+        if (cause == CURLPX_REPLY_CONNECTION_REFUSED) return MailFault::refused;
+        return cause == CURLPX_REPLY_NETWORK_UNREACHABLE || cause == CURLPX_REPLY_HOST_UNREACHABLE
+                   ? MailFault::unreachable
+                   : MailFault::other;
+      case CURLE_SSL_CONNECT_ERROR:
+        // OpenSSL's words for bytes that are no record of TLS, such as a greeting.
+        return std::strstr(error_, "wrong version number") != nullptr ? MailFault::without_tls
+                                                                      : MailFault::other;
+      case CURLE_USE_SSL_FAILED:
+        return MailFault::without_starttls;
+      case CURLE_OPERATION_TIMEDOUT:
+        return MailFault::timeout;
+      default:
+        return MailFault::other;
+    }
   }
 
   void wake() override {

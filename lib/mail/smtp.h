@@ -26,10 +26,22 @@ struct MailEnvelope {
   std::string message;
 };
 
+// Why a mail did not get as far as a server's word on it. other: it did, or words say all there is.
+enum class MailFault {
+  other,
+  unresolved,
+  refused,
+  unreachable,  // through the daemon's proxy also a name that does not resolve
+  without_tls,  // answers, but not in TLS
+  without_starttls,
+  timeout,
+};
+
 struct MailOutcome {
   bool is_sent = false;
   bool is_refused = false;  // this mail, for good: another try would end the same way
   std::string words;        // the server's last words, or what went wrong before it spoke
+  MailFault fault = MailFault::other;  // of what is not sent
 };
 
 // connect_timeout_ms: look-up, connect and TLS together; total_timeout_ms: of everything.

@@ -3,7 +3,7 @@
 -- runs, keys of messages by thread, what tokens grant, apps' marks, MCP servers with their tools and connections.
 -- Locks: all of run_inputs, usage_of_platform, usage_of_org, usage_records, threads, platform_days, daemons, runs,
 -- credit_accounts, messages, audit_logs, org_invitations, outbox, users, access_tokens, sessions, orgs, org_members,
--- api_keys and webhook_endpoints, exclusively: stop the programs before it.
+-- api_keys, ip_rules and webhook_endpoints, exclusively: stop the programs before it.
 
 DELETE FROM schema_migrations;
 CREATE DOMAIN count_from_zero AS integer CHECK (VALUE >= 0);
@@ -194,6 +194,11 @@ ALTER TABLE webhook_endpoints DROP COLUMN previous_secret_id, DROP COLUMN previo
 
 CREATE INDEX outbox_recipient ON outbox (name_key(recipient)) WHERE kind = 'mail';
 CREATE INDEX org_invitations_email ON org_invitations (name_key(email));
+CREATE FUNCTION invitations_end() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TRIGGER invitations_end AFTER UPDATE OF role OR DELETE ON org_members FOR EACH ROW
+    EXECUTE FUNCTION invitations_end();
+CREATE TRIGGER invitations_end AFTER UPDATE OF status ON users FOR EACH ROW
+    WHEN (OLD.status = 'active' AND NEW.status <> 'active') EXECUTE FUNCTION invitations_end();
 
 -- ---------------------------------------------------------------- addresses that are taken back
 
@@ -234,6 +239,13 @@ ALTER TABLE access_tokens ADD COLUMN user_id uuid, ADD COLUMN personal_org_id uu
     personal_org_id, role, is_proved) IN (0, 4));
 ALTER TABLE access_tokens SET (fillfactor = 75);
 -- Replaced with the other functions, before this transaction ends.
+DROP TRIGGER ip_rule_counted ON ip_rules;
+DROP FUNCTION ip_rule_counted;
+CREATE FUNCTION ip_rules_counted() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TRIGGER ip_rules_made AFTER INSERT ON ip_rules REFERENCING NEW TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION ip_rules_counted();
+CREATE TRIGGER ip_rules_removed AFTER DELETE ON ip_rules REFERENCING OLD TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION ip_rules_counted();
 CREATE FUNCTION token_grants_changed() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
 CREATE TRIGGER token_grants_changed AFTER UPDATE OF revoked_at, user_id ON sessions FOR EACH ROW
     WHEN ((OLD.revoked_at, OLD.user_id) IS DISTINCT FROM (NEW.revoked_at, NEW.user_id))
@@ -259,6 +271,11 @@ GRANT SELECT (id, login, username, email, email_verified_at, status, platform_ad
 ALTER TABLE runs ADD COLUMN event_bytes bigint NOT NULL DEFAULT 0, ADD COLUMN result_bytes bigint NOT NULL DEFAULT 0,
     ADD COLUMN response_format json, ADD COLUMN output json;
 ALTER TABLE personas ADD COLUMN response_format text, ADD COLUMN earlier jsonb NOT NULL DEFAULT '[]';
+CREATE INDEX personas_kept ON personas (org_id, id)
+    WHERE deleted_at IS NOT NULL AND (system_prompt <> '' OR response_format IS NOT NULL OR earlier <> '[]');
+ALTER TABLE login_codes ALTER COLUMN guesses DROP DEFAULT,
+    ALTER COLUMN guesses TYPE integer[] USING ARRAY[guesses, guesses, guesses],
+    ALTER COLUMN guesses SET DEFAULT '{0,0,0}';
 ALTER TABLE credit_accounts ADD COLUMN stored_bytes bigint NOT NULL DEFAULT 0;
 CREATE TABLE run_events_freed (is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only), before_run_id uuid NOT NULL);
 INSERT INTO run_events_freed (before_run_id) VALUES ('00000000-0000-0000-0000-000000000000');
@@ -298,7 +315,8 @@ CREATE TABLE run_asked_calls (run_id uuid NOT NULL, org_id uuid NOT NULL, tool_c
     'webhook')), asked_at timestamptz NOT NULL DEFAULT clock_timestamp(), tries integer NOT NULL DEFAULT 0, try_id uuid,
     accepted boolean NOT NULL DEFAULT false, closed boolean NOT NULL DEFAULT false, early json, PRIMARY KEY (run_id,
     tool_call_id), FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id));
-DROP FUNCTION IF EXISTS persona_check, ip_prefixes, run_update, run_text, run_json, run_text_of_reader;
+DROP FUNCTION IF EXISTS persona_check, ip_prefixes, run_update, run_text, run_json, run_text_of_reader, run_input,
+    login_code_take, account_taken_back;
 ALTER TABLE threads ALTER COLUMN search DROP EXPRESSION, ADD COLUMN is_hidden boolean NOT NULL DEFAULT false,
     ADD COLUMN client_id client_name;  -- runs that are given their history
 CREATE TRIGGER threads_keep BEFORE INSERT OR UPDATE OF title, is_hidden, deleted_at, search ON threads

@@ -132,6 +132,7 @@ $$;
 -- GET /v1/admin/access-log. wanted: {limit, before, since, method, path, ip, country, risk_min, ua_type}. Walks along
 -- the ids, newest first, or oldest first behind since; with ip along that address's index. A walk ends after
 -- rows_read_max rows: then the page may be short, has_more says so and next_before or next_since goes on from there.
+-- next_since is always there behind since, for whoever follows the log: the last id looked at, else the given one.
 CREATE OR REPLACE FUNCTION access_log_page(wanted jsonb, rows_read_max integer DEFAULT 100000) RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -147,6 +148,7 @@ DECLARE
         || CASE WHEN is_forward THEN ' ORDER BY id' ELSE ' ORDER BY id DESC' END;
     found access_log[];
     last_id uuid;
+    next_since uuid;
     data json;
 BEGIN
     PERFORM need_platform_admin();
@@ -162,11 +164,16 @@ BEGIN
         EXECUTE 'SELECT id ' || walk || ' OFFSET $4 - 1 LIMIT 1'
         INTO last_id USING since, before, address, rows_read_max;
     END IF;
+    IF is_forward THEN
+        -- A walk that ended by itself looked at all there is.
+        next_since := coalesce(last_id, (SELECT e.id FROM access_log e WHERE e.id > since AND e.id < before
+                                         ORDER BY e.id DESC LIMIT 1), since);
+    END IF;
     SELECT json_agg(access_log_json(found[n], u.username) ORDER BY n) INTO data
     FROM generate_series(1, least(coalesce(cardinality(found), 0), page_limit)) AS n
     LEFT JOIN users u ON u.id = (found[n]).user_id;
     RETURN json_build_object('data', coalesce(data, '[]'), 'has_more', last_id IS NOT NULL,
-        'next_before', CASE WHEN NOT is_forward THEN last_id END, 'next_since', CASE WHEN is_forward THEN last_id END);
+        'next_before', CASE WHEN NOT is_forward THEN last_id END, 'next_since', next_since);
 END
 $$;
 

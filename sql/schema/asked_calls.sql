@@ -104,10 +104,12 @@ DECLARE
     unknown_nth bigint;
     answered_id text;
     of_webhook boolean;
+    of_server boolean;  -- a remote tool's
 BEGIN
     SELECT * INTO STRICT r FROM runs WHERE id = run FOR NO KEY UPDATE;
     SELECT min(e.nth) FILTER (WHERE a.run_id IS NULL) - 1,
-        min(t.tool_call_id), bool_or(a.answered_by <> 'client') INTO unknown_nth, answered_id, of_webhook
+        min(t.tool_call_id), bool_or(a.answered_by = 'webhook'), bool_or(a.answered_by = 'mcp')
+    INTO unknown_nth, answered_id, of_webhook, of_server
     FROM json_array_elements(results) WITH ORDINALITY AS e (item, nth)
     LEFT JOIN run_asked_calls a ON a.run_id = run AND a.tool_call_id = e.item ->> 'tool_call_id'
     LEFT JOIN run_tool_results t ON t.run_id = a.run_id AND t.turn = a.turn AND t.tool_call_id = a.tool_call_id;
@@ -119,6 +121,10 @@ BEGIN
         PERFORM fail('runs.tool_result_exists', 'call_has_result', jsonb_build_object('tool_call_id', answered_id));
     ELSIF r.status <> 'waiting_for_input' THEN
         PERFORM fail('runs.not_waiting', 'run_has_status', jsonb_build_object('status', r.status));
+    ELSIF NOT waits_for_results(r.input_request) THEN
+        PERFORM fail('runs.not_waiting', 'waits_for_no_results');
+    ELSIF of_server THEN
+        PERFORM fail('policy.denied', 'only_server_answers');
     END IF;
     RETURN json_build_object('ok', true, 'missing', run_results_store(r, results));
 END

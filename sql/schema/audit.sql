@@ -34,6 +34,33 @@ CREATE INDEX audit_logs_invited ON audit_logs (name_key(coalesce(after_state, be
 SELECT make_tenant_table('audit_logs');
 GRANT SELECT ON audit_logs TO hostler_api;
 
+-- A state as the log keeps it, of 4 KiB at most: of one that is longer the beginning of its long members, as text, and,
+-- when they are too many for that, the first of them; "truncated" says so. So whoever changes things does not fill the
+-- log with them, and a page of rows stays small.
+CREATE OR REPLACE FUNCTION audit_state(state jsonb) RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
+DECLARE
+    bytes_max CONSTANT integer := 4096;
+    chars_max integer;
+    shorter jsonb := state;
+BEGIN
+    IF state IS NULL OR octet_length(state::text) <= bytes_max THEN
+        RETURN state;
+    END IF;
+    FOREACH chars_max IN ARRAY ARRAY[1000, 250, 60] LOOP
+        SELECT jsonb_object_agg(m.key, CASE WHEN length(m.value::text) <= chars_max THEN m.value
+                                            ELSE to_jsonb(left(m.value #>> '{}', chars_max)) END)
+        INTO shorter FROM jsonb_each(shorter) AS m;
+        EXIT WHEN octet_length(shorter::text) < bytes_max - 19;  -- beside "truncated": true
+    END LOOP;
+    SELECT jsonb_object_agg(m.key, m.value) INTO shorter
+    FROM (SELECT key, value, sum(octet_length(to_jsonb(key)::text) + octet_length(value::text) + 4) OVER (ORDER BY key)
+                             AS bytes FROM jsonb_each(shorter)) AS m
+    WHERE m.bytes < bytes_max;
+    RETURN coalesce(shorter, '{}') || '{"truncated": true}';
+END
+$$;
+
 -- A row of the audit log, in the transaction of what it tells. org: null for platform matters.
 CREATE OR REPLACE FUNCTION audit(action text, target_type text, target_id text, org uuid DEFAULT current_org(),
                                  before_state jsonb DEFAULT NULL, after_state jsonb DEFAULT NULL,
@@ -45,8 +72,8 @@ BEGIN
     INSERT INTO audit_logs (org_id, actor_user_id, actor_api_key_id, action, target_type, target_id,
                             trace_id, client_ip, user_agent, before_state, after_state, result)
     SELECT org, actor, (request ->> 'api_key_id')::uuid, action, target_type, left(target_id, 200),
-           request ->> 'trace_id', (request ->> 'client_ip')::inet, left(request ->> 'user_agent', 500), before_state,
-           after_state, result;
+           request ->> 'trace_id', (request ->> 'client_ip')::inet, left(request ->> 'user_agent', 500),
+           audit_state(before_state), audit_state(after_state), result;
 END
 $$;
 
@@ -113,7 +140,9 @@ END
 $$;
 
 -- GET /v1/audit-logs. At most 10,000 rows are looked at: a page of rare rows may end early, and says so by its
--- next_before. An id is made a moment before its row's time, so ids bound the times by a second more.
+-- next_before. An id is made a moment before its row's time, so ids bound the times by a second more. The page is cut
+-- as page_of() cuts one, but here while rows are read: those from before audit_state() may have a MiB each, and 201 of
+-- them would be collected several times over.
 CREATE OR REPLACE FUNCTION audit_page(wanted_org uuid, wanted_action text, actor uuid, wanted_target text,
     wanted_target_id text, since timestamptz, until timestamptz, page_limit integer, before uuid, OUT body text,
     OUT next uuid)
@@ -127,10 +156,11 @@ DECLARE
     rows_max integer := page_limit + 1;
     looked_at integer := 0;
     in_window integer;
-    ids uuid[] := '{}';
-    items json[] := '{}';
+    last_id uuid;
+    item text;
+    items text[] := '{}';
+    bytes bigint := 0;
     a audit_logs;
-    page record;
 BEGIN
     LOOP
         in_window := 0;
@@ -141,19 +171,23 @@ BEGIN
                AND (wanted_target IS NULL OR a.target_type = wanted_target)
                AND (wanted_target_id IS NULL OR a.target_id = wanted_target_id)
                AND (since IS NULL OR a.created_at >= since) AND (until IS NULL OR a.created_at < until) THEN
-                ids := ids || a.id;
-                items := items || audit_json(a);
+                item := CASE WHEN cardinality(items) < page_limit THEN audit_json(a) END;
+                bytes := bytes + octet_length(item);
+                IF item IS NULL OR (bytes > 4194304 AND last_id IS NOT NULL) THEN
+                    next := last_id;
+                    EXIT;
+                END IF;
+                last_id := a.id;
+                items := items || item;
             END IF;
-            EXIT WHEN cardinality(ids) > page_limit;
         END LOOP;
         looked_at := looked_at + in_window;
-        EXIT WHEN cardinality(ids) > page_limit OR in_window < rows_max OR looked_at >= 10000;
+        EXIT WHEN next IS NOT NULL OR in_window < rows_max OR looked_at >= 10000;
         rows_max := 1000;
     END LOOP;
-    SELECT p.body, p.next INTO page FROM page_of(ids, items, page_limit) p;
-    next := coalesce(page.next, CASE WHEN looked_at >= 10000 AND in_window = rows_max THEN high END);
-    body := format('{"data":%s,"has_more":%s,"next_before":%s}', page.body, (next IS NOT NULL)::text,
-                   coalesce('"' || next || '"', 'null'));
+    next := coalesce(next, CASE WHEN looked_at >= 10000 AND in_window = rows_max THEN high END);
+    body := format('{"data":[%s],"has_more":%s,"next_before":%s}', array_to_string(items, ','),
+                   (next IS NOT NULL)::text, coalesce('"' || next || '"', 'null'));
 END
 $$;
 
@@ -268,7 +302,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     WHERE action IN ('invitations.create', 'invitations.revoke')
           AND name_key(coalesce(after_state, before_state) ->> 'email') = name_key(gone.email)
 $$;
-REVOKE EXECUTE ON FUNCTION audit_org, audit_window, audit_gather, audit_denial_rows, audit_login_failed, audit_forget
-    FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION audit_state, audit_org, audit_window, audit_gather, audit_denial_rows, audit_login_failed,
+    audit_forget FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION audit_page FROM hostler_runner;
 REVOKE EXECUTE ON FUNCTION audit_logs_make_partitions, audit_logs_prune FROM hostler_api;

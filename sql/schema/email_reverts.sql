@@ -40,9 +40,61 @@ CREATE TRIGGER users_email_new AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTI
 CREATE TRIGGER users_email_set AFTER UPDATE OF email ON users
     FOR EACH ROW WHEN (name_key(OLD.email) <> name_key(NEW.email)) EXECUTE FUNCTION email_set();
 
--- Takes an account out of the hands that had it: no session, no password, nothing that was mailed, and no API key
--- made since then. What the audit log says of it.
-CREATE OR REPLACE FUNCTION account_taken_back(user_row users, keys_since timestamptz) RETURNS jsonb
+-- What an account's personal organization was told to call, or to believe, since then: whoever set it up would read and
+-- answer what the owner says next. IP rules are gone and connections end; the rest is switched off, for the owner to
+-- look at: models of its providers are no default any more; tools, MCP servers, providers of tools, webhook endpoints,
+-- and personas, whose prompts may say what to do with all these. The audit log tells what was only changed. How many.
+CREATE OR REPLACE FUNCTION personal_settings_off(user_row users, since timestamptz) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET enable_seqscan = off AS $$
+DECLARE
+    org CONSTANT uuid := user_row.personal_org_id;
+    changed CONSTANT uuid[] := CASE WHEN isfinite(since) THEN ARRAY(
+        SELECT a.target_id::uuid FROM audit_logs a
+        WHERE a.org_id = org AND a.id >= uuidv7_floor(since) AND a.action IN (
+            'llm_providers.update', 'tools.update', 'mcp_servers.update', 'webhooks.update', 'personas.update')) END;
+    endpoint uuid;
+    off bigint;
+    off_count bigint;
+BEGIN
+    UPDATE llm_models m SET is_default = false FROM llm_providers p
+    WHERE m.org_id = org AND m.is_default AND m.deleted_at IS NULL AND p.id = m.provider_id
+          AND (p.created_at >= since OR m.created_at >= since OR p.id = ANY (changed));
+    GET DIAGNOSTICS off_count = ROW_COUNT;
+    UPDATE tools SET is_active = false
+    WHERE org_id = org AND deleted_at IS NULL AND is_active AND (created_at >= since OR id = ANY (changed));
+    GET DIAGNOSTICS off = ROW_COUNT;
+    off_count := off_count + off;
+    UPDATE mcp_servers SET is_active = false
+    WHERE org_id = org AND deleted_at IS NULL AND is_active AND (created_at >= since OR id = ANY (changed));
+    GET DIAGNOSTICS off = ROW_COUNT;
+    off_count := off_count + off;
+    UPDATE personas SET is_active = false
+    WHERE org_id = org AND deleted_at IS NULL AND is_active AND (created_at >= since OR id = ANY (changed));
+    GET DIAGNOSTICS off = ROW_COUNT;
+    off_count := off_count + off;
+    UPDATE tool_providers SET is_active = false, updated_at = clock_timestamp()
+    WHERE org_id = org AND is_active AND updated_at >= since;
+    GET DIAGNOSTICS off = ROW_COUNT;
+    off_count := off_count + off;
+    PERFORM mcp_connection_end(c.id) FROM mcp_connections c
+    WHERE (c.org_id = org OR c.user_id = user_row.id) AND c.state <> 'ending' AND c.connected_at >= since;
+    GET DIAGNOSTICS off = ROW_COUNT;
+    off_count := off_count + off;
+    FOR endpoint IN UPDATE webhook_endpoints SET enabled = false, failing_since = NULL
+                    WHERE org_id = org AND enabled AND (created_at >= since OR id = ANY (changed)) RETURNING id LOOP
+        PERFORM webhook_cancel_pending(endpoint);
+        off_count := off_count + 1;
+    END LOOP;
+    DELETE FROM ip_rules WHERE org_id = org AND created_at >= since;
+    GET DIAGNOSTICS off = ROW_COUNT;
+    RETURN off_count + off;
+END
+$$;
+
+-- Takes an account out of the hands that had it: no session, no password, nothing that was mailed, and no API key made
+-- and nothing set since then. What the audit log says of it. Who calls this has the user alone (user_hold_alone): a
+-- write that was let in before would come behind it.
+CREATE OR REPLACE FUNCTION account_taken_back(user_row users, since timestamptz) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     dead_keys bigint;
@@ -52,9 +104,10 @@ BEGIN
     DELETE FROM email_tokens WHERE user_id = user_row.id;
     DELETE FROM login_codes WHERE user_id = user_row.id;
     UPDATE api_keys SET revoked_at = clock_timestamp()
-    WHERE user_id = user_row.id AND revoked_at IS NULL AND created_at >= keys_since;
+    WHERE user_id = user_row.id AND revoked_at IS NULL AND created_at >= since;
     GET DIAGNOSTICS dead_keys = ROW_COUNT;
-    RETURN jsonb_build_object('password_voided', user_row.password_hash IS NOT NULL, 'api_keys_revoked', dead_keys);
+    RETURN jsonb_build_object('password_voided', user_row.password_hash IS NOT NULL, 'api_keys_revoked', dead_keys,
+                              'settings_switched_off', personal_settings_off(user_row, since));
 END
 $$;
 
@@ -79,7 +132,8 @@ END
 $$;
 
 -- POST /v1/auth/email/revert, by whoever has the token: the address is the old one again, and whoever changed it is
--- out. They knew the password or held a session, so neither stays, nor do keys made since they asked for the change.
+-- out. They knew the password or held a session, so neither stays, nor do keys made, and what was set, since they asked
+-- for the change.
 -- Ways back of later changes are void with these; one of an earlier change still leads further back.
 CREATE OR REPLACE FUNCTION email_revert(given_hash bytea) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -87,6 +141,7 @@ DECLARE
     back email_reverts;
     user_row users;
 BEGIN
+    PERFORM user_hold_alone(r.user_id) FROM email_reverts r WHERE r.hash = given_hash;
     SELECT u.* INTO user_row FROM users u JOIN email_reverts r ON r.user_id = u.id
     WHERE r.hash = given_hash AND u.status <> 'deleted' FOR NO KEY UPDATE OF u;
     SELECT * INTO back FROM email_reverts
@@ -101,6 +156,6 @@ BEGIN
                   '{"email_verified": true}' || account_taken_back(user_row, back.asked_at), 'ok', user_row.id);
 END
 $$;
-REVOKE EXECUTE ON FUNCTION email_is_kept, email_set, account_taken_back, email_revert_queue
+REVOKE EXECUTE ON FUNCTION email_is_kept, email_set, personal_settings_off, account_taken_back, email_revert_queue
     FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION email_revert FROM hostler_runner;

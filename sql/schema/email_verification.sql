@@ -149,7 +149,7 @@ END
 $$;
 
 -- A login by code that is the first proof of an address: whoever registered it, perhaps to lie in wait for its owner,
--- has nothing any more.
+-- has nothing any more, and nothing that they set up in the personal organization is called.
 CREATE OR REPLACE FUNCTION email_first_proved(user_row users) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN

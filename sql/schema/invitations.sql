@@ -11,7 +11,7 @@ CREATE TABLE org_invitations (
     accepted_at timestamptz,
     revoked_at timestamptz,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    ended_at timestamptz,  -- it was over, or its inviter had lost the right, when its address was invited again
+    ended_at timestamptz,  -- its inviter lost the right, or it was over when its address was invited again
     CHECK (accepted_at IS NULL OR revoked_at IS NULL),
     CHECK (num_nonnulls(accepted_at, revoked_at, ended_at) <= 1)
 );
@@ -152,6 +152,33 @@ LANGUAGE sql STABLE AS $$
         AND inviter_may_invite(i.org_id, i.invited_by_user_id)
 $$;
 
+-- Whoever takes the right to invite from somebody ends what they invited for good: it does not come back with the
+-- right, which nobody sees in the list until then.
+CREATE OR REPLACE FUNCTION invitations_end() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    inviter uuid := (to_jsonb(OLD) ->> CASE TG_TABLE_NAME WHEN 'users' THEN 'id' ELSE 'user_id' END)::uuid;
+    org uuid := to_jsonb(OLD) ->> 'org_id';  -- null of a user: in all of them
+    invitation uuid;
+BEGIN
+    -- Of all that they ever invited; an organization's open ones may be thousands of others'.
+    FOR invitation IN
+        SELECT i.id FROM (SELECT q.* FROM org_invitations q WHERE q.invited_by_user_id = inviter OFFSET 0) AS i
+        WHERE num_nonnulls(i.accepted_at, i.revoked_at, i.ended_at) = 0 AND (org IS NULL OR i.org_id = org)
+              AND NOT inviter_may_invite(i.org_id, inviter)
+        ORDER BY i.id
+    LOOP
+        UPDATE org_invitations SET ended_at = clock_timestamp()
+        WHERE id = invitation AND num_nonnulls(accepted_at, revoked_at, ended_at) = 0;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER invitations_end AFTER UPDATE OF role OR DELETE ON org_members FOR EACH ROW
+    EXECUTE FUNCTION invitations_end();
+CREATE TRIGGER invitations_end AFTER UPDATE OF status ON users FOR EACH ROW
+    WHEN (OLD.status = 'active' AND NEW.status <> 'active') EXECUTE FUNCTION invitations_end();
+
 -- Counts an invitation over all organizations of its inviter and all inviters of its recipient; 0: any number.
 CREATE OR REPLACE FUNCTION invitation_count(inviter uuid, recipient text, limit_invitations_per_inviter_day integer,
     limit_invitations_per_recipient_day integer) RETURNS void
@@ -174,4 +201,5 @@ END
 $$;
 REVOKE EXECUTE ON FUNCTION invitation_create, invitation_page, invitation_revoke, invitation_accept
     FROM hostler_runner;
-REVOKE EXECUTE ON FUNCTION inviter_may_invite, invitation_serves, invitation_count FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION inviter_may_invite, invitation_serves, invitations_end, invitation_count
+    FROM hostler_api, hostler_runner;

@@ -15,16 +15,25 @@ CREATE INDEX ip_rules_org ON ip_rules (org_id, id);
 SELECT make_tenant_table('ip_rules');
 GRANT SELECT ON ip_rules TO hostler_api;
 
--- The organization's count, in the transaction of the rule; its row's lock also makes two changes follow each other.
-CREATE OR REPLACE FUNCTION ip_rule_counted() RETURNS trigger
+-- The organization's count, in the transaction of the rules; its row's lock also makes two changes follow each other.
+-- Once a statement: thousands of rules that go together would make as many versions of the row.
+CREATE OR REPLACE FUNCTION ip_rules_counted() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    org uuid;
+    rules integer;
 BEGIN
-    UPDATE orgs SET ip_rule_count = ip_rule_count + CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END
-    WHERE id = coalesce(NEW.org_id, OLD.org_id);
+    FOR org, rules IN SELECT r.org_id, count(*) FROM changed r GROUP BY r.org_id ORDER BY r.org_id LOOP
+        UPDATE orgs SET ip_rule_count = ip_rule_count + CASE TG_OP WHEN 'INSERT' THEN rules ELSE -rules END
+        WHERE id = org;
+    END LOOP;
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER ip_rule_counted AFTER INSERT OR DELETE ON ip_rules FOR EACH ROW EXECUTE FUNCTION ip_rule_counted();
+CREATE TRIGGER ip_rules_made AFTER INSERT ON ip_rules REFERENCING NEW TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION ip_rules_counted();
+CREATE TRIGGER ip_rules_removed AFTER DELETE ON ip_rules REFERENCING OLD TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION ip_rules_counted();
 
 -- The rule of that kind that holds the address, or null. In their order a network stands before all that it holds: the
 -- last rule that is not behind the address holds it, or whatever holds the address holds that rule too, and is looked
@@ -215,7 +224,7 @@ BEGIN
     RETURN count;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION ip_rule_holding, ip_admits_named, risk_check, ip_rule_counted,
+REVOKE EXECUTE ON FUNCTION ip_rule_holding, ip_admits_named, risk_check, ip_rules_counted,
     org_of_operator, ip_rules_remove FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION ip_rule_create, ip_rule_guard, ip_rule_delete, ip_rule_lockout_fail, ip_rule_check
     FROM hostler_runner;

@@ -1,12 +1,15 @@
 -- Logins by a mailed code.
 --
 -- An address without a user gets a row and the same work, but no mail: neither answers nor times tell the two apart.
+--
+-- What strangers ask for and guess wrong counts for strangers: else a few calls of anybody would keep somebody out for
+-- a day. Who is_at_home() is counted apart, and so is whoever proves a session that lives.
 
 CREATE TABLE login_codes (
     email_key text PRIMARY KEY,
     user_id uuid REFERENCES users,  -- null: nobody has the address
     hmac bytea NOT NULL,            -- of user and code, by a key that the database does not have
-    guesses integer NOT NULL DEFAULT 0,
+    guesses integer[] NOT NULL DEFAULT '{0,0,0}',  -- wrong ones: by strangers, from home, in a session
     expires_at timestamptz NOT NULL
 );
 CREATE INDEX login_codes_user ON login_codes (user_id);
@@ -31,22 +34,24 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     period interval := make_interval(secs => limit_otp_window_seconds);
     user_row users;
+    whose text;
     queued uuid;
 BEGIN
-    PERFORM attempt_or_fail('otp.ip', request_network()::text, limit_otp_sends_per_ip, period,
-                            'auth.otp_rate_limited');
-    PERFORM attempt_or_fail('otp.email', name_key(address), limit_otp_sends_per_email, period,
-                            'auth.otp_rate_limited');
-    IF limit_otp_sends_per_email_day > 0 THEN
-        PERFORM attempt_or_fail('otp.email_day', name_key(address), limit_otp_sends_per_email_day,
-                                interval '1 day', 'auth.otp_rate_limited');
-    END IF;
     SELECT * INTO user_row FROM users WHERE id = subject AND name_key(email) = name_key(address)
         AND status <> 'deleted';
+    whose := CASE WHEN is_at_home(user_row.id) THEN concat_ws(' ', user_row.id, request_network())
+                  ELSE name_key(address) END;
+    PERFORM attempt_or_fail('otp.ip', request_network()::text, limit_otp_sends_per_ip, period,
+                            'auth.otp_rate_limited');
+    PERFORM attempt_or_fail('otp.email', whose, limit_otp_sends_per_email, period, 'auth.otp_rate_limited');
+    IF limit_otp_sends_per_email_day > 0 THEN
+        PERFORM attempt_or_fail('otp.email_day', whose, limit_otp_sends_per_email_day, interval '1 day',
+                                'auth.otp_rate_limited');
+    END IF;
     INSERT INTO login_codes (email_key, user_id, hmac, expires_at)
     VALUES (name_key(address), user_row.id, new_hmac, clock_timestamp() + make_interval(secs => auth_otp_seconds))
-    ON CONFLICT (email_key) DO UPDATE SET user_id = excluded.user_id, hmac = excluded.hmac, guesses = 0,
-        expires_at = excluded.expires_at;
+    ON CONFLICT (email_key) DO UPDATE SET user_id = excluded.user_id, hmac = excluded.hmac,
+        guesses = '{0,0,0}', expires_at = excluded.expires_at;
     queued := mail_queue('login_code', coalesce(user_row.email, address), coalesce(user_row.locale, 'en'),
                          jsonb_build_object('username', coalesce(user_row.username, ''),
                                             'minutes', ceil(auth_otp_seconds / 60.0)), secret);
@@ -58,12 +63,16 @@ END
 $$;
 
 -- Takes the code of an address if it is the user's, who is held (null: nobody's address), and answers whether it was.
--- Guesses at one code come one after the other; after limit_otp_guesses wrong ones it is locked until the next is sent.
-CREATE OR REPLACE FUNCTION login_code_take(address text, of_user uuid, given_hmac bytea, limit_otp_guesses integer,
-    limit_otp_failures_per_account_day integer) RETURNS boolean
+-- Guesses at one code come one after the other; after limit_otp_guesses wrong ones it is locked, until the next is
+-- sent, for those who guessed them: strangers, who is at home, or the session that is proved with it (null: none is).
+CREATE OR REPLACE FUNCTION login_code_take(address text, of_user uuid, given_hmac bytea, session uuid,
+    limit_otp_guesses integer, limit_otp_failures_per_account_day integer) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    counted text := coalesce(of_user::text, name_key(address));
+    place CONSTANT integer := CASE WHEN session IS NOT NULL THEN 3 WHEN is_at_home(of_user) THEN 2 ELSE 1 END;
+    counted CONSTANT text := CASE place WHEN 3 THEN session::text
+                                        WHEN 2 THEN concat_ws(' ', of_user, request_network())
+                                        ELSE coalesce(of_user::text, name_key(address)) END;
     code login_codes;
 BEGIN
     SELECT * INTO code FROM login_codes WHERE email_key = name_key(address) FOR UPDATE;
@@ -71,12 +80,12 @@ BEGIN
         PERFORM attempt_guard('otp.failure', counted, limit_otp_failures_per_account_day, interval '1 day',
                               'auth.otp_rate_limited');
     END IF;
-    IF code.guesses >= limit_otp_guesses THEN
+    IF code.guesses[place] >= limit_otp_guesses THEN
         PERFORM fail_for_now('auth.otp_locked', code.expires_at);
     ELSIF code.user_id IS NULL OR code.user_id IS DISTINCT FROM of_user OR code.hmac <> given_hmac
           OR code.expires_at <= clock_timestamp() THEN
         IF code.expires_at > clock_timestamp() THEN
-            UPDATE login_codes SET guesses = guesses + 1 WHERE email_key = code.email_key;
+            UPDATE login_codes SET guesses[place] = guesses[place] + 1 WHERE email_key = code.email_key;
             INSERT INTO attempts (kind, subject) VALUES ('otp.failure', counted);
         END IF;
         RETURN false;
@@ -95,9 +104,12 @@ DECLARE
     user_row users;
     begun uuid;
 BEGIN
+    -- Before their row, as everybody who wants both: see account_taken_back().
+    PERFORM user_hold_alone(u.id) FROM users u WHERE name_key(u.email) = name_key(address) AND u.status <> 'deleted'
+        AND u.email_verified_at IS NULL;
     SELECT * INTO user_row FROM users WHERE name_key(email) = name_key(address)
         AND status <> 'deleted' FOR NO KEY UPDATE;
-    IF NOT login_code_take(address, user_row.id, given_hmac, limit_otp_guesses,
+    IF NOT login_code_take(address, user_row.id, given_hmac, NULL, limit_otp_guesses,
                            limit_otp_failures_per_account_day) THEN
         PERFORM audit_login_failed(user_row.id, 'otp');
         RETURN 'refused';
@@ -127,7 +139,8 @@ DECLARE
     me users;
 BEGIN
     SELECT * INTO STRICT me FROM users WHERE id = current_user_id() FOR NO KEY UPDATE;
-    IF NOT login_code_take(me.email, me.id, given_hmac, limit_otp_guesses, limit_otp_failures_per_account_day) THEN
+    IF NOT login_code_take(me.email, me.id, given_hmac, (current_request() ->> 'session_id')::uuid, limit_otp_guesses,
+                           limit_otp_failures_per_account_day) THEN
         PERFORM audit('auth.confirm', 'user', me.id::text, current_org(), NULL, '{"by": "otp"}', 'failed');
         RETURN 'refused';
     END IF;

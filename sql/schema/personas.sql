@@ -25,6 +25,8 @@ CREATE UNIQUE INDEX personas_version
     ON personas (coalesce(org_id, '00000000-0000-0000-0000-000000000000'), persona_key, version)
     WHERE deleted_at IS NULL;
 CREATE INDEX personas_org ON personas (org_id, id) WHERE deleted_at IS NULL;
+CREATE INDEX personas_kept ON personas (org_id, id)
+    WHERE deleted_at IS NOT NULL AND (system_prompt <> '' OR response_format IS NOT NULL OR earlier <> '[]');
 SELECT make_scoped_table('personas');
 GRANT SELECT, INSERT, UPDATE ON personas TO hostler_api;
 GRANT SELECT ON personas TO hostler_runner;
@@ -120,15 +122,49 @@ BEGIN
 END
 $$;
 
+-- Of deleted personas of the caller's organization what is long goes: prompts and formats, as soon as no run that has
+-- not ended asks for them. A run may name one that was deleted while it was created, hence the minute. Answers how many
+-- are kept on: persona_create() bounds them, else whoever deletes and creates fills the disk, few as may live at once.
+CREATE OR REPLACE FUNCTION personas_free() RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    kept uuid[] := ARRAY(
+        SELECT p.id FROM personas p
+        WHERE p.org_id = current_org() AND p.deleted_at IS NOT NULL
+              AND (p.system_prompt <> '' OR p.response_format IS NOT NULL OR p.earlier <> '[]'));
+    freed bigint;
+BEGIN
+    IF cardinality(kept) = 0 THEN
+        RETURN 0;
+    END IF;
+    UPDATE personas SET system_prompt = '', response_format = NULL, earlier = '[]', description = '', tools = '{}',
+        confirm_tools = '{}'
+    WHERE id IN (SELECT p.id FROM personas p
+                 WHERE p.id = ANY (kept) AND p.deleted_at < clock_timestamp() - interval '1 minute'
+                       AND NOT EXISTS (SELECT FROM runs r WHERE r.org_id = current_org() AND r.persona_row_id = p.id
+                                       AND r.status IN ('running', 'waiting_for_input'))
+                 ORDER BY p.id FOR UPDATE SKIP LOCKED);
+    GET DIAGNOSTICS freed = ROW_COUNT;
+    RETURN cardinality(kept) - freed;
+END
+$$;
+
 -- wanted: all members of a persona that a client may set, and as other_tools those of its tools that are not built in.
 CREATE OR REPLACE FUNCTION persona_create(wanted jsonb, limit_personas bigint) RETURNS json
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
     scope_id uuid := scope_org('data.personas.manage');
+    kept_max bigint := entitlement_integer(scope_id, 'limit.personas', limit_personas);
+    kept bigint;
     created personas;
 BEGIN
     IF scope_id IS NOT NULL THEN
         PERFORM limit_check('limit.personas', limit_personas);
+        kept := personas_free();
+        IF kept_max > 0 AND kept >= kept_max THEN
+            PERFORM fail('limits.reached', 'all_used',
+                         jsonb_build_object('key', 'limit.personas', 'limit', kept_max, 'used', kept));
+        END IF;
     END IF;
     PERFORM tools_check(scope_id, wanted -> 'other_tools');
     INSERT INTO personas (org_id, persona_key, version, display_name, description, system_prompt, tools, confirm_tools,
@@ -181,7 +217,7 @@ BEGIN
 END
 $$;
 
--- Soft: old runs keep it, and running ones go on with it.
+-- Soft: old runs keep its name, and running ones go on with it.
 CREATE OR REPLACE FUNCTION persona_delete(persona uuid) RETURNS void
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -190,7 +226,11 @@ BEGIN
     IF p.built_in THEN
         PERFORM fail('personas.built_in', 'stays');
     END IF;
+    IF p.org_id IS NOT NULL THEN
+        PERFORM personas_free();
+    END IF;
     UPDATE personas SET deleted_at = clock_timestamp() WHERE id = p.id;
     PERFORM audit('personas.delete', 'persona', p.id::text, p.org_id, persona_state(p));
 END
 $$;
+REVOKE EXECUTE ON FUNCTION personas_free FROM hostler_runner;

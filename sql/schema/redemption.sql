@@ -127,15 +127,73 @@ LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
                            'rate_limit.exceeded')
 $$;
 
--- POST /v1/me/redeem. The code's row serialises its users; the account is locked behind it.
+-- What a whole number of an entitlement weighs: 0 of these limits means any number (lib/config/settings_table.h).
+CREATE OR REPLACE FUNCTION entitlement_weight(of_key text, value text) RETURNS numeric
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN value::bigint = 0 AND of_key = ANY (ARRAY[
+            'limit.api_keys', 'limit.llm_models', 'limit.mcp_servers', 'limit.personas',
+            'limit.platform_tool_calls_per_day', 'limit.stored_bytes', 'limit.streams', 'limit.tools',
+            'limit.webhook_endpoints'])
+        THEN 'infinity'::numeric ELSE value::numeric END
+$$;
+
+-- Whether a code made the override, and no administrator has set it since: they would be its maker then.
+CREATE OR REPLACE FUNCTION redemption_made(o entitlement_overrides) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT EXISTS (
+        SELECT FROM redemptions r
+        WHERE r.code_id = substring(
+                  o.reason FROM '^redemption code ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$')::uuid
+              AND r.user_id = o.created_by_user_id AND r.org_id = o.org_id)
+$$;
+
+-- The override of an entitlement code, which has no end. One that an administrator set holds against codes: it may
+-- restrict, or be what was paid for. Of the whole numbers of two codes the greater one stays.
+CREATE OR REPLACE FUNCTION redemption_override(c redemption_codes, OUT old_state jsonb, OUT new_state jsonb)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    new_key constant text := split_part(c.value, '=', 1);
+    new_value constant text := substr(c.value, position('=' IN c.value) + 1);
+    o entitlement_overrides;
+BEGIN
+    PERFORM credit_lock(ARRAY[current_org()]);
+    SELECT * INTO o FROM entitlement_overrides WHERE org_id = current_org() AND key = new_key;
+    old_state := CASE WHEN o.id IS NOT NULL THEN entitlement_override_json(o)::jsonb END;
+    IF o.id IS NOT NULL AND coalesce(o.expires_at, 'infinity') > clock_timestamp() THEN
+        IF NOT redemption_made(o) THEN
+            PERFORM fail('redemption_codes.inactive', 'override_holds', jsonb_build_object('key', new_key));
+        END IF;
+        IF o.value_type = 'integer' AND c.value_type = 'integer' THEN
+            new_state := CASE WHEN entitlement_weight(new_key, o.value) >= entitlement_weight(new_key, new_value)
+                              THEN old_state END;
+        END IF;
+    END IF;
+    IF new_state IS NULL THEN
+        INSERT INTO entitlement_overrides (org_id, key, value, value_type, reason, created_by_user_id)
+        VALUES (current_org(), new_key, new_value, c.value_type, 'redemption code ' || c.id, current_user_id())
+        ON CONFLICT (org_id, key) DO UPDATE SET value = excluded.value, value_type = excluded.value_type,
+            reason = excluded.reason, expires_at = NULL, created_by_user_id = excluded.created_by_user_id
+        RETURNING * INTO o;
+        new_state := entitlement_override_json(o)::jsonb;
+    END IF;
+END
+$$;
+
+-- POST /v1/me/redeem. The code's row serialises its users; the account is locked behind it. What changes a limit of
+-- all who belong to the organization is for its owners.
 CREATE OR REPLACE FUNCTION redemption_redeem(typed text) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     c redemption_codes;
+    override record;
+    old_state jsonb;
+    new_state jsonb;
 BEGIN
     SELECT * INTO c FROM redemption_codes WHERE code = upper(btrim(typed)) FOR NO KEY UPDATE;
     IF c.id IS NULL THEN
         PERFORM fail('redemption_codes.not_found');
+    ELSIF c.type = 'entitlement' AND NOT has_permission('org.manage') THEN
+        PERFORM fail('auth.forbidden', 'permission_missing', jsonb_build_object('permission', 'org.manage'));
     ELSIF EXISTS (SELECT 1 FROM redemptions WHERE code_id = c.id AND user_id = current_user_id()) THEN
         PERFORM fail('redemption_codes.already_redeemed');
     ELSIF NOT c.is_active THEN
@@ -147,22 +205,19 @@ BEGIN
     END IF;
     UPDATE redemption_codes SET use_count = use_count + 1 WHERE id = c.id;
     INSERT INTO redemptions (code_id, user_id, org_id) VALUES (c.id, current_user_id(), current_org());
+    new_state := jsonb_build_object('type', c.type, 'value', c.value);
     IF c.type = 'credits' THEN
         PERFORM credit_post(current_org(), c.value::bigint, 'redemption', 'redemption_code', c.id::text);
     ELSE
-        PERFORM credit_lock(ARRAY[current_org()]);
-        INSERT INTO entitlement_overrides (org_id, key, value, value_type, reason, created_by_user_id)
-        VALUES (current_org(), split_part(c.value, '=', 1), substr(c.value, position('=' IN c.value) + 1),
-                c.value_type, 'redemption code ' || c.id, current_user_id())
-        ON CONFLICT (org_id, key) DO UPDATE SET value = excluded.value, value_type = excluded.value_type,
-            reason = excluded.reason, expires_at = NULL, created_by_user_id = excluded.created_by_user_id;
+        override := redemption_override(c);
+        old_state := jsonb_build_object('override', override.old_state);
+        new_state := new_state || jsonb_build_object('override', override.new_state);
     END IF;
-    PERFORM audit('redemption_codes.redeem', 'redemption_code', c.id::text, current_org(), NULL,
-                  jsonb_build_object('type', c.type, 'value', c.value));
+    PERFORM audit('redemption_codes.redeem', 'redemption_code', c.id::text, current_org(), old_state, new_state);
     RETURN json_build_object('code', c.code, 'type', c.type, 'value', c.value);
 END
 $$;
-REVOKE EXECUTE ON FUNCTION redemption_code_text FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION redemption_code_text, redemption_made, redemption_override FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION redemption_code_batch, redemption_code_page, redemption_code_guard, redemption_code_switch,
     redemption_try, redemption_redeem
     FROM hostler_runner;

@@ -243,10 +243,11 @@ $$;
 -- POST /v1/runs/{run_id}/input: by the creator, while the run waits; of any number of answers one wins.
 -- bytes_setting: limit.input_bytes of the settings. decision, arguments and reason: what the API read, should a
 -- confirmation be asked for; without a decision, fault says why the content is none: neither, decision, arguments or
--- reason (not of their form), or json, with the byte where it ends to be JSON and what the API found there. A question
--- takes any content.
+-- reason (not of their form), member (json_found names one that a decision does not have), denied_arguments, or json,
+-- with the byte where it ends to be JSON and what the API found there. A question takes any content. wanted_request:
+-- what is answered; null: whatever the run waits for, which may be what nobody has seen.
 CREATE OR REPLACE FUNCTION run_input(run uuid, content text, bytes_setting bigint, decision text, arguments json,
-    reason text, fault text, json_offset bigint, json_found text) RETURNS void
+    reason text, fault text, json_offset bigint, json_found text, wanted_request uuid DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     r runs := run_of_creator(run);
@@ -259,6 +260,8 @@ BEGIN
     SELECT * INTO STRICT r FROM runs WHERE id = run FOR NO KEY UPDATE;
     IF r.status <> 'waiting_for_input' THEN
         PERFORM fail('runs.not_waiting', 'run_has_status', jsonb_build_object('status', r.status));
+    ELSIF (r.input_request ->> 'request_id')::uuid <> wanted_request THEN
+        PERFORM fail('runs.not_waiting', 'request_is_over', jsonb_build_object('request_id', wanted_request));
     END IF;
     IF waits_for_results(r.input_request) THEN
         PERFORM fail('runs.other_answer', 'waits_for_results');
@@ -276,6 +279,9 @@ BEGIN
             WHEN 'decision' THEN PERFORM fail('validation.error', 'decision_malformed');
             WHEN 'arguments' THEN PERFORM fail('validation.error', 'arguments_malformed');
             WHEN 'reason' THEN PERFORM fail('validation.error', 'reason_malformed');
+            WHEN 'member' THEN PERFORM fail('validation.error', 'decision_lacks_member',
+                                            jsonb_build_object('name', json_found));
+            WHEN 'denied_arguments' THEN PERFORM fail('validation.error', 'denial_takes_no_arguments');
             WHEN 'json' THEN PERFORM fail('validation.error', 'content_is_no_json',
                                           jsonb_build_object('offset', json_offset, 'found', json_found));
         END CASE;
@@ -287,6 +293,19 @@ BEGIN
            CASE WHEN decides THEN run_input.reason END;
     PERFORM run_go_on(r);
 END
+$$;
+
+-- What a run of the caller asks to confirm, and the schema of the tool's arguments as its app or its server declares
+-- it; null for a tool of ours. No row while it asks for none.
+CREATE OR REPLACE FUNCTION run_confirms(run uuid) RETURNS TABLE (request_id uuid, parameters text)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT (r.input_request ->> 'request_id')::uuid,
+        (SELECT coalesce(t.item ->> 'parameters_text', t.item ->> 'parameters')
+         FROM (SELECT 1 AS nth, f.item FROM json_array_elements(r.tools) AS f (item)
+               UNION ALL SELECT 2, o.item FROM json_array_elements(r.offered_tools) AS o (item)) AS t
+         WHERE t.item ->> 'name' = r.input_request ->> 'tool_name' ORDER BY t.nth LIMIT 1)
+    FROM run_of_creator(run) AS r
+    WHERE r.status = 'waiting_for_input' AND r.input_request ->> 'kind' = 'tool_confirmation'
 $$;
 
 -- Ends runs that nobody answered in time, each by itself: one that cannot be ended comes again in a minute and stops no
@@ -345,5 +364,6 @@ ALTER TABLE run_inputs ADD CONSTRAINT run_inputs_decision CHECK (
         AND (arguments IS NULL OR coalesce(decision = 'approve' AND json_typeof(arguments) = 'object', false)))
         NOT VALID;
 REVOKE EXECUTE ON FUNCTION run_go_on FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION run_confirms FROM hostler_runner;
 REVOKE EXECUTE ON FUNCTION run_tool_admit, run_tool_commit, run_wait, run_expire_inputs, run_result_bytes
     FROM hostler_api;

@@ -19,3 +19,18 @@ CREATE POLICY tenant ON secrets
     WITH CHECK (org_id = current_org() OR (org_id IS NULL AND is_platform_admin()));
 GRANT SELECT, INSERT, DELETE ON secrets TO hostler_api;
 GRANT SELECT ON secrets TO hostler_runner;
+
+-- Refuses the rotation of a webhook's or tool's signing secret while as many from before sign as may: each message is
+-- signed with all of them, and each lives to its own end. alive: their ends.
+CREATE OR REPLACE FUNCTION old_secrets_check(alive timestamptz[]) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
+DECLARE
+    old_secrets_max constant integer := 10;
+BEGIN
+    IF cardinality(alive) >= old_secrets_max THEN
+        PERFORM fail('limits.reached', 'old_secrets_sign', jsonb_build_object(
+            'used', cardinality(alive), 'next_end', rfc3339((SELECT min(a.until) FROM unnest(alive) AS a (until)))));
+    END IF;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION old_secrets_check FROM hostler_runner;

@@ -134,6 +134,17 @@ BEGIN
 END
 $$;
 
+-- For POST /v1/subscriptions, which tells both at once.
+CREATE OR REPLACE FUNCTION subscription_unknowns(org uuid, plan uuid,
+                                                 OUT is_org_unknown boolean, OUT is_plan_unknown boolean)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM need_platform_admin();
+    is_org_unknown := org IS NOT NULL AND NOT EXISTS (SELECT FROM credit_accounts a WHERE a.org_id = org);
+    is_plan_unknown := plan IS NOT NULL AND NOT EXISTS (SELECT FROM plans p WHERE p.id = plan);
+END
+$$;
+
 CREATE OR REPLACE FUNCTION subscription_create(org uuid, plan uuid, period_start timestamptz, period_end timestamptz)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -216,6 +227,6 @@ END
 $$;
 REVOKE EXECUTE ON FUNCTION subscription_grant FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION subscription_maintenance FROM hostler_api;
-REVOKE EXECUTE ON FUNCTION subscription_json, subscription_create, subscription_of_caller, subscription_page,
-    subscription_cancel
+REVOKE EXECUTE ON FUNCTION subscription_json, subscription_unknowns, subscription_create, subscription_of_caller,
+    subscription_page, subscription_cancel
     FROM hostler_runner;

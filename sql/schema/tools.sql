@@ -162,20 +162,17 @@ BEGIN
 END
 $$;
 
--- A new signing secret; the one before signs too for 24 hours. Of those from before the ten newest go on.
+-- A new signing secret; the one before signs too for 24 hours.
 CREATE OR REPLACE FUNCTION tool_rotate(tool uuid, secret jsonb) RETURNS void
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
     t tools := tool_of_scope(tool, true);
-    ended uuid[];
 BEGIN
+    PERFORM old_secrets_check(ARRAY(SELECT o.until FROM tool_old_secrets o
+                                    WHERE o.tool_id = t.id AND o.until > clock_timestamp()));
     UPDATE tools SET secret_id = tool_secret_insert(t.org_id, secret) WHERE id = t.id;
     INSERT INTO tool_old_secrets (secret_id, org_id, tool_id, until)
     VALUES (t.secret_id, t.org_id, t.id, clock_timestamp() + interval '24 hours');
-    ended := ARRAY(SELECT o.secret_id FROM tool_old_secrets o WHERE o.tool_id = t.id
-                   ORDER BY o.until DESC, o.secret_id OFFSET 10);
-    DELETE FROM tool_old_secrets WHERE secret_id = ANY (ended);
-    DELETE FROM secrets WHERE id = ANY (ended);
     PERFORM audit('tools.secret_rotated', 'tool', t.id::text, t.org_id, NULL, NULL);
 END
 $$;

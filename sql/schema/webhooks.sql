@@ -258,18 +258,17 @@ BEGIN
 END
 $$;
 
--- A new signing secret; the one before signs too for 24 hours. Of those from before, which sign to their own ends, the
--- ten newest go on: a message is signed with each.
+-- A new signing secret; the one before signs too for 24 hours.
 CREATE OR REPLACE FUNCTION webhook_rotate(endpoint uuid, secret jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     old_state webhook_endpoints := webhook_of_org(endpoint, true);
 BEGIN
+    PERFORM old_secrets_check(ARRAY(SELECT o.until FROM webhook_old_secrets o
+                                    WHERE o.endpoint_id = old_state.id AND o.until > clock_timestamp()));
     UPDATE webhook_endpoints SET secret_id = webhook_secret_insert(secret) WHERE id = old_state.id;
     INSERT INTO webhook_old_secrets (secret_id, org_id, endpoint_id, until)
     VALUES (old_state.secret_id, old_state.org_id, old_state.id, clock_timestamp() + interval '24 hours');
-    PERFORM webhook_secrets_end(ARRAY(SELECT o.secret_id FROM webhook_old_secrets o WHERE o.endpoint_id = old_state.id
-                                      ORDER BY o.until DESC OFFSET 10));
     PERFORM audit('webhooks.secret_rotated', 'webhook_endpoint', old_state.id::text, old_state.org_id);
 END
 $$;

@@ -13,8 +13,8 @@ const order = `Your order **A-1047** is on its way:
 Your app can follow it:
 
 \`\`\`sh
-curl "$HOSTLER_URL/v1/runs?end_user=customer-12" \\
-  -H "Authorization: Bearer $HOSTLER_TOKEN"
+curl "$BASE_URL/v1/runs?end_user=customer-12" \\
+  -H "Authorization: Bearer $TOKEN"
 \`\`\`
 
 Is there anything else?`;

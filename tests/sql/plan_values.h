@@ -252,6 +252,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"request", "'{\"kind\": \"question\", \"turn\": 2, \"tool_call_id\": \"c\"}'"},
       {"run_input.run_id", waiting_run},
       {"run_input.decision", "'approve'"},
+      {"run_input.request_id", "NULL"},
       {"run_tool_commit.run_id", owned_run},
       {"run_tool_admit.run_id", owned_run},
       {"run_wait.run_id", owned_run},

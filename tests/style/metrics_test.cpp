@@ -18,6 +18,7 @@ using testing_support::run_program;
 
 constexpr const char* dashboard = "docs/monitoring/grafana-dashboard.json";
 constexpr const char* alerts = "docs/monitoring/alerts.yml";
+constexpr const char* cases = "tests/style/alert_cases.yml";
 
 std::string printed() {
   return run_program({build_folder() + "/hostler-api", "--metrics"}).out +
@@ -86,6 +87,18 @@ TEST(Alerts, AreAllInTheManual) {
   EXPECT_GT(count, 8);
 }
 
+// increase() of a counter whose first sample is its first event is nothing.
+TEST(Alerts, OfACounterHaveItsZero) {
+  std::string text = printed();
+  for (const char* series : {"hostler_runner_runs_failed_total{code=\"run.crashed\"} 0\n",
+                             "hostler_runner_runs_failed_total{code=\"internal.error\"} 0\n",
+                             "hostler_api_background_dropped_total{what=\"denial\"} 0\n",
+                             "hostler_api_background_dropped_total{what=\"rate_limit\"} 0\n",
+                             "hostler_runner_denials_dropped_total 0\n"}) {
+    EXPECT_NE(text.find(series), text.npos) << series;
+  }
+}
+
 bool has_promtool() { return run_program({"/bin/sh", "-c", "command -v promtool"}).status == 0; }
 
 TEST(Metrics, PassPrometheusOwnCheck) {
@@ -102,6 +115,12 @@ TEST(Alerts, PassPrometheusOwnCheck) {
   if (!has_promtool()) GTEST_SKIP() << "SKIPPED: promtool is missing (apt install prometheus)";
   testing_support::ProgramRun check = run_program({"promtool", "check", "rules", alerts});
   EXPECT_EQ(check.status, 0) << check.out << check.err;
+}
+
+TEST(Alerts, RingForWhatTheCasesTell) {
+  if (!has_promtool()) GTEST_SKIP() << "SKIPPED: promtool is missing (apt install prometheus)";
+  testing_support::ProgramRun test = run_program({"promtool", "test", "rules", cases});
+  EXPECT_EQ(test.status, 0) << test.out << test.err;
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// What the units deny is what the address guard refuses: the second lock covers the first.
+// What the units deny is what the address guard refuses: the second lock covers the first. What
+// they bound stands in the manual.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -45,6 +46,24 @@ TEST(Units, KeepTheRunnerOffTheNetworksBehindItsHost) {
   }
   for (const char* text : {"127.0.0.53", "::1", "8.8.8.8", "172.32.0.1", "2001:4860:4860::8888"}) {
     EXPECT_FALSE(denied.contains(*net::IpAddress::parse(text))) << text;
+  }
+}
+
+TEST(Units, BoundTheMemoryOfEachProgramAndTheManualTellsHowToRaiseIt) {
+  auto has_line = [](const std::string& text, const std::string& line) {
+    return text.find("\n" + line) != std::string::npos;
+  };
+  for (const auto& [unit, manual] : {std::pair{"hostler-api", "docs/man/hostler-api.8"},
+                                     {"hostler-runner", "docs/man/hostler-runner.8"},
+                                     {"hostler-runner@", "docs/man/hostler-runner.8"}}) {
+    std::string lines = read_source("systemd/" + std::string(unit) + ".service").text;
+    std::string told = read_source(manual).text;
+    for (const std::string& line : lines_of(lines)) {
+      bool is_bound = line.starts_with("Memory") && line.ends_with("%");
+      EXPECT_TRUE(!is_bound || has_line(told, ".Li " + line)) << unit << " " << line;
+    }
+    EXPECT_TRUE(has_line(lines, "MemoryHigh=")) << unit;
+    EXPECT_TRUE(has_line(lines, "MemoryMax=")) << unit;
   }
 }
 

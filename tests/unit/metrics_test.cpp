@@ -41,6 +41,13 @@ TEST(Metrics, AddUpWhatAllWritersCounted) {
   EXPECT_THAT(text, HasSubstr("\nopen 5\n"));
 }
 
+TEST(Metrics, ThatBeginAtZeroAreWrittenBeforeTheyCount) {
+  Metrics metrics({{MetricType::counter, "falls_total", "Falls.", {"kind=\"a\""}, true}}, 1);
+  EXPECT_THAT(metrics.prometheus_text(), HasSubstr("falls_total{kind=\"a\"} 0\n"));
+  metrics.writer(0).count(0);
+  EXPECT_THAT(metrics.prometheus_text(), HasSubstr("falls_total{kind=\"a\"} 1\n"));
+}
+
 TEST(Metrics, ShareTheirMemoryWithForkedProcesses) {
   Metrics metrics(rows(), 2);
   pid_t child = fork();

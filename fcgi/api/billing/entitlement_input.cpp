@@ -3,25 +3,34 @@
 
 #include <charconv>
 
+#include "lib/config/settings_table.h"
+
 namespace hostler {
 
-bool is_integer_text(const std::string& text) {
+std::optional<int64_t> integer_of(const std::string& text) {
   int64_t value = 0;
   const char* end = text.data() + text.size();
   auto [stopped, failure] = std::from_chars(text.data(), end, value);
-  return failure == std::errc() && stopped == end && !text.empty();
+  bool is_whole = failure == std::errc() && stopped == end && !text.empty();
+  return is_whole ? std::optional<int64_t>(value) : std::nullopt;
 }
 
 bool is_integer_key(const std::string& key) {
   return key == "credits.monthly_grant" || key.starts_with("limit.");
 }
 
+int64_t entitlement_min(const std::string& key) {
+  size_t index = config::find_setting(key);
+  return index == config::setting_count ? 0 : config::setting_rows[index].min;
+}
+
 void read_entitlement(Fields& fields, JsonWriter& json) {
   std::string key = fields.required_text("key", {.min = 1, .max = 128});
   std::string value = fields.required_text("value", {.max = 1000});
   std::string type = fields.required_choice("value_type", {"integer", "boolean", "string"});
-  bool fits = (type != "integer" || is_integer_text(value)) &&
-              (type != "boolean" || value == "true" || value == "false");
+  std::optional<int64_t> number = integer_of(value);
+  bool fits =
+      (type != "integer" || number) && (type != "boolean" || value == "true" || value == "false");
   if (!type.empty() && !fits && fields.has("value")) {
     fields.fault("value", "bad_format",
                  "must be " + std::string(type == "integer" ? "a whole number within 64 bits"
@@ -30,8 +39,9 @@ void read_entitlement(Fields& fields, JsonWriter& json) {
   if (is_integer_key(key) && !type.empty() && type != "integer") {
     fields.fault("value_type", "out_of_range", "must be integer for " + key);
   }
-  if (is_integer_key(key) && type == "integer" && value.starts_with('-')) {
-    fields.fault("value", "out_of_range", "must not be negative");
+  int64_t least = entitlement_min(key);
+  if (is_integer_key(key) && type == "integer" && number && *number < least) {
+    fields.fault("value", "out_of_range", "must be at least " + std::to_string(least));
   }
   json.member("key", key).member("value", value).member("value_type", type);
 }

@@ -1,6 +1,8 @@
 // Entitlements as clients write them: {key, value, value_type}. Used by plans and by overrides.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "fcgi/http/input.h"
@@ -12,9 +14,11 @@ namespace hostler {
 // Writes them as members of the object that json has open.
 void read_entitlement(Fields& fields, JsonWriter& json);
 
-// A whole number within 64 bits.
-bool is_integer_text(const std::string& text);
+// A whole number within 64 bits; nothing of other texts.
+std::optional<int64_t> integer_of(const std::string& text);
 // Known keys have a fixed type (contract section 6, money); all others are free.
 bool is_integer_key(const std::string& key);
+// The least whole number that a known key takes: its setting's, where it has one.
+int64_t entitlement_min(const std::string& key);
 
 }  // namespace hostler

@@ -3,6 +3,7 @@
 #include "fcgi/api/billing/entitlement_input.h"
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
+#include "fcgi/identity/caller_database.h"
 #include "lib/time_text.h"
 
 namespace hostler {
@@ -26,6 +27,20 @@ void read_entitlements(Fields& fields, JsonWriter& json) {
     json.end_object();
   }
   json.end_array();
+}
+
+// Nothing of an id that was faulted.
+std::optional<std::string> id_or_none(const std::string& id) {
+  return id.empty() ? std::nullopt : std::optional<std::string>(id);
+}
+
+void add_unknowns(Fields& fields, const postgres::Row& unknowns) {
+  if (unknowns.boolean("is_org_unknown")) {
+    fields.fault("org_id", "unknown", "there is no such organization");
+  }
+  if (unknowns.boolean("is_plan_unknown")) {
+    fields.fault("plan_id", "unknown", "there is no such plan");
+  }
 }
 
 }  // namespace
@@ -53,8 +68,9 @@ OneStatement show_plan(const Input& input) {
   return OneStatement::row(query::PlanShow{.plan_id = input.path_value("plan_id")});
 }
 
-OneStatement create_subscription(const Input& input) {
-  Fields fields = input.body();
+// What is unknown is asked before, so that it is told together with all else that is wrong.
+Task<Response> create_subscription(Call& call) {
+  Fields fields = call.input.body();
   std::string org_id = fields.required_id("org_id");
   std::string plan_id = fields.required_id("plan_id");
   std::string start = fields.required_time("current_period_start");
@@ -64,11 +80,15 @@ OneStatement create_subscription(const Input& input) {
   if (start_ms && end_ms && *end_ms <= *start_ms) {
     fields.fault("current_period_end", "out_of_range", "must be after current_period_start");
   }
+  postgres::BoundStatement asked =
+      query::SubscriptionUnknowns{.org_id = id_or_none(org_id), .plan_id = id_or_none(plan_id)};
+  postgres::Result unknowns = co_await call.database.query(std::move(asked));
+  add_unknowns(fields, unknowns.front());
   fields.check();
-  return OneStatement::row(
-      query::SubscriptionCreate{
-          .org_id = org_id, .plan_id = plan_id, .period_start = start, .period_end = end},
-      201);
+  postgres::BoundStatement creation = query::SubscriptionCreate{
+      .org_id = org_id, .plan_id = plan_id, .period_start = start, .period_end = end};
+  postgres::Result created = co_await call.database.query(std::move(creation));
+  co_return Response::json_row(201, std::move(created));
 }
 
 OneStatement list_subscriptions(const Input& input) {

@@ -3,6 +3,8 @@
 #include <optional>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "fcgi/api/billing/entitlement_input.h"
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
@@ -16,35 +18,33 @@ constexpr int64_t codes_max = 1000;
 constexpr int64_t uses_max = 1'000'000;
 constexpr size_t key_max = 128;  // as an entitlement's
 
-// key=value, where a known key takes only what it means.
-std::optional<std::string> entitlement_value_type(const std::string& pair) {
+// The type of the value of key=value, where a known key takes only what it means.
+std::string entitlement_value_type(Fields& fields, const std::string& pair) {
   size_t sign = pair.find('=');
-  if (sign == std::string::npos || sign == 0 || sign > key_max) return std::nullopt;
+  if (sign == std::string::npos || sign == 0 || sign > key_max) {
+    fields.fault("value", "bad_format", "must be key=value");
+    return "";
+  }
   std::string key = pair.substr(0, sign);
   std::string value = pair.substr(sign + 1);
-  if (is_integer_key(key)) {
-    bool fits = is_integer_text(value) && !value.starts_with('-');
-    return fits ? std::optional<std::string>("integer") : std::nullopt;
+  std::optional<int64_t> number = integer_of(value);
+  int64_t least = entitlement_min(key);
+  if (is_integer_key(key) && (!number || *number < least)) {
+    fields.fault("value", number ? "out_of_range" : "bad_format",
+                 fmt::format("must give {} a whole number of at least {}", key, least));
   }
   if (value == "true" || value == "false") return "boolean";
-  return is_integer_text(value) ? "integer" : "string";
+  return number ? "integer" : "string";
 }
 
 // The type of the value, read from itself; faulted when it does not fit the code's type.
 std::string read_value_type(Fields& fields, const std::string& type, const std::string& value) {
   if (!fields.has("value") || value.empty() || type.empty()) return "";
-  if (type == "credits") {
-    bool is_positive = is_integer_text(value) && !value.starts_with('-') &&
-                       value.find_first_not_of('0') != std::string::npos;
-    if (!is_positive) fields.fault("value", "bad_format", "must be a positive whole number");
-    return "integer";
+  if (type == "entitlement") return entitlement_value_type(fields, value);
+  if (integer_of(value).value_or(0) < 1) {
+    fields.fault("value", "bad_format", "must be a positive whole number");
   }
-  std::optional<std::string> value_type = entitlement_value_type(value);
-  if (!value_type) {
-    fields.fault("value", "bad_format",
-                 "must be key=value, with a whole number of at least 0 for limits and grants");
-  }
-  return value_type.value_or("");
+  return "integer";
 }
 
 std::string read_batch(const Input& input) {

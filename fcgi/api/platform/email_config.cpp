@@ -11,6 +11,7 @@
 #include "lib/mail/mail_settings.h"
 #include "lib/mail/mail_text.h"
 #include "lib/mail/send_mail.h"
+#include "lib/net/address_guard.h"
 
 namespace hostler {
 namespace {
@@ -20,13 +21,17 @@ constexpr TextBounds password_bounds{.max = 1000};
 // Within what nginx and a waiting administrator bear.
 constexpr mail::MailLimits test_limits{.connect_timeout_ms = 10'000, .total_timeout_ms = 20'000};
 
-bool is_host(std::string_view host) {
+// What is wrong with a host, in words: a colon belongs to IPv6 alone.
+std::optional<std::string> fault_of_host(const std::string& host) {
   constexpr std::string_view others = ".-_:";
   for (char c : host) {
     bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!is_word && others.find(c) == std::string_view::npos) return false;
+    if (!is_word && others.find(c) == std::string_view::npos) {
+      return "must be a host name or address";
+    }
   }
-  return true;
+  if (host.find(':') == std::string::npos || net::IpAddress::parse(host)) return std::nullopt;
+  return "must be a host name or address alone: put the port into smtp_port";
 }
 
 std::string_view tls_mode(mail::MailTls tls) {
@@ -41,6 +46,37 @@ OneStatement::Render of_settings_in_force(const Input& input,
     return Response::json_text(
         200, write(mail::mail_settings(input.configured, stored, input.secret_box)));
   };
+}
+
+// What the administrator is told: the server's own words, or what could mend that it had none.
+std::string words_of(const mail::MailOutcome& outcome, const std::string& place,
+                     mail::MailTls tls) {
+  switch (outcome.fault) {
+    case mail::MailFault::unresolved:
+      return place + " does not resolve: check smtp_host";
+    case mail::MailFault::refused:
+      return place + " refuses connections: check smtp_host and smtp_port";
+    case mail::MailFault::unreachable:
+      return place + " cannot be reached, or does not resolve: check smtp_host and smtp_port";
+    case mail::MailFault::without_tls:
+      return place + " answers without TLS: try smtp_tls_mode starttls or none";
+    case mail::MailFault::without_starttls:
+      return place + " offers no STARTTLS: try smtp_tls_mode tls or none";
+    case mail::MailFault::timeout:
+      if (tls == mail::MailTls::tls) {
+        return place + " took too long: check smtp_host and smtp_port";
+      }
+      return place + " took too long: check smtp_host and smtp_port, or try smtp_tls_mode tls";
+    case mail::MailFault::other:
+      return outcome.words;
+  }
+  return outcome.words;
+}
+
+std::string place_of(const mail::MailServer& server) {
+  bool is_v6 = server.host.find(':') != std::string::npos;
+  std::string host = is_v6 ? "[" + server.host + "]" : server.host;
+  return host + ":" + std::to_string(server.port);
 }
 
 std::string status_json(const mail::MailSettings& mail) {
@@ -76,7 +112,9 @@ OneStatement set_email_config(const Input& input) {
     fields.fault("from", "bad_format", "must be a mail address, or Name <address>");
   }
   std::string host = fields.required_text("smtp_host", {.min = 1, .max = 253, .trims = true});
-  if (!is_host(host)) fields.fault("smtp_host", "bad_format", "must be a host name or address");
+  if (std::optional<std::string> fault = fault_of_host(host)) {
+    fields.fault("smtp_host", "bad_format", *fault);
+  }
   int64_t port = fields.required_integer("smtp_port", {1, 65535});
   std::string user = fields.optional_text("smtp_user", {.max = 320}).value_or("");
   std::optional<std::string> password = fields.optional_text("smtp_pass", password_bounds);
@@ -110,11 +148,13 @@ Task<Response> test_email(Call& call) {
     throw error;
   }
   std::string id = make_id();
+  std::string place = place_of(mail.server);
+  mail::MailTls tls = mail.server.tls;
   mail::MailText text = mail::mail_text("test", "en", {}).value();
   mail::MailOutcome outcome = co_await mail::send_mail(call.loop, call.http, std::move(mail), id,
                                                        to, std::move(text), test_limits);
   std::optional<std::string> fault;
-  if (!outcome.is_sent) fault = outcome.words;
+  if (!outcome.is_sent) fault = words_of(outcome, place, tls);
   postgres::BoundStatement audit = query::EmailTestAudit{.recipient = to, .error = fault};
   co_await call.database.query(std::move(audit));
   if (fault) {

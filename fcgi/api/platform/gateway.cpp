@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
 #include "lib/config/live_settings.h"
@@ -33,12 +35,14 @@ void read_trusted(Fields& fields, JsonWriter& wanted) {
       fields.optional_texts("trusted_cidrs", trusted_cidrs_max, {.max = cidr_characters_max});
   if (!given) return;
   std::vector<std::string> cidrs;
-  for (const std::string& text : *given) {
+  for (size_t i = 0; i < given->size(); ++i) {
+    const std::string& text = (*given)[i];
+    std::string name = fmt::format("trusted_cidrs.{}", i);
     std::optional<std::string> cidr = net::canonical_network(text);
     if (!cidr) {
-      fields.fault("trusted_cidrs", "bad_format", json_quote(text) + " is no address and no CIDR");
+      fields.fault(name, "bad_format", json_quote(text) + " is no address and no CIDR");
     } else if (net::is_too_wide(*cidr)) {
-      fields.fault("trusted_cidrs", "out_of_range", "must not hold networks wider than /8");
+      fields.fault(name, "out_of_range", "must not be wider than /8");
     } else if (std::find(cidrs.begin(), cidrs.end(), *cidr) == cidrs.end()) {
       cidrs.push_back(std::move(*cidr));
     }

@@ -34,7 +34,20 @@ Confirmation none(std::string_view fault) {
   return confirmation;
 }
 
+// The first member that no decision has; null: there is none.
+const std::string* foreign_member(const Json& object) {
+  for (const auto& [name, value] : *object.as_object()) {
+    if (name != "decision" && name != "arguments" && name != "reason") return &name;
+  }
+  return nullptr;
+}
+
 Confirmation read_object(const Json& object) {
+  if (const std::string* foreign = foreign_member(object)) {
+    Confirmation confirmation = none("member");
+    confirmation.member = utf8_prefix(*foreign, fault_bytes_max);
+    return confirmation;
+  }
   const Json* decision = object.find("decision");
   const Json* arguments = object.find("arguments");
   const Json* reason = object.find("reason");
@@ -43,11 +56,10 @@ Confirmation read_object(const Json& object) {
   }
   if (arguments != nullptr && !arguments->is_object()) return none("arguments");
   if (reason != nullptr && !reason->is_text()) return none("reason");
+  if (arguments != nullptr && *decision->as_text() == "deny") return none("denied_arguments");
   Confirmation confirmation;
   confirmation.decision = *decision->as_text();
-  if (arguments != nullptr && *confirmation.decision == "approve") {
-    confirmation.arguments = arguments->dump();
-  }
+  if (arguments != nullptr) confirmation.arguments = arguments->dump();
   if (reason != nullptr) confirmation.reason = *reason->as_text();
   return confirmation;
 }

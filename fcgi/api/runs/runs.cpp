@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "fcgi/api/handlers.h"
-#include "fcgi/api/runs/confirmation.h"
 #include "fcgi/api/runs/function_tools.h"
 #include "fcgi/api/runs/marks.h"
 #include "fcgi/api/runs/run_choice.h"
@@ -153,37 +152,6 @@ OneStatement show_run_to_admin(const Input& input) {
 OneStatement cancel_run(const Input& input) {
   std::string run_id(input.path_value("run_id"));
   return OneStatement::ok(query::RunCancel{.run_id = run_id})
-      .notify(query::RunNotify{})
-      .notify(query::RunControlNotify{.run_ids = std::vector{run_id}});
-}
-
-// Whether a question or a confirmation is asked for is known behind the run's lock.
-OneStatement answer_run(const Input& input) {
-  Fields fields = input.body();
-  std::string content =
-      fields.required_text("content", {.bytes_max = 32 << 10, .takes_control = true});
-  if (content.find_first_not_of(" \t\r\n") == std::string::npos) {
-    fields.fault("content", "required", "must not be blank");
-  }
-  fields.check();
-  std::string run_id(input.path_value("run_id"));
-  Confirmation confirmation = read_confirmation(content);
-  std::optional<int64_t> json_offset;
-  std::optional<std::string> json_found;
-  if (confirmation.json_fault) {
-    json_offset = static_cast<int64_t>(confirmation.json_fault->offset);
-    json_found = confirmation.json_fault->message;
-  }
-  return OneStatement::ok(
-             query::RunInput{.run_id = run_id,
-                             .content = content,
-                             .limit_input_bytes = input.settings.integer("limit.input_bytes"),
-                             .decision = confirmation.decision,
-                             .arguments = confirmation.arguments,
-                             .reason = confirmation.reason,
-                             .fault = confirmation.fault,
-                             .json_offset = json_offset,
-                             .json_found = json_found})
       .notify(query::RunNotify{})
       .notify(query::RunControlNotify{.run_ids = std::vector{run_id}});
 }

@@ -13,7 +13,9 @@ namespace hostler {
 namespace {
 
 constexpr size_t results_max = 10'000;  // as many calls as a run may make
-constexpr size_t code_chars_max = 128;
+constexpr TextBounds code_bounds{.min = 1, .bytes_max = 128, .takes_control = true};
+// How long it may be is told with the whole error.
+constexpr TextBounds message_bounds{.max = TextBounds::body_text_bytes_max, .takes_control = true};
 
 void check_size(Fields& entry, std::string_view name, const std::string& json) {
   if (json.size() <= tool_output_bytes_max) return;
@@ -22,23 +24,16 @@ void check_size(Fields& entry, std::string_view name, const std::string& json) {
 }
 
 // {code, message}, as the model is told it.
-void read_error(Fields& entry, const Json& error, JsonWriter& json) {
-  std::string_view code = error.text_or("code");
-  const Json* message = error.find("message");
-  if (!error.is_object()) {
-    entry.fault("error", "wrong_type", "must be an object with code and message");
-  } else if (code.empty() || code.size() > code_chars_max) {
-    entry.fault("error.code", "bad_format",
-                fmt::format("must be a text of 1 to {} bytes", code_chars_max));
-  } else if (message == nullptr || !message->is_text()) {
-    entry.fault("error.message", "required", "must be a text");
-  } else {
-    JsonWriter kept;
-    kept.begin_object().member("code", code).member("message", *message->as_text()).end_object();
-    std::string text = kept.take();
-    check_size(entry, "error", text);
-    json.member_raw("error", text);
-  }
+void read_error(Fields& entry, JsonWriter& json) {
+  std::optional<Fields> error = entry.nullable_object("error").value;
+  if (!error) return;
+  std::string code = error->required_text("code", code_bounds);
+  std::string message = error->required_text("message", message_bounds);
+  JsonWriter kept;
+  kept.begin_object().member("code", code).member("message", message).end_object();
+  std::string text = kept.take();
+  check_size(entry, "error", text);
+  json.member_raw("error", text);
 }
 
 // output or error, one of the two; a null beside the other one is none.
@@ -50,7 +45,7 @@ void read_entry(Fields& entry, const std::string& id, JsonWriter& json) {
   if (is_error && output != nullptr && !output->is_null()) {
     entry.fault("error", "bad_format", "must not stand beside output");
   } else if (is_error) {
-    read_error(entry, *error, json);
+    read_error(entry, json);
   } else if (!entry.has("output")) {
     entry.fault("output", "required", "output or error is required");
   } else {

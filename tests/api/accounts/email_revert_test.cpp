@@ -126,7 +126,7 @@ TEST_F(EmailRevert, TakesTheAccountBackFromWhoeverChangedIt) {
                                            "'{}'",
                                            user.id)),
             fmt::format(R"({} {} ok {{"email_verified": true, "password_voided": true, )"
-                        R"("api_keys_revoked": 2}})",
+                        R"("api_keys_revoked": 2, "settings_switched_off": 0}})",
                         user.id, user.org_id));
 
   Client owner = enter_by_code(user.email);

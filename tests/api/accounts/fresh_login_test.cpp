@@ -226,7 +226,8 @@ TEST_F(FreshLogin, IsNotProvedByWrongCodesWhichAreCounted) {
   EXPECT_FALSE(is_fresh(user));
   code = code_for(user);
   stack().sql().run_text(fmt::format(
-      "INSERT INTO attempts (kind, subject) SELECT 'otp.failure', '{}' FROM generate_series(6, 20)",
+      "INSERT INTO attempts (kind, subject) SELECT 'otp.failure', s.id FROM sessions s CROSS JOIN "
+      "generate_series(6, 20) WHERE s.user_id = '{}'",
       user.id));
   EXPECT_TRUE(is_problem(confirm_code(user, code), 429, "auth.otp_rate_limited"));
 }

@@ -77,6 +77,15 @@ TEST(Plans, RefuseEntitlementsThatDoNotFitTheirType) {
   EXPECT_TRUE(has_fault(answer, "entitlements.1.value", "bad_format"));
   EXPECT_TRUE(has_fault(answer, "entitlements.2.value_type", "out_of_range"));
   EXPECT_TRUE(has_fault(answer, "entitlements.3.key", "duplicate"));
+  const std::string key = "limit.requests_per_minute";
+  Answer least = admin.client.post(
+      "/v1/plans", fmt::format(R"({{"name":"x","display_name":"x","entitlements":[)"
+                               R"({{"key":"{}","value":"0","value_type":"integer"}}]}})",
+                               key));
+  EXPECT_TRUE(has_fault(least, "entitlements.0.value", "out_of_range")) << least.body;
+  EXPECT_TRUE(has_fault(
+      admin.client.post("/v1/entitlement-overrides", override_json(admin.org_id, key, "0")),
+      "value", "out_of_range"));
 }
 
 TEST(Subscriptions, GrantTheirMonthsOnceAndGiveEntitlements) {
@@ -131,6 +140,13 @@ TEST(Subscriptions, RefuseWhatIsMissingUnknownOrBackwards) {
       "/v1/subscriptions",
       period(admin.org_id, plan_id, "2026-02-01T00:00:00Z", "2026-02-01T00:00:00Z"));
   EXPECT_TRUE(has_fault(backwards, "current_period_end", "out_of_range"));
+  Answer all = admin.client.post(
+      "/v1/subscriptions", period(nobody, nobody, "2026-02-01T00:00:00Z", "2026-02-01T00:00:00Z"));
+  EXPECT_TRUE(has_fault(all, "org_id", "unknown")) << all.body;
+  EXPECT_TRUE(has_fault(all, "plan_id", "unknown"));
+  EXPECT_EQ(fault_count(all), 3u);
+  EXPECT_TRUE(
+      has_fault(admin.client.post("/v1/subscriptions", period("x", nobody)), "plan_id", "unknown"));
 }
 
 TEST(Entitlements, AreTheLimitsThatAnOrganizationHas) {

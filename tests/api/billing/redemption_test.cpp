@@ -97,6 +97,8 @@ TEST(RedemptionCodes, AreForAdministratorsAndRefuseWhatIsWrong) {
            Wrong{R"({"count":1,"type":"entitlement","value":"limit.tool_calls"})", "value"},
            Wrong{R"({"count":1,"type":"entitlement","value":"=5"})", "value"},
            Wrong{R"({"count":1,"type":"entitlement","value":"limit.tool_calls=many"})", "value"},
+           Wrong{R"({"count":1,"type":"entitlement","value":"limit.requests_per_minute=0"})",
+                 "value"},
            Wrong{R"({"count":1,"type":"credits","value":"1","max_uses":0})", "max_uses"},
            Wrong{R"({"count":1,"type":"credits","value":"1","expires_at":"soon"})", "expires_at"},
        }) {
@@ -163,6 +165,89 @@ TEST(RedeemCode, GivesAnEntitlementAndNothingWhenItIsTooOld) {
   Json old = new_code(admin, R"("type":"credits","value":"5","expires_at":"2020-01-01T00:00:00Z")");
   EXPECT_TRUE(
       is_problem(redeem(user.client, old.text_or("code")), 409, "redemption_codes.expired"));
+}
+
+// An override as an administrator sets it: of a limit of that organization.
+Answer override_limit(const TestUser& admin, const std::string& org_id, const char* value,
+                      const std::string& further = "") {
+  return admin.client.post("/v1/entitlement-overrides",
+                           fmt::format(R"({{"org_id":"{}","key":"limit.tool_calls","value":"{}",)"
+                                       R"("value_type":"integer"{}}})",
+                                       org_id, value, further));
+}
+
+std::string in_force(const TestUser& user, const std::string& key = "limit.tool_calls") {
+  return sql_value(stack(), fmt::format("SELECT coalesce(min(value), '') FROM "
+                                        "entitlement_overrides WHERE org_id = '{}' AND key = '{}'",
+                                        user.org_id, key));
+}
+
+std::string entitlement_code(const TestUser& admin, const std::string& value) {
+  Json code = new_code(admin, fmt::format(R"("type":"entitlement","value":"{}")", value));
+  return std::string(code.text_or("code"));
+}
+
+TEST(RedeemCode, LeavesWhatAnAdministratorSetAndKeepsTheCodeGood) {
+  TestUser admin = register_admin(stack());
+  TestUser user = register_user(stack());
+  std::string code = entitlement_code(admin, "limit.tool_calls=7");
+  EXPECT_EQ(redeem(user.client, entitlement_code(admin, "limit.tool_calls=5")).status, 200);
+  Answer set = override_limit(admin, user.org_id, "9", R"(,"reason":"bought")");
+  ASSERT_EQ(set.status, 200) << set.body;
+  Answer refused = redeem(user.client, code);
+  EXPECT_TRUE(is_problem(refused, 409, "redemption_codes.inactive"));
+  EXPECT_NE(refused.member("detail").find("limit.tool_calls"), std::string::npos) << refused.body;
+  EXPECT_EQ(in_force(user), "9");
+  EXPECT_EQ(
+      sql_number(stack(), "SELECT use_count FROM redemption_codes WHERE code = '" + code + "'"), 0);
+  // A reason that reads as a code's makes no code of it.
+  ASSERT_EQ(override_limit(admin, user.org_id, "9",
+                           R"(,"reason":"redemption code 01900000-0000-7000-8000-00000000ffff")")
+                .status,
+            200);
+  EXPECT_EQ(redeem(user.client, code).status, 409);
+  EXPECT_EQ(
+      override_limit(admin, user.org_id, "9", R"(,"expires_at":"2020-01-01T00:00:00Z")").status,
+      200);
+  EXPECT_EQ(redeem(user.client, code).status, 200) << "the override is over";
+  EXPECT_EQ(in_force(user), "7");
+}
+
+TEST(RedeemCode, KeepsTheGreaterNumberOfTwoCodes) {
+  TestUser admin = register_admin(stack());
+  TestUser user = register_user(stack());
+  for (auto [value, held] :
+       {std::pair("limit.personas=7", "7"), std::pair("limit.personas=5", "7"),
+        std::pair("limit.personas=10", "10"), std::pair("limit.personas=0", "0"),  // any number
+        std::pair("limit.personas=300", "0")}) {
+    EXPECT_EQ(redeem(user.client, entitlement_code(admin, value)).status, 200);
+    EXPECT_EQ(in_force(user, "limit.personas"), held) << value;
+  }
+  EXPECT_EQ(redeem(user.client, entitlement_code(admin, "limit.tool_calls=0")).status, 200);
+  EXPECT_EQ(redeem(user.client, entitlement_code(admin, "limit.tool_calls=3")).status, 200);
+  EXPECT_EQ(in_force(user), "3") << "its 0 is none";
+  EXPECT_EQ(
+      sql_value(stack(), fmt::format("SELECT (before_state #>> '{{override,value}}') || ' ' || "
+                                     "(after_state #>> '{{override,value}}') FROM audit_logs "
+                                     "WHERE org_id = '{}' AND action = 'redemption_codes.redeem' "
+                                     "ORDER BY id DESC LIMIT 1",
+                                     user.org_id)),
+      "0 3");
+}
+
+TEST(RedeemCode, ChangesAWorkspaceForItsOwnerAlone) {
+  TestUser admin = register_admin(stack());
+  TestUser owner = register_user(stack());
+  TestUser member = register_user(stack());
+  std::string org_id = make_workspace(stack(), owner);
+  add_member(stack(), org_id, member, "member");
+  std::string code = entitlement_code(admin, "limit.tool_calls=7");
+  Answer refused = redeem(member.client.with_org(org_id), code);
+  EXPECT_TRUE(is_problem(refused, 403, "auth.forbidden"));
+  EXPECT_EQ(refused.member("permission"), "org.manage");
+  EXPECT_EQ(redeem(owner.client.with_org(org_id), code).status, 200);
+  Json credits = new_code(admin, R"("type":"credits","value":"5")");
+  EXPECT_EQ(redeem(member.client.with_org(org_id), credits.text_or("code")).status, 200);
 }
 
 TEST(RedeemCode, CountsEveryTryAndRefusesTheEleventh) {

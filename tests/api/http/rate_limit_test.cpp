@@ -130,6 +130,22 @@ TEST(RateLimit, OfOneOrganizationIsNoBusinessOfAnother) {
   EXPECT_EQ(calm.client.get("/v1/me").status, 200);
 }
 
+// Whoever has many, or a new one each time, has no more requests than with one.
+TEST(RateLimit, HoldsForTokensThatWereNeverSeen) {
+  TestUser user = register_user(stack());
+  std::string new_key = make_api_key(stack(), user, user.org_id);
+  std::vector<Call> calls(80, Call{"GET", "/v1/me", {}, {}, {}});
+  user.client.send_all(calls);
+  Client unseen = stack().client().with_token(new_key);
+  Answer answer = unseen.post("/v1/threads", "{}");
+  EXPECT_TRUE(is_problem(answer, 429, "rate_limit.exceeded"));
+  EXPECT_GE(answer.header_number("retry-after"), 1);
+  EXPECT_EQ(reported_by(answer).left, 0);
+  EXPECT_EQ(sql_number(stack(), fmt::format("SELECT count(*) FROM threads WHERE org_id = '{}'",
+                                            user.org_id)),
+            0);
+}
+
 TEST(RateLimit, IsLearnedOfTokensThatOnlyFail) {
   TestUser user = register_user(stack());
   Answer answer;
@@ -173,6 +189,25 @@ TEST(RateLimit, CountsAStrangerForTheirOwnOrganization) {
   Client key = stack().client().with_token(make_api_key(stack(), owner, owner.org_id));
   expect_limited(owner, key.with_org(other.org_id), "/v1/me");
   EXPECT_EQ(reported_by(other.client.get("/v1/me")).left, 2 * org_limit - 1);
+}
+
+// Each names an organization that its token was never seen with.
+TEST(RateLimit, IsPassedByNoOrganizationThatIsMadeUp) {
+  auto expect_limited = [](auto named) {
+    TestUser user = register_user(stack());
+    int missing = 0, limited = 0;
+    for (int i = 0; i < 3 * org_limit; ++i) {
+      Answer answer = user.client.with_org(named(i)).get("/v1/me");
+      missing += is_problem(answer, 404, "orgs.not_found");
+      limited += is_problem(answer, 429, "rate_limit.exceeded");
+    }
+    EXPECT_EQ(missing + limited, 3 * org_limit) << named(0);
+    EXPECT_GE(missing, 2 * org_limit - 1) << named(0);
+    EXPECT_GE(limited, org_limit / 2) << named(0);
+  };
+  expect_limited([](int i) { return fmt::format("01a1fa43-8dcd-7506-ab81-{:012x}", i); });
+  expect_limited([](int i) { return fmt::format("01A1FA43-8DCD-7506-AB81-{:012X}", i); });
+  expect_limited([](int i) { return fmt::format("nonsense{}", i); });
 }
 
 TEST(RateLimit, FollowsWhoBecomesAMemberAndWhoIsOneNoMore) {

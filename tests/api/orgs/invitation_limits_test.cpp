@@ -130,6 +130,33 @@ TEST(Invitation, EndsWithItsInvitersRight) {
   }
 }
 
+TEST(Invitation, StaysEndedWhenItsInviterHasTheRightAgain) {
+  Place place(ApiStack::shared());
+  TestUser guest = register_user(place.stack);
+  place.stack.sql().run_text(
+      fmt::format("UPDATE users SET email_verified_at = now() WHERE id = '{}'", guest.id));
+  auto invited = [&] {
+    return "/v1/org-invitations/" + place.invite(place.admin, guest.email).member("token") +
+           "/accept";
+  };
+  std::string one = place.members + place.admin.id;
+  std::string demoted = invited();
+  EXPECT_EQ(place.owner.client.patch(one, R"({"role":"member"})").status, 200);
+  EXPECT_EQ(place.owner.client.patch(one, R"({"role":"admin"})").status, 200);
+  EXPECT_TRUE(is_problem(guest.client.post(demoted), 410, "invitations.expired"));
+
+  std::string kept = invited();
+  EXPECT_EQ(place.owner.client.patch(one, R"({"role":"owner"})").status, 200);
+  EXPECT_EQ(place.owner.client.patch(one, R"({"role":"admin"})").status, 200);
+  EXPECT_EQ(place.open(), 1u) << "the right was there all the time";
+  for (const char* status : {"suspended", "active"}) {
+    place.stack.sql().run_text(
+        fmt::format("SELECT user_set_status('{}', '{}')", place.admin.id, status));
+  }
+  EXPECT_TRUE(is_problem(guest.client.post(kept), 410, "invitations.expired"));
+  EXPECT_EQ(place.open(), 0u);
+}
+
 TEST(InvitationsOfAnInviter, AreSoManyADayOverAllOrganizations) {
   ApiStack stack({{"HOSTLER_LIMIT_INVITATIONS_PER_INVITER_DAY=5"}, false});
   Place place(stack);

@@ -164,9 +164,12 @@ TEST(Webhooks, AreListedNewestFirstPageByPage) {
 TEST(Webhooks, KeepTenOldSecretsUntilTheirDayIsOver) {
   TestUser user = register_user(stack());
   std::string id = made_by(user);
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(user.client.post(at(id, "/rotate-secret")).status, 200);
   }
+  Answer refused = user.client.post(at(id, "/rotate-secret"));
+  EXPECT_TRUE(is_problem(refused, 422, "limits.reached")) << "none ends before its day";
+  EXPECT_NE(refused.member("detail").find("10 secrets from before"), std::string::npos);
   auto kept = [&] {
     return sql_number(stack(), "SELECT count(*) FROM secrets WHERE org_id = '" + user.org_id + "'");
   };
@@ -175,8 +178,10 @@ TEST(Webhooks, KeepTenOldSecretsUntilTheirDayIsOver) {
       "UPDATE webhook_old_secrets SET until = now() - interval '1 s' WHERE org_id = '" +
       user.org_id + "'; SELECT webhook_secrets_prune(4)");
   EXPECT_EQ(kept(), 7);
+  EXPECT_EQ(user.client.post(at(id, "/rotate-secret")).status, 200) << "none of them signs";
+  EXPECT_EQ(kept(), 8);
   stack().sql().run_text("SELECT webhook_secrets_prune(1000)");
-  EXPECT_EQ(kept(), 1) << "the one that signs stays";
+  EXPECT_EQ(kept(), 2) << "those that sign stay";
 }
 
 TEST(Webhooks, AreGoneWithTheirSecretsAndDeliveries) {

@@ -136,6 +136,7 @@ TEST(AccessLog, IsReadOnFromAnIdWithoutAGap) {
     }
     EXPECT_EQ(*body.find("has_more")->as_boolean(), page < 2);
     EXPECT_TRUE(body.find("next_before")->is_null());
+    EXPECT_GE(body.text_or("next_since"), since) << "on the last page too";
   }
   EXPECT_EQ(seen.size(), 5u);
 }

@@ -144,6 +144,17 @@ TEST(EmailConfig, RefusesWhatCannotBe) {
   EXPECT_EQ(put(R"({"from":"a@b\r\nBcc: c@d","smtp_host":"h","smtp_port":1,"smtp_tls_mode":"tls"})")
                 .status,
             422);
+  for (const char* host : {"x:25", "127.0.0.1:25", "::1:x"}) {
+    Answer with_port = put(fmt::format(R"({{"from":"a@b.org","smtp_host":"{}","smtp_port":1,)"
+                                       R"("smtp_tls_mode":"tls"}})",
+                                       host));
+    EXPECT_TRUE(has_fault(with_port, "smtp_host", "bad_format")) << host;
+    EXPECT_NE(with_port.body.find("put the port into smtp_port"), std::string::npos);
+  }
+  EXPECT_EQ(
+      put(R"({"from":"a@b.org","smtp_host":"2001:db8::25","smtp_port":25,"smtp_tls_mode":"tls"})")
+          .status,
+      204);
   EXPECT_TRUE(has_fault(test_mail(admin, "nonsense"), "to", "bad_format"));
   EXPECT_TRUE(has_fault(admin.client.post("/v1/admin/email/test", "{}"), "to", "required"));
   TestUser user = register_user(*stack);
@@ -204,6 +215,24 @@ TEST_F(EmailTest, FailsWithTheServersWords) {
                        "result = 'failed' AND actor_user_id = '" +
                            admin_.id + "'"),
             4);
+}
+
+TEST_F(EmailTest, SaysWhereNoServerAnsweredAndWhatToMend) {
+  constexpr std::string_view no_password = R"(,"smtp_pass":"")";
+  int nobody = free_port();
+  configure(admin_, nobody, "none", no_password);
+  EXPECT_EQ(test_mail(admin_, "ada@example.org").member("detail"),
+            fmt::format("127.0.0.1:{} refuses connections: check smtp_host and smtp_port", nobody));
+  // No query leaves for a label that is too long for one.
+  std::string unknown = std::string(64, 'a') + ".example";
+  configure(admin_, 25, "none", no_password, unknown);
+  EXPECT_EQ(test_mail(admin_, "ada@example.org").member("detail"),
+            unknown + ":25 does not resolve: check smtp_host");
+  auto server = start_mail_server("plain");
+  configure(admin_, server->port(), "tls", no_password);
+  EXPECT_EQ(test_mail(admin_, "ada@example.org").member("detail"),
+            fmt::format("127.0.0.1:{} answers without TLS: try smtp_tls_mode starttls or none",
+                        server->port()));
 }
 
 // A server without STARTTLS is what remains when somebody strips it on the way.

@@ -75,10 +75,13 @@ TEST_F(GatewayConfig, RefusesWhatItCannotMean) {
   for (const char* everybody :
        {"0.0.0.0/0", "::/0", "1.2.3.4/0", "::ffff:0:0/96", "0.0.0.0/1", "128.0.0.0/7", "::/1"}) {
     Answer answer = put(fmt::format(R"({{"trusted_cidrs":["{}"]}})", everybody));
-    EXPECT_TRUE(has_fault(answer, "trusted_cidrs", "out_of_range")) << everybody;
+    EXPECT_TRUE(has_fault(answer, "trusted_cidrs.0", "out_of_range")) << everybody;
   }
-  EXPECT_TRUE(
-      has_fault(put(R"({"trusted_cidrs":["10.0.0.0/33"]})"), "trusted_cidrs", "bad_format"));
+  Answer each = put(R"({"trusted_cidrs":["10.0.0.0/33","10.0.0.0/8","x","::/0"]})");
+  EXPECT_TRUE(has_fault(each, "trusted_cidrs.0", "bad_format")) << each.body;
+  EXPECT_TRUE(has_fault(each, "trusted_cidrs.2", "bad_format"));
+  EXPECT_TRUE(has_fault(each, "trusted_cidrs.3", "out_of_range"));
+  EXPECT_EQ(fault_count(each), 3u);
   EXPECT_EQ(put(R"({"trusted_cidrs":"10.0.0.0/8"})").status, 422);
   EXPECT_TRUE(
       has_fault(put(R"({"risk_reject_threshold":1.01})"), "risk_reject_threshold", "out_of_range"));

@@ -252,6 +252,7 @@ TEST(FunctionTools, AreWaitedForOnceBehindBuiltInCallsAndConfirmations) {
   EXPECT_EQ(asking.end().status, "completed");
 }
 
+// While the call waits, so that no approval is lost.
 TEST(FunctionTools, EditedArgumentsAreCheckedLikeTheModels) {
   TestUser user = register_user(runner_stack());
   std::string persona = make_persona(user, "", "weather");
@@ -259,13 +260,20 @@ TEST(FunctionTools, EditedArgumentsAreCheckedLikeTheModels) {
       user.client, R"([tool weather {"city":"Rome"}][say ok])",
       run_with_tools({city_tool("weather")}, fmt::format(R"("persona_id":"{}")", persona)));
   ASSERT_EQ(wait_for_status(user.client, run_id, "waiting_for_input"), "waiting_for_input");
-  EXPECT_EQ(user.client
-                .post("/v1/runs/" + run_id + "/input",
-                      R"({"content":"{\"decision\":\"approve\",\"arguments\":{\"x\":1}}"})")
-                .status,
-            200);
-  ASSERT_EQ(wait_for_status(user.client, run_id, "completed"), "completed");
-  EXPECT_EQ(story_of(user.client, run_id).outcomes(), Texts{"tool.args_invalid"});
+  auto approve = [&](const char* arguments) {
+    std::string content = fmt::format(R"({{"decision":"approve","arguments":{}}})", arguments);
+    return user.client.post("/v1/runs/" + run_id + "/input",
+                            fmt::format(R"({{"content":{}}})", json_quote(content)));
+  };
+  Answer refused = approve(R"({"city":7,"x":1})");
+  EXPECT_TRUE(has_fault(refused, "content", "bad_format"));
+  EXPECT_NE(refused.body.find("arguments/city"), std::string::npos) << refused.body;
+  EXPECT_TRUE(has_fault(approve("{}"), "content", "bad_format"));
+  EXPECT_EQ(user.client.get("/v1/runs/" + run_id).member("status"), "waiting_for_input");
+  EXPECT_EQ(approve(R"({"city":"Turin"})").status, 200);
+  AskingRun asking = asking_run(user.client, run_id);
+  EXPECT_EQ(asking.give(0, "1").status, 200);
+  EXPECT_EQ(asking.end().outcomes(), Texts{"ok"});
 }
 
 TEST(FunctionTools, CallsHaveIdsOfOurs) {

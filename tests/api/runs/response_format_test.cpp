@@ -113,6 +113,19 @@ TEST_P(ResponseFormat, FailsWhenTheModelDoesNotLearn) {
   EXPECT_EQ(content_of(user_.client, ended), R"({"n":10})") << "nothing voided what was shown last";
 }
 
+// Each further turn would be cut at the same place, and is paid for.
+TEST_P(ResponseFormat, FailsAtOnceWhenTheAnswerWasCutAtItsTokenLimit) {
+  RunStory ended = story(R"([say {"n":][finish length])");
+  EXPECT_EQ(ended.status, "failed");
+  const Json failed = ended.only("run.failed");
+  EXPECT_EQ(failed.text_or("code"), "output.schema_mismatch");
+  EXPECT_NE(failed.text_or("message").find("token limit"), std::string_view::npos);
+  EXPECT_TRUE(ended.all("output.repair").empty());
+  std::string paid =
+      fmt::format("SELECT count(*) FROM usage_records WHERE run_id = '{}'", ended.run_id);
+  EXPECT_EQ(sql_number(runner_stack(), paid), 1);
+}
+
 TEST_P(ResponseFormat, KeepsWhatWasSaidBetweenToolsAndWantsTheLastTurnToFit) {
   RunStory ended =
       story(R"([say Let me see. ][tool no_tool {}] [answer [1]] [say Again. ][tool no_tool {}])"

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/eventually.h"
 #include "tests/support/rigs/run_harness.h"
 
 namespace hostler::testing_support {
@@ -34,6 +35,83 @@ TEST(RunInput, AnAnswerLetsTheRunGoOn) {
     EXPECT_NE(events.find(std::string("\"") + type + "\""), std::string::npos) << type;
   }
   EXPECT_NE(events.find("blue"), std::string::npos);
+}
+
+constexpr const char* two_questions =
+    R"([tools ask_user {"message":"First?"} | ask_user {"message":"Second?"}] [say ok])";
+
+// The data of the run's wait number nth, once it is there.
+Json wait_number(const TestUser& user, const std::string& run_id, size_t nth) {
+  std::vector<Json> waits;
+  EXPECT_TRUE(eventually(15'000, [&] {
+    waits = story_of(user.client, run_id).all("run.waiting_for_input");
+    return waits.size() >= nth;
+  }));
+  return waits.size() >= nth ? waits[nth - 1] : Json();
+}
+
+// A second click, or a client that never got the answer: the next question is not answered unseen.
+TEST(RunInput, IsForTheRequestThatItNames) {
+  TestUser user = register_user(runner_stack());
+  std::string run_id = start_output(user.client, two_questions);
+  std::string path = "/v1/runs/" + run_id + "/input";
+  std::string first(wait_number(user, run_id, 1).text_or("request_id"));
+  for (const char* bad : {"7", "null", R"("x")", "\"\"", R"({"a":1})"}) {
+    std::string body = fmt::format(R"({{"content":"one","request_id":{}}})", bad);
+    EXPECT_EQ(user.client.post(path, body).status, 422) << bad;
+  }
+  EXPECT_TRUE(has_fault(user.client.post(path, R"({"content":"one","request_id":7})"), "request_id",
+                        "wrong_type"));
+  std::string body = fmt::format(R"({{"content":"one","request_id":"{}"}})", first);
+  EXPECT_EQ(user.client.post(path, body).status, 200);
+  std::string second(wait_number(user, run_id, 2).text_or("request_id"));
+  ASSERT_NE(second, first);
+  ASSERT_EQ(wait_for_status(user.client, run_id, "waiting_for_input"), "waiting_for_input");
+  Answer repeated = user.client.post(path, body);
+  EXPECT_TRUE(is_problem(repeated, 409, "runs.not_waiting"));
+  EXPECT_NE(repeated.body.find(first), std::string::npos) << repeated.body;
+  EXPECT_EQ(user.client.get("/v1/runs/" + run_id).member("status"), "waiting_for_input");
+  body = fmt::format(R"({{"content":"two","request_id":"{}"}})", second);
+  EXPECT_EQ(user.client.post(path, body).status, 200);
+  EXPECT_EQ(wait_for_status(user.client, run_id, "completed"), "completed");
+}
+
+TEST(RunInput, RepeatedWithItsKeyIsAnsweredAlikeAndDoesNothing) {
+  TestUser user = register_user(runner_stack());
+  std::string run_id = start_output(user.client, two_questions);
+  wait_number(user, run_id, 1);
+  Call call{"POST",
+            "/v1/runs/" + run_id + "/input",
+            R"({"content":"one"})",
+            "application/json",
+            {{"Idempotency-Key", "answer"}}};
+  Answer first = user.client.send(call);
+  EXPECT_EQ(first.status, 200) << first.body;
+  wait_number(user, run_id, 2);
+  Answer second = user.client.send(call);
+  EXPECT_EQ(second.status, 200) << second.body;
+  EXPECT_EQ(second.body, first.body);
+  EXPECT_EQ(second.header("idempotency-replayed"), "true");
+  EXPECT_EQ(wait_for_status(user.client, run_id, "waiting_for_input"), "waiting_for_input");
+  EXPECT_EQ(story_of(user.client, run_id).all("run.input_provided").size(), 1u);
+  call.body = R"({"content":"two"})";
+  EXPECT_TRUE(is_problem(user.client.send(call), 422, "idempotency.key_reused"));
+  EXPECT_EQ(user.client.post(call.path, R"({"content":"two"})").status, 200);
+  EXPECT_EQ(wait_for_status(user.client, run_id, "completed"), "completed");
+}
+
+TEST(RunInput, ThatShowsNothingIsNone) {
+  TestUser user = register_user(runner_stack());
+  std::string run_id = start_output(user.client, "[ask What colour?]");
+  ASSERT_EQ(wait_for_status(user.client, run_id, "waiting_for_input"), "waiting_for_input");
+  for (const char* blank : {"", " ", "\\u3000", "\\u00a0", "\\u2003\\u202f\\u205f", "\\u1680",
+                            "\\u0085", "\\u000b\\f", "\\u2028\\r\\n\\t"}) {
+    std::string body = fmt::format(R"({{"content":"{}"}})", blank);
+    EXPECT_TRUE(
+        has_fault(user.client.post("/v1/runs/" + run_id + "/input", body), "content", "required"))
+        << blank;
+  }
+  EXPECT_EQ(user.client.get("/v1/runs/" + run_id).member("status"), "waiting_for_input");
 }
 
 TEST(RunInput, AWaitingRunIsCancelledAtOnce) {

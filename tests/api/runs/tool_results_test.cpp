@@ -51,6 +51,16 @@ TEST(ClientResults, TellEveryFaultAndStoreNothingOfABadCall) {
     EXPECT_EQ(answer.status, 422) << rest;
     EXPECT_NE(answer.body.find(fmt::format("\"results.1.{}\"", field)), std::string::npos) << rest;
   }
+  Answer both = asking.answer("[" + entry(id, R"("error":{"code":7})") + "]");
+  EXPECT_TRUE(has_fault(both, "results.0.error.code", "wrong_type"));
+  EXPECT_TRUE(has_fault(both, "results.0.error.message", "required"));
+  both = asking.answer("[" + entry(id, R"("error":{"message":[]})") + "]");
+  EXPECT_TRUE(has_fault(both, "results.0.error.code", "required"));
+  EXPECT_TRUE(has_fault(both, "results.0.error.message", "wrong_type"));
+  std::string long_code =
+      fmt::format(R"("error":{{"code":"{}","message":"b"}})", std::string(129, 'c'));
+  EXPECT_TRUE(has_fault(asking.answer("[" + entry(id, long_code) + "]"), "results.0.error.code",
+                        "too_long"));
   EXPECT_TRUE(
       has_fault(asking.answer("[" + asking.result(1, "1") + "," + asking.result(1, "2") + "]"),
                 "results.1.tool_call_id", "duplicate"));

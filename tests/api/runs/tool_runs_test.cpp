@@ -130,6 +130,8 @@ TEST(ToolConfirmations, StayOpenAfterAnswersThatAreNotReadWhole) {
            R"({"decision":"approve","decision":"deny"})",
            R"({"decision":"approve","reason":"\ud800"})",
            R"({"decision":"approve","arguments":null})",
+           R"({"decision":"approve","argument":{"query":"edited"}})",
+           R"({"decision":"deny","arguments":{"query":"edited"}})",
            R"({"decision":"approve"} approve)",
            "approve deny",
        }) {
@@ -140,7 +142,9 @@ TEST(ToolConfirmations, StayOpenAfterAnswersThatAreNotReadWhole) {
   EXPECT_EQ(asked.user.client.get("/v1/runs/" + asked.run_id).member("status"),
             "waiting_for_input");
   EXPECT_TRUE(story_of(asked.user.client, asked.run_id).all("tool.result").empty());
-  EXPECT_EQ(asked.answer(R"({"decision":"deny","x":[1]})").status, 200);
+  std::string foreign = asked.answer(R"({"decision":"approve","argument":{}})").body;
+  EXPECT_NE(foreign.find(R"(\"argument\" is no member)"), std::string::npos) << foreign;
+  EXPECT_EQ(asked.answer(R"({"decision":"deny"})").status, 200);
   EXPECT_EQ(asked.end().outcomes(), Texts{"tool.denied"});
 }
 

@@ -10,6 +10,7 @@ import {
   send,
   staged,
 } from '../chat_steps.mjs';
+import { must } from '../harness.mjs';
 
 // A thread where another client's run waits for an answer, until `end_first()` gives it one, and
 // where a message was sent meanwhile. `stored(content)`: how many such messages there are.
@@ -314,6 +315,37 @@ export const flows = staged([
         [thread.is_private, thread.end_user, thread.title],
         [true, 'customer-8123', '[say welcome]'],
       );
+    },
+  ],
+
+  [
+    'a thread that is not there leads back to the list, at 360 px',
+    async (h) => {
+      h.t.allow(404);
+      const user = await h.new_user();
+      const nowhere = '/threads/01a21ba2-8b0f-71e3-89ab-09b30e04dff6';
+      const page = await h.signed_in(user, nowhere, { width: 360, height: 740 });
+      await page.locator('.error').filter({ hasText: 'threads.not_found' }).waitFor();
+      await h.t.fits(page, nowhere);
+      await page.locator('main').getByRole('link', { name: 'Threads' }).click();
+      await page.getByLabel('Search threads').waitFor();
+    },
+  ],
+
+  [
+    'a thread of another organization of one is there after a switch',
+    async (h) => {
+      h.t.allow(404);
+      const user = await h.new_user();
+      const { token } = user;
+      const made = { slug: `e-${user.login}`, name: 'Elsewhere' };
+      const org = await must('POST', '/v1/orgs', made, { token });
+      const there = { token, headers: { 'X-Org-Id': org.id } };
+      const thread = await must('POST', '/v1/threads', { title: 'kept there' }, there);
+      const page = await h.signed_in(user, `/threads/${thread.id}`);
+      await page.getByRole('button', { name: 'Switch to Elsewhere' }).click();
+      await page.getByRole('heading', { name: 'kept there' }).waitFor();
+      assert.equal(await page.locator('select.org').inputValue(), org.id);
     },
   ],
 

@@ -144,7 +144,7 @@ export const flows = {
       check(!(await page.content()).includes('hidden-0123'), 'a header is in the page');
       await button(page, 'curl').click();
       const shown = await dialog(page).innerText();
-      check(shown.includes('HOSTLER_MCP_HEADER'), 'no variable for the header');
+      check(shown.includes('MCP_HEADER'), 'no variable for the header');
       check(!shown.includes('hidden-0123'), 'a header is in what is copied');
     });
   },

@@ -105,6 +105,23 @@ export const flows = {
     await until(async () => (await left.count()) === 1, 'one persona left');
   },
 
+  'what was typed into a persona and not saved is there again': async (t) => {
+    const { page } = await t.signed_in({}, '/personas');
+    await page.getByRole('button', { name: 'New persona' }).click();
+    await page.getByLabel('Key').fill('long');
+    await page.getByLabel('System prompt').fill('The work of an hour.');
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Personas' }).waitFor();
+    await page.goForward();
+    await page.getByText('Not saved yet.').waitFor();
+    same(await page.getByLabel('System prompt').inputValue(), 'The work of an hour.', 'prompt');
+    await button(page, 'Add').click();
+    await page.getByText('long@1').first().waitFor();
+    await t.open(page, '/personas/new');
+    await page.getByLabel('System prompt').waitFor();
+    same(await page.getByLabel('Key').inputValue(), '', 'what was saved is no draft');
+  },
+
   'a provider and a model with prices; both go': async (t) => {
     t.allow(422);
     const { account, page } = await t.signed_in({}, '/providers');
@@ -308,6 +325,19 @@ export const flows = {
       await must('GET', '/v1/audit-logs?action=personas.update', undefined, options)
     ).data;
     await row.getByText(logged.trace_id).waitFor();
+  },
+
+  'the audit log says what is wrong with dates of its address': async (t) => {
+    t.allow(422);
+    const { page } = await t.signed_in({}, '/audit');
+    for (const [path, field] of [
+      ['/audit?since=yesterday', 'since'],
+      ['/audit?until=2026-13-45', 'until'],
+    ]) {
+      await t.open(page, path);
+      await page.locator('.error li code', { hasText: field }).waitFor();
+      await page.getByRole('heading', { name: 'Audit log' }).waitFor();
+    }
   },
 
   'an address rule by keyboard alone': async (t) => {

@@ -152,7 +152,10 @@ export const flows = staged([
         'the answer has the keyboard',
       );
       await other.keyboard.type('In Graz.');
+      const sending = other.waitForRequest((request) => request.url().endsWith('/input'));
       await other.keyboard.press('Control+Enter');
+      const sent = (await sending).postDataJSON();
+      assert.match(sent.request_id, /^[0-9a-f]{8}-/, 'what is answered is what was shown');
       await page.locator('.answer').filter({ hasText: 'thank you' }).waitFor();
       await other.getByText('Nothing waits for you.').waitFor();
       await h.eventually(async () => !/^\(/.test(await other.title()), 'the title is plain again');

@@ -13,6 +13,8 @@ void confirmation(std::string_view input) {
           "a fault says why there is no decision");
   require(read.json_fault.has_value() == (read.fault == "json"), "with what is wrong with JSON");
   require(!read.json_fault || is_utf8(read.json_fault->message), "which can be shown");
+  require(read.member.has_value() == (read.fault == "member"), "or the member that is foreign");
+  require(!read.member || is_utf8(*read.member), "which can be shown, too");
   if (!read.decision) {
     require(!read.arguments && !read.reason, "without a decision nothing else is read");
     return;
@@ -22,6 +24,8 @@ void confirmation(std::string_view input) {
   if (json) {
     require(json->text_or("decision") == *read.decision, "JSON says its decision");
     require(!read.reason || json->text_or("reason") == *read.reason, "and its reason");
+    size_t known = 1 + (read.arguments ? 1 : 0) + (read.reason ? 1 : 0);
+    require(json->as_object()->size() == known, "and nothing that was passed over");
   } else {
     require(input.size() >= read.decision->size() && input.find('{') == input.npos, "else a word");
     require(!read.arguments && !read.reason, "which says nothing else");

@@ -113,5 +113,19 @@ TEST_F(Admin, WaitsForTheSchema) {
   EXPECT_THAT(run.err, HasSubstr("run hostlerctl migrate"));
 }
 
+TEST_F(Admin, AndEveryOtherCommandEndsWith77WhereTheRoleMayNotBeTheOwner) {
+  std::string none = "01900000-0000-7000-8000-000000000001";
+  std::vector<std::vector<std::string>> commands{
+      {"admin", "promote", "root"}, {"user", "show", "root"},
+      {"outbox", "list"},           {"outbox", "drop", none},
+      {"ledger", "verify"},         {"backup", testing::TempDir() + "never"},
+      {"run", "tail", none},        {"flag", "set", "beta.search", "true"}};
+  for (const std::vector<std::string>& command : commands) {
+    ProgramRun run = run_ctl(command, {"HOSTLER_DATABASE_URL=" + database_.api_url()});
+    EXPECT_EQ(run.status, 77) << command[0] << ": " << run.err;
+    EXPECT_THAT(run.err, HasSubstr("may not act as hostler_owner")) << command[0];
+  }
+}
+
 }  // namespace
 }  // namespace hostler

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "lib/config/secret_box.h"
 #include "lib/crypto.h"
@@ -132,7 +133,37 @@ TEST_F(Doctor, TellsOfAKeyFileThatIsNotTheOneOfTheOtherHosts) {
               ContainsRegex("failure +secrets +of the newest 1, 1 cannot be opened"));
   EXPECT_THAT(reported({"HOSTLER_SECRETS_KEY_FILE=" + folder + "/theirs"}),
               ContainsRegex("ok +secrets +the newest opens"));
+  std::filesystem::permissions(folder + "/theirs", std::filesystem::perms::others_read,
+                               std::filesystem::perm_options::add);
+  std::string report = reported({"HOSTLER_SECRETS_KEY_FILE=" + folder + "/theirs"});
+  EXPECT_THAT(report, ContainsRegex("failure +key file +.*/theirs is open to everybody"));
+  EXPECT_THAT(report, ContainsRegex("failure +secrets +some are stored, and none opens"));
+  database_.as_superuser().run_text("UPDATE secrets SET key_version = 2");
+  EXPECT_THAT(reported({"HOSTLER_SECRETS_KEY_FILE=" + folder + "/ours"}),
+              ContainsRegex("failure +secrets +some need version 2 of .*: copy it from the host"));
   std::filesystem::remove_all(folder);
+}
+
+TEST_F(Doctor, LooksForSecretsWithoutAKeyFileToo) {
+  std::string report = reported({"HOSTLER_SECRETS_KEY_FILE=/nowhere/key"});
+  EXPECT_THAT(report, ContainsRegex("failure +key file +/nowhere/key cannot be read"));
+  EXPECT_THAT(report, ContainsRegex("ok +secrets +none is stored"));
+}
+
+TEST(DoctorWithoutADatabase, SaysSoInOneLineWithTheMend) {
+  std::string report =
+      run_ctl({"doctor"}, {"HOSTLER_DATABASE_URL=postgresql:///x?host=/nowhere"}).out;
+  EXPECT_THAT(report, ContainsRegex("failure +database +connection [^\n]*; Is the server running"
+                                    "[^\n]*: systemctl status postgresql"));
+  std::istringstream lines(report);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_THAT(line, ContainsRegex("^(ok|warning|failure) "));
+  }
+}
+
+TEST_F(Doctor, SaysWhatMendsMailThatAFolderTakes) {
+  EXPECT_THAT(reported({"HOSTLER_MAIL_DIR=/tmp"}),
+              ContainsRegex("warning +mail +/tmp takes all mail, .*: empty mail.dir and set "));
 }
 
 TEST_F(Doctor, SaysOfWhatWasGivenUpWhereItIsListed) {

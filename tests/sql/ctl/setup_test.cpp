@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "tests/support/rigs/database.h"
 #include "tests/support/rigs/run_program.h"
 
@@ -38,6 +40,20 @@ TEST_F(SetupOfAHost, MakesNoneBesideThatOfProgramsThatUseTheDatabase) {
   ProgramRun run = tried();
   EXPECT_EQ(run.status, 65);
   EXPECT_THAT(run.err, HasSubstr("copy their /etc/hostler/secret.key to here"));
+}
+
+// By the sockets of this host, as without --superuser-url.
+TEST_F(SetupOfAHost, MakesNoneWhereItsOwnIsLostAndSecretsAreStored) {
+  database_.as_superuser().run_text(
+      "INSERT INTO secrets (id, kind, key_version, wrapped_key, sealed) VALUES "
+      "('01900000-0000-7000-8000-000000000001', 'webhook', 1, decode(repeat('00', 60), 'hex'), "
+      "decode(repeat('00', 40), 'hex'))");
+  std::string folder = std::filesystem::path(TestDatabase::socket()).parent_path();
+  ProgramRun run =
+      run_ctl({"setup", "--dry-run", "--without-nginx", "--database", database_.name()},
+              {"PGHOST=" + folder, "PGUSER=postgres"});
+  EXPECT_EQ(run.status, 65) << run.out;
+  EXPECT_THAT(run.err, HasSubstr("put your copy of it there"));
 }
 
 }  // namespace

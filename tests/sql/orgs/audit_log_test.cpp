@@ -120,6 +120,72 @@ TEST_F(AuditLog, CutsTargetsThatAreLong) {
             "200 200");
 }
 
+TEST_F(AuditLog, CutsStatesThatAreLong) {
+  auto kept = [this](const std::string& state) {
+    fixture_.column(fmt::format("SELECT audit('test.row', 'x', 'y', NULL, {0}, {0})", state));
+    return fixture_.column(
+        "SELECT concat_ws(' ', octet_length(after_state::text) <= 4200, after_state -> 'truncated',"
+        " left(after_state ->> 'a', 3), after_state -> 'n', before_state = after_state) "
+        "FROM audit_logs WHERE action = 'test.row' ORDER BY id DESC LIMIT 1");
+  };
+  EXPECT_EQ(kept(R"('{"a": "short", "n": 1}')"), "t sho 1 t");
+  EXPECT_EQ(kept("jsonb_build_object('a', repeat('x', 287000), 'n', 1)"), "t true xxx 1 t");
+  EXPECT_EQ(kept("jsonb_build_object('a', repeat('ä', 9000), 'n', 1)"), "t true äää 1 t");
+  EXPECT_EQ(kept("jsonb_build_object('a', ARRAY(SELECT generate_series(1, 99999)), 'n', 1)"),
+            "t true [1, 1 t");
+  EXPECT_EQ(kept("(SELECT jsonb_object_agg('a' || i, repeat('x', 300)) FROM "
+                 "generate_series(1, 5000) AS i)"),
+            "t true t");
+}
+
+// As rows from before their states were cut: 60 MiB of them, of which a page takes 4.
+TEST_F(AuditLog, AnswersAPageOfLargeRowsInLittleMemory) {
+  fixture_.column(
+      fmt::format("INSERT INTO audit_logs (org_id, action, after_state) SELECT '{}', 'test.row', "
+                  "jsonb_build_object('a', repeat('x', 287000)) FROM generate_series(1, 220)",
+                  fixture_.org_id));
+  postgres::DbSession session = database_.as_superuser();
+  fixture_.begin_as(session, fixture_.owner_id);
+  auto memory_mib = [&session] {
+    return session
+        .run_text(
+            "SELECT substring(pg_read_file('/proc/self/status') FROM "
+            "'VmHWM:\\s+(\\d+)')::bigint / 1024 AS peak")
+        .front()
+        .integer("peak");
+  };
+  int64_t before = memory_mib();
+  postgres::Result page = session.run_text(
+      "SELECT json_array_length(body::json -> 'data')::bigint AS rows, octet_length(body) <= "
+      "4200000 AS fits, (body::json ->> 'has_more')::boolean AS has_more, "
+      "body::json ->> 'next_before' = body::json #>> '{data,-1,id}' AS goes_on "
+      "FROM audit_page(NULL, NULL, NULL, NULL, NULL, NULL, NULL, 200, NULL)");
+  EXPECT_EQ(page.front().integer("rows"), 14);
+  EXPECT_TRUE(page.front().boolean("fits"));
+  EXPECT_TRUE(page.front().boolean("has_more"));
+  EXPECT_TRUE(page.front().boolean("goes_on"));
+  EXPECT_LT(memory_mib() - before, 150);
+}
+
+TEST_F(AuditLog, CutsAPageOfRowsAsPagesAreCut) {
+  fixture_.column(fmt::format(
+      "INSERT INTO audit_logs (org_id, action) SELECT '{}', 'test.row' FROM generate_series(1, 5)",
+      fixture_.org_id));
+  postgres::DbSession session = database_.as_superuser();
+  fixture_.begin_as(session, fixture_.owner_id);
+  auto page = [&session](int limit, const std::string& before) {
+    return session.run_text(fmt::format(
+        "SELECT concat_ws(' ', json_array_length(body::json -> 'data'), body::json -> 'has_more') "
+        "AS told, coalesce(next::text, '') AS next FROM audit_page(NULL, 'test.row', NULL, NULL, "
+        "NULL, NULL, NULL, {}, {})",
+        limit, before.empty() ? "NULL" : "'" + before + "'"));
+  };
+  postgres::Result first = page(3, "");
+  EXPECT_EQ(first.front().text("told"), "3 true");
+  EXPECT_EQ(page(3, std::string(first.front().text("next"))).front().text("told"), "2 false");
+  EXPECT_EQ(page(5, "").front().text("told"), "5 false");
+}
+
 TEST_F(AuditLog, TellsAFailedLoginByTheUserOrByAKeyedHash) {
   auto failed = [this](const std::string& candidate) {
     fixture_.column(

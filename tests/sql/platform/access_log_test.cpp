@@ -120,7 +120,24 @@ TEST_F(AccessLog, IsPagedBothWays) {
   EXPECT_TRUE(since.find("next_before")->is_null());
   Json last = page(fmt::format(R"(, "limit": 2, "since": "{}")", since.text_or("next_since")));
   EXPECT_EQ(paths(last), "/4/5");
-  EXPECT_TRUE(last.find("next_since")->is_null());
+}
+
+TEST_F(AccessLog, AlwaysTellsAFollowerWhereToGoOn) {
+  append("f", 0, 1, entry("/a") + "," + entry("/b"));
+  std::string first = ask("SELECT min(id::text) FROM access_log");
+  std::string newest = ask("SELECT max(id::text) FROM access_log");
+  Json all = page(fmt::format(R"(, "since": "{}")", first));
+  EXPECT_EQ(paths(all), "/b");
+  EXPECT_EQ(*all.find("has_more")->as_boolean(), false);
+  EXPECT_EQ(all.text_or("next_since"), newest);
+  Json none = page(fmt::format(R"(, "since": "{}")", newest));
+  EXPECT_EQ(paths(none), "");
+  EXPECT_EQ(none.text_or("next_since"), newest) << "the given one";
+  for (const char* filter : {R"("path": "/x")", R"("ip": "203.0.113.77")"}) {
+    Json other = page(fmt::format(R"(, {}, "since": "{}")", filter, first));
+    EXPECT_EQ(paths(other), "");
+    EXPECT_EQ(other.text_or("next_since"), newest) << "looked at, though it did not match";
+  }
 }
 
 TEST_F(AccessLog, IsFilteredByEachMember) {

@@ -98,6 +98,38 @@ TEST_F(LeftCalls, AreFoundByWhoeverBeganTheirRun) {
   EXPECT_EQ(put_back(make(chat({"a", "c"}))), "none") << "another organization";
 }
 
+// The first that is looked up stays the same one while a hundred more come.
+TEST_F(LeftCalls, AreLookedUpForTheNewestOfMany) {
+  std::string run_id = run_that_left("a");
+  auto answered_behind = [](size_t before, size_t behind) {
+    std::vector<std::string> ids(before, "nobodys");
+    ids.emplace_back("a");
+    ids.insert(ids.end(), behind, "nobodys");
+    return ids;
+  };
+  EXPECT_EQ(put_back(make(chat(answered_behind(0, 199)))), run_id);
+  EXPECT_EQ(put_back(make(chat(answered_behind(99, 101)))), "none");
+  EXPECT_EQ(put_back(make(chat(answered_behind(100, 100)))), run_id);
+  EXPECT_EQ(put_back(make(chat(answered_behind(100, 199)))), run_id);
+  EXPECT_EQ(put_back(make(chat(answered_behind(100, 200)))), "none");
+}
+
+TEST_F(LeftCalls, AreAnsweredAllOrNone) {
+  std::string run_id = run_that_left("a b");
+  try {
+    make(chat({"a", "nobodys"}));
+    FAIL() << "b has no output";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, ErrorCode::validation_error);
+    EXPECT_NE(error.detail.find("the call b"), std::string::npos) << error.detail;
+  }
+  // Also when the one is too old to be looked up.
+  std::vector<std::string> many(100, "b");
+  many.emplace_back("a");
+  many.insert(many.end(), 100, "nobodys");
+  EXPECT_EQ(put_back(make(chat(std::move(many)))), run_id);
+}
+
 TEST_F(LeftCalls, ThatAreCalledTheSameAreTheNewerRuns) {
   run_that_left("a");
   std::string newer = run_that_left("a");

@@ -47,11 +47,12 @@ class McpWaits : public testing::Test {
   // An authorization whose code a daemon exchanges.
   std::string exchanging(const std::string& user_id) const {
     return fixture_.column(fmt::format(
-        "INSERT INTO mcp_authorizations (org_id, server_id, user_id, session_id, is_of_org, "
-        "state_hash, status, issuer, tells_issuer, token_endpoint, resource, redirect_uri, "
-        "client_id, client_method, scopes) VALUES ('{}', '{}', '{}', uuidv7(), false, "
-        "sha256(uuidv7()::text::bytea), 'exchanging', 'i', true, 't', 'r', 'r', 'c', 'none', "
-        "'{{}}') RETURNING id",
+        "WITH session AS (INSERT INTO sessions (user_id, begun_by) VALUES ('{2}', 'password') "
+        "RETURNING id) INSERT INTO mcp_authorizations (org_id, server_id, user_id, session_id, "
+        "is_of_org, state_hash, status, issuer, tells_issuer, token_endpoint, resource, "
+        "redirect_uri, client_id, client_method, scopes) SELECT '{0}', '{1}', '{2}', session.id, "
+        "false, sha256(uuidv7()::text::bytea), 'exchanging', 'i', true, 't', 'r', 'r', 'c', "
+        "'none', '{{}}' FROM session RETURNING id",
         fixture_.org_id, server_id_, user_id));
   }
   // It came to tokens.

@@ -94,7 +94,8 @@ inline postgres::BoundStatement input_of(const std::string& run_id, const std::s
                          .reason = reason,
                          .fault = fault,
                          .json_offset = std::nullopt,
-                         .json_found = std::nullopt};
+                         .json_found = std::nullopt,
+                         .request_id = std::nullopt};
 }
 
 }  // namespace hostler::testing_support

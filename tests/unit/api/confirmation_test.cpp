@@ -43,11 +43,8 @@ TEST(Confirmation, IsAnObjectWithADecision) {
   EXPECT_EQ(read(R"({"arguments":{"b":1,"a":[1.5,"x"]},"decision":"approve"})"),
             R"(approve {"b":1,"a":[1.5,"x"]})");
   EXPECT_EQ(read(R"({"decision":"approve","arguments":{}})"), "approve {}");
-  EXPECT_EQ(read(R"({"decision":"deny","arguments":{"query":"p"}})"), "deny")
-      << "nothing is called: there is nothing to edit";
-  EXPECT_EQ(read(R"({"decision":"approve","x":{"decision":"deny"}})"), "approve")
-      << "further members say nothing";
-  EXPECT_EQ(read(R"({"decision":"approve","x":)" + nested(63) + "}"), "approve");
+  EXPECT_EQ(read(R"({"decision":"approve","arguments":{"x":)" + nested(62) + "}}"),
+            R"(approve {"x":)" + nested(62) + "}");
 }
 
 TEST(Confirmation, IsNothingElse) {
@@ -84,6 +81,29 @@ TEST(Confirmation, IsNothingElse) {
     EXPECT_EQ(read(content), "none") << content;
   }
   EXPECT_EQ(read(std::string("approve\0", 8)), "none");
+}
+
+// What was meant by them would not be what is called.
+TEST(Confirmation, HasNoOtherMembers) {
+  for (const char* content : {
+           R"({"decision":"approve","argument":{"query":"edited"}})",
+           R"({"decision":"approve","args":{"query":"edited"}})",
+           R"({"Arguments":{},"decision":"approve"})",
+           R"({"decision":"deny","x":[1]})",
+           R"({"decision":"approve","x":{"decision":"deny"}})",
+       }) {
+    EXPECT_EQ(read(content), "none") << content;
+    EXPECT_EQ(read_confirmation(content).fault, "member") << content;
+  }
+  EXPECT_EQ(read_confirmation(R"({"decision":"approve","argument":{},"y":1})").member, "argument");
+  std::string name(30'000, 'n');
+  EXPECT_EQ(read_confirmation(fmt::format(R"({{"{}":1}})", name)).member->size(), 160u);
+}
+
+TEST(Confirmation, OfADenialHasNothingToEdit) {
+  EXPECT_EQ(read_confirmation(R"({"decision":"deny","arguments":{"query":"p"}})").fault,
+            "denied_arguments");
+  EXPECT_EQ(read_confirmation(R"({"decision":"deny","arguments":5})").fault, "arguments");
 }
 
 TEST(Confirmation, IsReadWholeOrNotAtAll) {

@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "lib/crypto.h"
 
@@ -194,6 +196,29 @@ TEST_F(KeyFile, IsRefusedWhenItIsMissingOrAFolder) {
             std::string::npos);
   EXPECT_NE(std::get<std::string>(config::SecretBox::load("/tmp")).find("regular"),
             std::string::npos);
+}
+
+// A new key would make of one host's fault the loss of every stored secret.
+TEST_F(KeyFile, IsNeverToBeMadeAnewByItsFault) {
+  std::vector<std::string> faults{fault_with(0644, 32), fault_with(0600, 16),
+                                  std::get<std::string>(config::SecretBox::load("/tmp"))};
+  for (const std::string& fault : faults) {
+    EXPECT_EQ(fault.find("urandom"), std::string::npos) << fault;
+    EXPECT_EQ(fault.find("makes one"), std::string::npos) << fault;
+  }
+  EXPECT_NE(faults[0].find("chmod 0600"), std::string::npos) << faults[0];
+  EXPECT_NE(faults[1].find("your copy of it"), std::string::npos) << faults[1];
+  std::filesystem::remove(path_);
+  std::string missing = std::get<std::string>(config::SecretBox::load(path_));
+  EXPECT_EQ(missing.find("urandom"), std::string::npos) << missing;
+  EXPECT_NE(missing.find("copy it from another host"), std::string::npos) << missing;
+}
+
+TEST_F(KeyFile, SaysWhoMustReadItWhenThisUserMayNot) {
+  if (geteuid() == 0) GTEST_SKIP() << "root reads every file";
+  std::string fault = fault_with(0000, 32);
+  EXPECT_NE(fault.find("Permission denied"), std::string::npos) << fault;
+  EXPECT_NE(fault.find("must be able to read it"), std::string::npos) << fault;
 }
 
 TEST(KeyPrefix, ShowsTheBeginningAndTheLastFour) {

@@ -24,8 +24,23 @@ TEST(OpenAiError, HasFourMembersAndOurCode) {
   Json error = error_of(Error(ErrorCode::runs_not_waiting, "It has ended \"early\"."));
   EXPECT_EQ(error.dump(), R"({"message":"It has ended \"early\".","type":"invalid_request_error",)"
                           R"("param":null,"code":"runs.not_waiting"})");
-  EXPECT_EQ(error_of(Error(ErrorCode::auth_missing_token)).text_or("message"), "A token is needed")
+  EXPECT_EQ(error_of(Error(ErrorCode::auth_token_expired)).text_or("message"),
+            error_row(ErrorCode::auth_token_expired).title)
       << "without a detail the title serves";
+}
+
+TEST(OpenAiError, CallsThingsWhatTheClientCallsThem) {
+  EXPECT_EQ(error_of(Error(ErrorCode::runs_not_found)).text_or("message"),
+            "There is no such response.");
+  EXPECT_EQ(error_of(Error(ErrorCode::threads_not_found)).text_or("message"),
+            "There is no such conversation.");
+  Error elsewhere(ErrorCode::runs_not_found, "Another organization of yours has it.");
+  elsewhere.faults.push_back({"previous_response_id", "unknown", "is unknown"});
+  EXPECT_EQ(error_of(elsewhere).text_or("message"), elsewhere.detail);
+  EXPECT_EQ(error_of(elsewhere).text_or("param"), "previous_response_id");
+  EXPECT_EQ(error_of(elsewhere).text_or("code"), "runs.not_found");
+  Error token(ErrorCode::auth_missing_token, "Send the access token of a login.");
+  EXPECT_NE(error_of(token).text_or("message").find("an API key"), std::string_view::npos);
 }
 
 TEST(OpenAiError, SaysAsItsTypeWhatClientsKnow) {

@@ -23,7 +23,7 @@ constexpr int64_t start_ns = 1'000 * second_ns;
 int admitted(Bucket& bucket, int64_t limit, int64_t now_ns, int tries) {
   int count = 0;
   for (int i = 0; i < tries; ++i) {
-    count += take_request(bucket, limit, now_ns, false).is_admitted ? 1 : 0;
+    count += take_request(bucket, limit, now_ns).is_admitted ? 1 : 0;
   }
   return count;
 }
@@ -44,24 +44,24 @@ TEST(RateBucket, HoldsTwiceItsLimitAndIsRefilledByItEachMinute) {
 TEST(RateBucket, TellsWhatIsLeftAndWhenToComeAgain) {
   RateTable table;
   Bucket& bucket = *table.org_bucket(7, start_ns);
-  BucketLevel level = take_request(bucket, 60, start_ns, false);
+  BucketLevel level = take_request(bucket, 60, start_ns);
   EXPECT_EQ(level.left, 119);
   EXPECT_EQ(level.full_in_s, 1);
   EXPECT_EQ(admitted(bucket, 60, start_ns, 200), 119);
-  level = take_request(bucket, 60, start_ns, false);
+  level = take_request(bucket, 60, start_ns);
   EXPECT_FALSE(level.is_admitted);
   EXPECT_EQ(level.left, 0);
   EXPECT_EQ(level.retry_after_s, 1);
   EXPECT_EQ(level.full_in_s, 120);
-  level = take_request(bucket, 1, start_ns, false);
+  level = take_request(bucket, 1, start_ns);
   EXPECT_EQ(level.retry_after_s, 60);
 }
 
-TEST(RateBucket, CountsWhatWasServedAlreadyWithoutGoingBelowEmpty) {
+TEST(RateBucket, IsNoEmptierForWhatItRefuses) {
   RateTable table;
   Bucket& bucket = *table.org_bucket(7, start_ns);
-  for (int i = 0; i < 300; ++i) take_request(bucket, 60, start_ns, true);
-  BucketLevel level = take_request(bucket, 60, start_ns + 2 * second_ns, false);
+  for (int i = 0; i < 300; ++i) take_request(bucket, 60, start_ns);
+  BucketLevel level = take_request(bucket, 60, start_ns + 2 * second_ns);
   EXPECT_TRUE(level.is_admitted);
   EXPECT_EQ(level.left, 1);
 }
@@ -91,11 +91,11 @@ TEST(RateTable, GivesTheLeastUsedPlaceAwayWhenItIsFull) {
   auto id = [](uint64_t n) { return (n + 1) * RateTable::org_sets; };
   for (uint64_t n = 0; n < RateTable::ways; ++n) {
     Bucket& bucket = *table.org_bucket(id(n), start_ns);
-    for (uint64_t i = 0; i <= n; ++i) take_request(bucket, 60, start_ns, false);
+    for (uint64_t i = 0; i <= n; ++i) take_request(bucket, 60, start_ns);
   }
   Bucket& latest = *table.org_bucket(id(RateTable::ways), start_ns);
-  EXPECT_EQ(take_request(latest, 60, start_ns, false).left, 119) << "a new bucket is full";
-  EXPECT_EQ(take_request(*table.org_bucket(id(7), start_ns), 60, start_ns, false).left, 111);
+  EXPECT_EQ(take_request(latest, 60, start_ns).left, 119) << "a new bucket is full";
+  EXPECT_EQ(take_request(*table.org_bucket(id(7), start_ns), 60, start_ns).left, 111);
 }
 
 TEST(RateTable, KnowsTokensUntilTheyAreForgottenOrPushedOut) {
