@@ -2,7 +2,7 @@
 #
 # VARIANT chooses the build: release (default), asan (address and undefined-behaviour sanitizers), tsan (thread
 # sanitizer), clang, fuzz (clang, libFuzzer, those sanitizers, and coverage).
-# PORT (8443) and VAR (./var) choose the private stack that up, down and demo act on.
+# PORT (8443) and VAR (./var) choose the private stack that up, down, forget and demo act on.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -213,7 +213,7 @@ stack := dev/stack
 parallel = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 on_stack = $(if $(NODES),NODES='$(NODES)') PORT='$(PORT)' VAR='$(VAR)' BUILD_DIR='$(CURDIR)/$(BUILD)'
 
-.PHONY: demo up down
+.PHONY: demo up down forget
 demo: ## the whole thing on this machine: installs what is missing, builds, starts, shows an agent run; MCP=1: one with MCP
 	@$(stack)/install-packages build run
 	+@$(MAKE) --no-print-directory $(parallel) programs console
@@ -226,6 +226,9 @@ up: ## the same stack, left running; PORT=8443 VAR=./var choose which; NODES=3: 
 
 down: ## stop that stack, all of it
 	@$(on_stack) $(stack)/down
+
+forget: ## stop it and remove all of it, with its data
+	@$(on_stack) $(stack)/forget
 
 # ---------------------------------------------------------------- tests
 

@@ -86,7 +86,7 @@ constexpr std::string_view administrator = "a platform administrator";
 int change_admin(const CommandCall& call, const postgres::BoundStatement& change,
                  const std::string& login, std::string_view what_now) {
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl admin");
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   postgres::Result changed = owner.session->run(change);
   return print_user(std::string(changed.text()), login, what_now, call.as_json);
 }
@@ -117,7 +117,7 @@ int create_user(const config::Settings& settings, const NewUser& user) {
   std::optional<std::string> hashed = account::hash_password(*password);
   if (!hashed) return fail(exit_try_again, "no memory to hash the password");
   OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl user");
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   postgres::Result stored = owner.session->run(query::SettingsAll{});
   config::Settings in_force = config::settings_with_stored(settings, stored, nullptr);
   owner.session->begin();

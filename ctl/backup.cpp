@@ -79,7 +79,7 @@ int back_up(const CommandCall& call, const std::string& file) {
   }
   const std::string& url = settings.text("database.url");
   OwnerSession owner = open_migrated(url, application);
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   umask(077);  // it holds everybody's data
   std::string unfinished = file + ".part";
   if (!write_whole(unfinished, "")) return fail(exit_cannot_create, "cannot write " + file);
@@ -124,7 +124,7 @@ int restore(const CommandCall& call, const std::string& file) {
   const std::string& url = call.settings().text("database.url");
   {
     OwnerSession owner = open_as_owner(url, "hostlerctl restore");
-    if (!owner.session) return fail(exit_bad_input, owner.refusal);
+    if (!owner.session) return fail(owner.status, owner.refusal);
     if (owner.session->run(query::TableCount{}).front().integer("count") != 0) {
       return fail(exit_bad_input,
                   "the database is not empty; make another one with hostlerctl setup-database "
@@ -138,7 +138,7 @@ int restore(const CommandCall& call, const std::string& file) {
       false);
   if (run.status != 0) return tool_failed("pg_restore", run.status);
   OwnerSession owner = open_as_owner(url, "hostlerctl restore");
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   owner.session->begin();
   postgres::Result facts = owner.session->run(query::BackupFacts{});
   owner.session->rollback();

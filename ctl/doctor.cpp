@@ -3,8 +3,10 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -44,15 +46,30 @@ std::optional<config::SecretBox> look_at_key_file(const config::Settings& settin
   return std::get<config::SecretBox>(std::move(box));
 }
 
+void look_at_secrets_without_key(const postgres::Result& newest, DoctorReport& report) {
+  if (newest.empty()) {
+    report.well("secrets", "none is stored");
+  } else {
+    report.fault("secrets",
+                 "some are stored, and none opens here until the key file is as the finding "
+                 "above says; a new key would open none of them");
+  }
+}
+
 // The newest: a host with another key file than the others' stores under its own.
-void look_at_secrets(const config::SecretBox& box, int64_t version_wanted,
+// usable: null when the key file is not.
+void look_at_secrets(const config::SecretBox* usable, int64_t version_wanted,
                      postgres::DbSession& session, DoctorReport& report) {
+  postgres::Result newest = session.run(query::DoctorSecrets{});
+  if (usable == nullptr) return look_at_secrets_without_key(newest, report);
+  const config::SecretBox& box = *usable;
   if (version_wanted > box.newest_version()) {
-    report.fault("secrets", fmt::format("some need version {} of the key file, which ends with {}",
-                                        version_wanted, box.newest_version()));
+    report.fault("secrets",
+                 fmt::format("some need version {} of the key file, which ends with {}: copy it "
+                             "from the host where hostlerctl secret rotate was said",
+                             version_wanted, box.newest_version()));
     return;
   }
-  postgres::Result newest = session.run(query::DoctorSecrets{});
   int64_t opened = 0;
   for (int i = 0; i < newest.size(); ++i) opened += secret_opens(box, newest[i]) ? 1 : 0;
   if (opened == newest.size()) {
@@ -80,7 +97,9 @@ void look_at_database(const config::Settings& settings, const std::optional<conf
   const std::string& url = settings.text("database.url");
   look_at_cluster(settings, report);
   if (std::optional<std::string> why = postgres::why_no_connection(url)) {
-    report.fault("database", *why);
+    report.fault("database", *why +
+                                 ": systemctl status postgresql there; database.url and who "
+                                 "says it: hostlerctl config --changed");
     return;
   }
   OwnerSession owner = open_migrated(url, "hostlerctl doctor");
@@ -93,7 +112,7 @@ void look_at_database(const config::Settings& settings, const std::optional<conf
   postgres::Result facts = session.run(query::DoctorDatabase{});
   const postgres::Row& row = facts.front();
   health::look_at_postgres(settings, row, report);
-  if (box) look_at_secrets(*box, row.integer("key_version"), session, report);
+  look_at_secrets(box ? &*box : nullptr, row.integer("key_version"), session, report);
   config::Settings in_force =
       config::settings_with_stored(settings, session.run(query::SettingsAll{}), nullptr);
   look_at_gateway(in_force, session, report);
@@ -102,11 +121,25 @@ void look_at_database(const config::Settings& settings, const std::optional<conf
   look_at_mail(in_force, box ? &*box : nullptr, session, report);
 }
 
+// libpq says some faults in two lines, the second with a tab before it.
+std::string one_line(std::string_view message) {
+  std::string line;
+  for (size_t at = 0; at < message.size(); ++at) {
+    if (message[at] != '\n') {
+      line += message[at];
+      continue;
+    }
+    line += "; ";
+    at = std::min(message.find_first_not_of(" \t\n", at), message.size()) - 1;
+  }
+  return line;
+}
+
 void print_findings(const std::vector<Finding>& findings, bool as_json) {
   if (!as_json) {
     for (const Finding& finding : findings) {
       print_out(fmt::format("{:<8} {:<20} {}\n", health::verdict_name(finding.verdict),
-                            finding.what, finding.message));
+                            finding.what, one_line(finding.message)));
     }
     return;
   }

@@ -25,6 +25,7 @@ namespace {
 constexpr uint64_t disk_free_min_bytes = uint64_t{1} << 30;
 constexpr int64_t descriptors_min = 16'384;
 constexpr const char* two_weeks_s = "1209600";
+constexpr const char* renewal = "certbot renew --deploy-hook 'systemctl reload nginx'";
 constexpr int64_t nginx_connections_default = 512;
 constexpr int64_t nginx_connections_min = 4'096;
 
@@ -56,14 +57,16 @@ int64_t number_of(std::string_view text, int64_t otherwise) {
 
 void look_at_certificate(const std::string& path, DoctorReport& report) {
   if (run_subprocess({"openssl", "x509", "-noout", "-in", path}, true).status != 0) {
-    report.fault("certificate", path + " cannot be read");
+    report.fault("certificate", path +
+                                    " cannot be read: hostlerctl setup --certificate FILE "
+                                    "--certificate-key FILE links another one");
   } else if (run_subprocess({"openssl", "x509", "-checkend", "0", "-noout", "-in", path}, true)
                  .status != 0) {
-    report.fault("certificate", path + " has expired");
+    report.fault("certificate", path + " has expired: " + renewal);
   } else if (run_subprocess({"openssl", "x509", "-checkend", two_weeks_s, "-noout", "-in", path},
                             true)
                  .status != 0) {
-    report.warn("certificate", path + " expires within two weeks");
+    report.warn("certificate", path + " expires within two weeks: " + renewal);
   } else {
     report.well("certificate", path);
   }
@@ -79,7 +82,7 @@ void look_at_nginx_limits(std::string_view text, DoctorReport& report) {
                                      connections));
   } else if (files.empty() || number_of(files.front(), 0) < connections) {
     report.warn("nginx", fmt::format("worker_rlimit_nofile is below worker_connections {}: "
-                                     "connections fail before that",
+                                     "connections fail before that; raise it above them",
                                      connections));
   } else {
     report.well("nginx", fmt::format("the site is enabled, worker_connections {}", connections));
@@ -108,7 +111,8 @@ void look_at_nginx(DoctorReport& report) {
   }
   for (const std::string& value : directives(text, "fastcgi_max_temp_file_size")) {
     if (number_of(value, 1) == 0) {
-      report.fault("nginx", "fastcgi_max_temp_file_size 0: a slow client blocks a worker");
+      report.fault("nginx",
+                   "fastcgi_max_temp_file_size 0: a slow client blocks a worker; leave it out");
     }
   }
   std::vector<std::string> paths = directives(text, "ssl_certificate");
@@ -147,7 +151,7 @@ void look_at_file_limits(DoctorReport& report) {
   if (min < 0) return;  // none runs here
   if (min < descriptors_min) {
     report.warn("file limit", fmt::format("a program may open {} files; a daemon needs one a "
-                                          "stream: LimitNOFILE",
+                                          "stream: raise LimitNOFILE in its unit",
                                           min));
   } else {
     report.well("file limit", fmt::format("{} open files", min));
@@ -185,9 +189,11 @@ void look_at_disk(const config::Settings& settings, DoctorReport& report) {
     uint64_t free_bytes = uint64_t{space.f_bavail} * space.f_frsize;
     bool is_short_of_inodes = space.f_files > 0 && space.f_favail * 50 < space.f_files;
     if (free_bytes < disk_free_min_bytes) {
-      report.warn("disk", fmt::format("{} MiB left below {}", free_bytes >> 20, folder));
+      report.warn("disk", fmt::format("{} MiB left below {}: remove something, or enlarge it",
+                                      free_bytes >> 20, folder));
     } else if (is_short_of_inodes) {
-      report.warn("disk", fmt::format("only {} inodes left below {}", space.f_favail, folder));
+      report.warn("disk", fmt::format("only {} inodes left below {}: remove small files",
+                                      space.f_favail, folder));
     } else {
       report.well("disk", fmt::format("{} GiB left below {}", free_bytes >> 30, folder));
     }
@@ -205,7 +211,8 @@ void look_at_host(const config::Settings& settings, DoctorReport& report) {
   look_at_file_limits(report);
   look_at_disk(settings, report);
   if (!settings.strings("outbound.allow_cidrs").empty()) {
-    report.warn("outbound.allow_cidrs", "tenants may reach private networks; meant for tests");
+    report.warn("outbound.allow_cidrs",
+                "tenants may reach private networks; meant for tests: empty it else");
   }
 }
 

@@ -45,18 +45,22 @@ void look_at_mail(const config::Settings& in_force, const config::SecretBox* box
   mail::MailSettings mail =
       box == nullptr ? mail::mail_settings(in_force) : mail::mail_settings(in_force, stored, *box);
   if (!mail.is_configured()) {
-    report.warn("mail", "not configured: codes and invitations stay in the outbox");
+    report.warn("mail",
+                "not configured, codes and invitations stay in the outbox: "
+                "set mail.smtp_host and mail.from");
     return;
   }
   if (!mail.folder.empty()) {
     bool is_there = std::filesystem::is_directory(mail.folder);
-    is_there ? report.warn("mail", mail.folder + " takes all mail: nobody gets any")
-             : report.fault("mail", mail.folder + " is no folder");
+    is_there ? report.warn("mail", mail.folder +
+                                       " takes all mail, nobody gets any: empty mail.dir "
+                                       "and set mail.smtp_host and mail.from")
+             : report.fault("mail", mail.folder + " is no folder: make it, or empty mail.dir");
     return;
   }
   const std::string& ca_file = in_force.text("outbound.ca_file");
   if (!ca_file.empty() && access(ca_file.c_str(), R_OK) != 0) {
-    report.fault("outbound.ca_file", ca_file + " cannot be read");
+    report.fault("outbound.ca_file", ca_file + " cannot be read: name a file that all may read");
     return;
   }
   std::string server = fmt::format("{}:{}", mail.server.host, mail.server.port);
@@ -65,7 +69,9 @@ void look_at_mail(const config::Settings& in_force, const config::SecretBox* box
     report.well("mail", server + " takes the connection" +
                             (mail.server.user.empty() ? "" : " and the login"));
   } else {
-    report.fault("mail", fmt::format("{}: {}", server, outcome.words));
+    report.fault("mail", fmt::format("{}: {}; see mail.smtp_host, _port, _tls_mode, _user and "
+                                     "_pass, and what that server logs",
+                                     server, outcome.words));
   }
 }
 

@@ -24,8 +24,9 @@ void look_at_maintenance(postgres::DbSession& session, DoctorReport& report) {
     std::string name(job.text("job"));
     if (job.boolean("is_failing")) {
       report.warn("maintenance",
-                  fmt::format("{} fails, {} so far: {}", name,
-                              count_text(job.integer("faults"), "time"), job.text("fault")));
+                  fmt::format("{} fails, {} so far: {}; journalctl -u hostler-runner on {}", name,
+                              count_text(job.integer("faults"), "time"), job.text("fault"),
+                              place.text("host")));
     } else {
       report.warn("maintenance",
                   fmt::format("{} was not done for {} s: restart hostler-runner on {}, another one "

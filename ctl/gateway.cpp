@@ -61,7 +61,7 @@ struct IpRulesOrder {
 
 int list_ip_rules_of(const CommandCall& call, const IpRulesOrder& order) {
   OwnerSession owner = open_session(call.settings());
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   postgres::Result rules = owner.session->run(query::OperatorIpRules{.org_name = order.org});
   std::string lines;
   JsonWriter json;
@@ -84,7 +84,7 @@ int delete_ip_rules_of(const CommandCall& call, const IpRulesOrder& order) {
     return fail(exit_usage, fmt::format("{} is no id of a rule", order.rule_id));
   }
   OwnerSession owner = open_session(call.settings());
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   std::optional<std::string> rule_id;
   if (!order.is_all) rule_id = order.rule_id;
   postgres::Result removed =
@@ -96,7 +96,7 @@ int delete_ip_rules_of(const CommandCall& call, const IpRulesOrder& order) {
 
 int show_gateway(const CommandCall& call) {
   OwnerSession owner = open_session(call.settings());
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   postgres::Result stored = owner.session->run(query::SettingsAll{});
   return print_gateway(config::settings_with_stored(call.settings(), stored, nullptr),
                        call.as_json);
@@ -104,7 +104,7 @@ int show_gateway(const CommandCall& call) {
 
 int reset_gateway(const CommandCall& call) {
   OwnerSession owner = open_session(call.settings());
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   owner.session->run(query::OperatorGatewayReset{});
   return print_gateway(call.settings(), call.as_json);
 }

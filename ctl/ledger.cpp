@@ -40,7 +40,7 @@ int print_fault(const postgres::Row& fault, bool as_json) {
 // Page by page, so that no more is held or locked at once than a page's rows.
 int verify_ledger(const CommandCall& call) {
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl ledger");
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   int64_t transactions = 0;
   int64_t accounts = 0;
   std::string after = first_id;
@@ -76,7 +76,7 @@ struct CreditAdjustment {
 int adjust_credits(const CommandCall& call, const CreditAdjustment& adjustment) {
   if (adjustment.amount == 0) return fail(exit_usage, "--amount must not be 0");
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl credits");
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   owner.session->begin();
   owner.session->run(query::OperatorSetContext{});
   postgres::Result adjusted = owner.session->run(query::OperatorCreditAdjust{

@@ -238,7 +238,7 @@ int apply(postgres::DbSession& session, const Schema& schema, const Plan& plan,
 int migrate(const MigrateOptions& options) {
   Schema schema = options.folder.empty() ? schema_of_program() : schema_of_folder(options.folder);
   OwnerSession owner = open_as_owner(options.database_url, "hostlerctl migrate");
-  if (!owner.session) return fail(exit_no_permission, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   postgres::DbSession& session = *owner.session;
   if (!options.status_only && !options.dry_run) wait_for_turn(session);
   Found found = look(session);

@@ -67,7 +67,7 @@ struct OutboxFilter {
 
 int list_outbox(const CommandCall& call, const OutboxFilter& filter) {
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl outbox");
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   postgres::Result rows =
       owner.session->run(query::OutboxList{.status = text_or_none(filter.status),
                                            .kind = text_or_none(filter.kind),
@@ -79,7 +79,7 @@ int retry_outbox(const CommandCall& call, const std::string& id, bool all_failed
   if (id.empty() != all_failed) return fail(exit_usage, "name a message, or say --all-failed");
   if (!id.empty() && !is_uuid(id)) return fail(exit_usage, "the id of a message is a UUID");
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl outbox");
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   postgres::Result done = owner.session->run(query::OutboxRetry{.message_id = text_or_none(id)});
   int64_t count = done.front().integer("retried");
   if (count == 0 && !id.empty()) {
@@ -93,7 +93,7 @@ int retry_outbox(const CommandCall& call, const std::string& id, bool all_failed
 int drop_outbox(const CommandCall& call, const std::string& id) {
   if (!is_uuid(id)) return fail(exit_usage, "the id of a message is a UUID");
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl outbox");
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   postgres::Result done = owner.session->run(query::OutboxDrop{.message_id = id});
   if (done.front().integer("dropped") == 0) {
     return fail(exit_bad_input, "there is no such message, or it is delivered");

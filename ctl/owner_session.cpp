@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "ctl/output.h"
 #include "queries/health.h"
 #include "queries/operator.h"
 #include "schema_version.h"
@@ -14,8 +15,10 @@ OwnerSession open_as_owner(const std::string& database_url, const std::string& a
   postgres::DbSession session(database_url, application_name);
   postgres::Result facts = session.run(query::OwnerFacts{});
   if (!facts.front().boolean("role_exists")) {
+    owner.status = exit_no_permission;
     owner.refusal = "the role hostler_owner does not exist; run hostlerctl setup-database first";
   } else if (!facts.front().boolean("may_become")) {
+    owner.status = exit_no_permission;
     owner.refusal = fmt::format(
         "the role {} may not act as hostler_owner; connect as a superuser, or let one make it a "
         "member: GRANT hostler_owner TO …",
@@ -38,6 +41,7 @@ OwnerSession open_migrated(const std::string& database_url, const std::string& a
     if (found.front().boolean("fits")) return owner;
     version = found.text();
   }
+  owner.status = exit_bad_input;
   owner.refusal = fmt::format("the schema is {}, this program needs {}; run hostlerctl migrate",
                               version.empty() ? "missing" : version, schema_version_expected);
   owner.session.reset();

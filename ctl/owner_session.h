@@ -11,6 +11,7 @@ namespace hostler {
 struct OwnerSession {
   std::optional<postgres::DbSession> session;
   std::string refusal;  // why this role cannot be hostler_owner, when there is no session
+  int status = 0;       // what a command that is refused so ends with
 };
 
 // Throws Error when there is no connection.

@@ -29,7 +29,7 @@ std::string plan_text(const Json& plan) {
 
 int list_plans(const CommandCall& call) {
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl plan");
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   postgres::Result found = owner.session->run(query::OperatorPlans{});
   std::string list(found.text());
   if (call.as_json) return answer(true, list, "");
@@ -41,7 +41,7 @@ int list_plans(const CommandCall& call) {
 
 int set_flag(const CommandCall& call, const std::string& key, bool value) {
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl flag");
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   owner.session->begin();
   owner.session->run(query::OperatorSetContext{});
   postgres::Result set =

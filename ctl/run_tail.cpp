@@ -64,7 +64,7 @@ class Tail {
 
   std::optional<int> connect() {
     owner_ = open_migrated(url(), "hostlerctl run tail");
-    if (!owner_.session) return fail(exit_bad_input, owner_.refusal);
+    if (!owner_.session) return fail(owner_.status, owner_.refusal);
     return std::nullopt;
   }
 

@@ -137,7 +137,7 @@ int rotate(const CommandCall& call, const KeyRotation& rotation) {
     return fail(exit_bad_input, *fault);
   }
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl secret");
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   if (!owner.session->run(query::SecretsLock{}).front().boolean("is_ours")) {
     return fail(exit_try_again, "another rotation is under way");
   }
@@ -161,7 +161,7 @@ int verify(const CommandCall& call) {
     return fail(exit_bad_input, *fault);
   }
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl secret");
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   int64_t looked_at = 0;
   std::vector<std::string> unreadable;
   std::string after = nil_id;

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "ctl/output.h"
+#include "ctl/owner_session.h"
 #include "ctl/setup_database.h"
 #include "ctl/setup_steps.h"
 #include "ctl/subprocess.h"
@@ -52,6 +53,17 @@ bool others_have_a_key(const SetupOptions& options) {
   return session.run(query::SetupOtherHosts{}).front().boolean("have_a_key");
 }
 
+// The key file of this host is lost, and its database holds what only a copy of it opens.
+bool secrets_wait_here(const SetupOptions& options) {
+  if (!options.superuser_url.empty()) return false;
+  std::string url = postgres::conninfo_with("postgresql:///", {{"dbname", options.database}});
+  if (postgres::why_no_connection(url)) return false;  // the next step makes it, or says why not
+  OwnerSession owner = open_as_owner(url, "hostlerctl setup");
+  if (!owner.session) return false;
+  return owner.session->run(query::SchemaTables{}).front().boolean("has_migrations") &&
+         !owner.session->run(query::DoctorSecrets{}).empty();
+}
+
 int set_up_key(const SetupOptions& options) {
   if (file_exists(key_file)) {
     report_step("key file", fmt::format("{} is there", key_file));
@@ -63,6 +75,12 @@ int set_up_key(const SetupOptions& options) {
         fmt::format("the database is in use, and what it stores opens with the key of those "
                     "who use it alone: copy their {} to here, mode 0600, owner root",
                     key_file));
+  }
+  if (secrets_wait_here(options)) {
+    return fail(exit_bad_input,
+                fmt::format("{} is missing, and the database holds secrets that no other key "
+                            "opens: put your copy of it there, mode 0600, owner root",
+                            key_file));
   }
   report_change(options, "key file",
                 fmt::format("{}; keep a copy apart from the database's backups", key_file));

@@ -25,9 +25,9 @@ constexpr const char* drop_in_folder = "/etc/systemd/system/nginx.service.d";
 constexpr const char* drop_in = "/etc/systemd/system/nginx.service.d/hostler.conf";
 
 constexpr const char* certificate_advice =
-    "no certificate in /etc/ssl/hostler. From Let's Encrypt: certbot certonly --standalone -d "
-    "NAME, "
-    "then --certificate /etc/letsencrypt/live/NAME/fullchain.pem --certificate-key "
+    "no certificate in /etc/ssl/hostler. From Let's Encrypt: certbot certonly --webroot -w "
+    "/var/www/html -d NAME, then --certificate /etc/letsencrypt/live/NAME/fullchain.pem "
+    "--certificate-key "
     "/etc/letsencrypt/live/NAME/privkey.pem. For a trial: --self-signed NAME";
 
 int make_certificate(const SetupOptions& options) {

@@ -56,7 +56,7 @@ int revoke_api_key(const CommandCall& call, const KeyToRevoke& key) {
     return fail(exit_usage, "give the id of a key, or the key itself with --key-stdin");
   }
   OwnerSession owner = open_migrated(call.settings().text("database.url"), application);
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   std::optional<std::string> key_id;
   if (!hash) key_id = key.id;
   postgres::Result revoked =
@@ -72,7 +72,7 @@ int revoke_api_key(const CommandCall& call, const KeyToRevoke& key) {
 // Newest first, at most so many.
 int list_orgs(const CommandCall& call, int max) {
   OwnerSession owner = open_migrated(call.settings().text("database.url"), application);
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   postgres::Result orgs =
       owner.session->run(query::OperatorOrgList{.limit = max, .id_or_slug = std::nullopt});
   std::string lines;
@@ -91,7 +91,7 @@ int list_orgs(const CommandCall& call, int max) {
 
 int show_org(const CommandCall& call, const std::string& id_or_slug) {
   OwnerSession owner = open_migrated(call.settings().text("database.url"), application);
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   postgres::Result found =
       owner.session->run(query::OperatorOrgList{.limit = 1, .id_or_slug = id_or_slug});
   if (found.empty()) throw Error(ErrorCode::orgs_not_found);

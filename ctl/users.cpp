@@ -86,7 +86,7 @@ std::string user_lines(const postgres::Result& user, const postgres::Result& org
 // login: a login, username or mail address.
 int show_user(const CommandCall& call, const std::string& login) {
   OwnerSession owner = open(call.settings());
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   postgres::Result user = owner.session->run(query::UserFacts{.login = login});
   postgres::Result orgs = owner.session->run(query::UserOrgs{.login = login});
   postgres::Result sessions = owner.session->run(query::UserSessions{.login = login});
@@ -95,7 +95,7 @@ int show_user(const CommandCall& call, const std::string& login) {
 
 int set_user_status(const CommandCall& call, const std::string& login, const std::string& status) {
   OwnerSession owner = open(call.settings());
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   owner.session->run(query::UserStatusSet{.login = login, .status = status});
   JsonWriter json;
   json.begin_object().member("login", login).member("status", status).end_object();
@@ -110,14 +110,14 @@ int answer_ended(const CommandCall& call, std::string_view count) {
 int revoke_session(const CommandCall& call, const std::string& session_id) {
   if (!is_uuid(session_id)) return fail(exit_usage, session_id + " is not an id of a session");
   OwnerSession owner = open(call.settings());
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   owner.session->run(query::SessionRevokeOne{.session_id = session_id});
   return answer_ended(call, "1");
 }
 
 int revoke_sessions(const CommandCall& call, const std::string& login) {
   OwnerSession owner = open(call.settings());
-  if (!owner.session) return fail(exit_bad_input, owner.refusal);
+  if (!owner.session) return fail(owner.status, owner.refusal);
   postgres::Result ended = owner.session->run(query::SessionRevokeAll{.login = login});
   return answer_ended(call, ended.text());
 }

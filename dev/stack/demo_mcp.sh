@@ -30,8 +30,7 @@ start_mcp_server() {
 register_mcp_server() {
   local url=http://127.0.0.1:$mcp_port/mcp
   # shellcheck disable=SC2034  # for post, get and ask of the demo
-  token=$(ask -X POST -H 'Content-Type: application/json' --data-binary \
-    @<(printf '{"login":"%s","password":"%s"}' "$ADMIN_LOGIN" "$ADMIN_PASSWORD") /v1/auth/login | jq -r .access_token)
+  token=$(admin_token)
   mcp_server=$(get '/v1/mcp-servers?limit=200' | jq -r 'map(select(.key == "notes"))[0].id // ""')
   if [ -n "$mcp_server" ]; then
     ask -X PATCH -H 'Content-Type: application/json' --data-binary "{\"url\":\"$url\"}" "/v1/mcp-servers/$mcp_server" \

@@ -67,6 +67,67 @@ stop_programs() {
   done
 }
 
+# The names of all that were started and not stopped since, in the order in which they are to end.
+recorded_programs() {
+  local record
+  for record in "$run_dir"/{nginx,hostler-{api,runner}{,-[2-9]},fake-model,mcp-server}.pid; do
+    [ ! -f "$record" ] || basename "$record" .pid
+  done
+}
+
+# Workers that outlived their master hold its port. Returns when nobody listens on it, or after 2 s.
+end_remnants() {
+  local name ended=no deadline=$((SECONDS + 2))
+  for name in $(recorded_programs); do
+    ! is_running "$name" || continue
+    stop_programs 0 "$name"
+    ended=yes
+  done
+  while [ $ended = yes ] && ! is_running nginx && port_is_taken "$port" && [ $SECONDS -lt $deadline ]; do
+    sleep 0.03
+  done
+}
+
+# Of a process, by its command line: the private stack that it belongs to, as stack_folder, and what it has of it, as
+# stack_file; fails for any other.
+find_stack_of() {
+  local words
+  { words=$(tr '\0' ' ' <"/proc/$1/cmdline"); } 2>/dev/null || return 1
+  case $words in
+    "nginx: master process "*" -c "*/nginx/conf/nginx.conf*) words=${words#* -c } ;;
+    */bin/postgres" -D "*/pg" "*) words=${words#* -D } ;;
+    *python3" "*/bin/mcp_server.py" "*) words=${words#*python3 } ;;
+    */bin/hostler-api" --config "* | */bin/hostler-runner" --config "* | */bin/fake-model" --port "*) ;;
+    *) return 1 ;;
+  esac
+  stack_file=${words%% *}
+  stack_folder=${stack_file%/pg}
+  stack_folder=${stack_folder%/nginx/conf/nginx.conf}
+  stack_folder=${stack_folder%/bin/*}
+}
+
+# Who listens on the port of this call, in words: another private stack is known by its nginx, or by its certificate
+# when its folder was removed under it.
+taker_of_port() {
+  local entry pid gone=()
+  for entry in /proc/[0-9]*; do
+    pid=${entry#/proc/}
+    find_stack_of "$pid" || continue
+    if grep -qs "listen 127.0.0.1:$port " "$stack_folder/nginx/conf/hostler.conf"; then
+      say "the Hostler stack in $stack_folder: make down VAR=$stack_folder stops it"
+      return 0
+    fi
+    # The folder may be there again, by this call. Of another user's stack it cannot be told.
+    if [ ! -e "$stack_file" ] && { [ "$(id -u)" -eq 0 ] || [ -O "$entry" ]; }; then gone+=("$pid"); fi
+  done
+  if [ ${#gone[@]} -gt 0 ] && timeout 5 openssl s_client -connect "127.0.0.1:$port" </dev/null 2>/dev/null |
+    grep -q 'Hostler private stack'; then
+    say "a Hostler stack whose folder is gone: kill ${gone[*]}   ends what is left of it"
+  else
+    say "another program"
+  fi
+}
+
 # Is a port of this machine listened on? Asked of the kernel: no tool, no connection.
 port_is_taken() {
   awk -v port="$(printf ':%04X' "$1")" \

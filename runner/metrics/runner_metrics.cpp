@@ -174,7 +174,7 @@ std::vector<MetricRow> metric_rows() {
       {counter, "hostler_runner_runs_ended_total", "Runs that ended here, or wait for a human.",
        labelled("status", end_states)},
       {counter, "hostler_runner_runs_failed_total", "Runs that failed, by their code.",
-       labelled("code", failure_codes)},
+       labelled("code", failure_codes), true},
       {counter, "hostler_runner_turns_total", "Turns of models that were committed.", {""}},
       {histogram, "hostler_runner_turn_seconds", "How long a turn took, with its tries.", {""}},
       {counter,
