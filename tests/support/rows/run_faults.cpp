@@ -25,7 +25,7 @@ std::string run_faults(ApiStack& stack) {
       "WHERE r.total_output_tokens <> (SELECT coalesce(sum(u.output_tokens), 0) "
       "FROM usage_records u WHERE u.run_id = r.id) "
       "UNION ALL SELECT 'answers ' || count(*) || ' times: ' || m.run_id FROM messages m "
-      "WHERE m.role = 'assistant' GROUP BY m.run_id HAVING count(*) > 1 "
+      "WHERE m.role = 'assistant' AND m.id > m.run_id GROUP BY m.run_id HAVING count(*) > 1 "
       // A turn that is stored is paid for, once.
       "UNION ALL SELECT 'has ' || count(u.turn) || ' of usage: ' || t.run_id || ' ' || t.turn "
       "FROM run_turns t LEFT JOIN usage_records u ON u.run_id = t.run_id AND u.turn = t.turn "
@@ -41,7 +41,9 @@ std::string run_faults(ApiStack& stack) {
       "WHERE e.run_id IS NULL "
       // The deltas that no run.resumed and no output.repair discarded are the stored answer.
       "UNION ALL SELECT 'shown is not stored: ' || r.id FROM runs r "
-      "JOIN messages m ON m.run_id = r.id WHERE r.status = 'completed' AND m.content <> ("
+      // What a response was given stands before it.
+      "JOIN messages m ON m.run_id = r.id AND m.id > r.id "
+      "WHERE r.status = 'completed' AND m.content <> ("
       "SELECT coalesce(string_agg(d.data ->> 'content', '' ORDER BY d.seq), '') FROM run_events d "
       "WHERE d.run_id = r.id AND d.type = 'message.delta' AND NOT EXISTS ("
       "SELECT 1 FROM run_events x WHERE x.run_id = r.id "

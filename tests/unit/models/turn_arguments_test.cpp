@@ -25,13 +25,11 @@ TEST(TurnReader, LeavesArgumentsOutThatAreTooMany) {
     ReadTurn turn(ProviderKind::openai);
     turn.reader->read_event(call_chunk(
         R"({"index":0,"id":"a","function":{"name":"f","arguments":"{\"q\":\",,[[\"}"}})"));
-    turn.reader->read_event(
-        call_chunk(R"({"index":1,"id":"b","function":{"name":"f","arguments":")" + hostile +
-                   R"("}})"));
+    turn.reader->read_event(call_chunk(
+        R"({"index":1,"id":"b","function":{"name":"f","arguments":")" + hostile + R"("}})"));
     turn.reader->read_event(
         call_chunk(R"({"index":2,"id":"c","function":{"name":"f","arguments":"{}"}})"));
-    turn.reader->read_event(
-        R"({"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]})");
+    turn.reader->read_event(R"({"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]})");
     turn.reader->end();
     ASSERT_FALSE(turn.reader->fault());
     ASSERT_EQ(turn.turn.tool_calls.size(), 3u);
