@@ -109,6 +109,7 @@ export const flows = {
     const { page } = await t.signed_in({}, '/personas');
     await page.getByRole('button', { name: 'New persona' }).click();
     await page.getByLabel('Key').fill('long');
+    await page.getByLabel('Name').fill('Long');
     await page.getByLabel('System prompt').fill('The work of an hour.');
     await page.goBack();
     await page.getByRole('heading', { name: 'Personas' }).waitFor();
