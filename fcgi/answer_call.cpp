@@ -124,10 +124,13 @@ void write_last_used(WorkerParts& parts, const account::Caller& caller,
   parts.background.send(std::move(batch), BackgroundQueue::Kind::last_used);
 }
 
+// How far a request is when it is found out who calls. What is committed is not refused any more.
+enum class Progress : bool { nothing_done, done };
+
 // The authenticating statement was answered: the request counts for the caller's organization.
 account::Caller identified(WorkerParts& parts, const Admitted& request,
                            const config::Settings& settings, const postgres::Result& authenticated,
-                           Trail& trail) {
+                           Progress progress, Trail& trail) {
   account::Caller caller = account::read_caller(authenticated.text());
   trail.identity = client::identity_of(caller);
   bool is_counted = request.routed.route.rate != Rate::none;
@@ -137,7 +140,8 @@ account::Caller identified(WorkerParts& parts, const Admitted& request,
   } else {
     Admission admission = parts.limiter.learn(request, caller, settings);
     trail.rate = admission.rate;
-    if (admission.rejection) throw *std::move(admission.rejection);
+    bool is_refused = admission.rejection && progress == Progress::nothing_done;
+    if (is_refused) throw *std::move(admission.rejection);
   }
   if (is_counted && parts.limiter.is_entitlement_due(caller.org_id)) {
     parts.background.add(ask_entitlement(parts, caller.org_id), BackgroundQueue::Kind::rate_limit);
@@ -150,9 +154,10 @@ account::Caller identified(WorkerParts& parts, const Admitted& request,
 // statement behind failed: the log names them.
 account::Caller identified(WorkerParts& parts, const Admitted& request,
                            const config::Settings& settings, const postgres::BatchOutcome& outcome,
-                           Trail& trail) {
+                           Progress progress, Trail& trail) {
   if (outcome.results.empty()) throw *outcome.error;
-  account::Caller caller = identified(parts, request, settings, outcome.results.front(), trail);
+  account::Caller caller =
+      identified(parts, request, settings, outcome.results.front(), progress, trail);
   if (outcome.error) throw *outcome.error;
   return caller;
 }
@@ -209,7 +214,7 @@ Task<Response> answer_by_statement(WorkerParts& parts, const Admitted& request, 
           : parts.database.attempt(std::move(batch), statement.take_notifications(), durability,
                                    party_of(parts, request));
   postgres::BatchOutcome outcome = co_await sent;
-  identified(parts, request, input.settings, outcome, trail);
+  identified(parts, request, input.settings, outcome, Progress::done, trail);
   std::optional<postgres::BoundStatement> notification =
       statement.notification_of(outcome.results.back());
   if (notification) {
@@ -234,7 +239,7 @@ Task<account::Caller> authenticate(WorkerParts& parts, const Admitted& request,
   batch.add(authentication(request, Asks::reading));
   if (with_guard) add_guard(request.routed, batch);
   postgres::BatchOutcome outcome = co_await parts.database.attempt_pipelined(std::move(batch));
-  co_return identified(parts, request, settings, outcome, trail);
+  co_return identified(parts, request, settings, outcome, Progress::nothing_done, trail);
 }
 
 Task<Response> answer_by_steps(WorkerParts& parts, const Admitted& request, const Input& input,
@@ -299,7 +304,8 @@ Task<Response> answer_idempotent(WorkerParts& parts, const Admitted& request, co
   postgres::Transaction transaction =
       co_await parts.database.begin(durability, party_of(parts, request));
   postgres::Results results = co_await transaction.run(std::move(batch));
-  account::Caller caller = identified(parts, request, input.settings, results.front(), trail);
+  account::Caller caller =
+      identified(parts, request, input.settings, results.front(), Progress::nothing_done, trail);
   postgres::Row begun = results.back().front();
   std::optional<Response> first = stored_answer(parts.secret_box, caller, begun);
   if (first) {

@@ -42,7 +42,7 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
 DECLARE
     bytes_max CONSTANT integer := 4096;
     chars_max integer;
-    shorter jsonb := state;
+    shorter jsonb := CASE WHEN jsonb_typeof(state) = 'object' THEN state ELSE jsonb_build_object('value', state) END;
 BEGIN
     IF state IS NULL OR octet_length(state::text) <= bytes_max THEN
         RETURN state;

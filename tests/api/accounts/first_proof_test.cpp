@@ -4,38 +4,18 @@
 
 #include <fmt/format.h>
 
-#include "tests/support/rows/accounts.h"
-#include "tests/support/rows/mails.h"
+#include "tests/api/accounts/login_code_harness.h"
 
 namespace hostler::testing_support {
 namespace {
 
-ApiStack& stack() { return ApiStack::shared(); }
-
-// Sent codes are counted by address too, and all tests have the same one.
-class FirstProof : public ::testing::Test {
- protected:
-  void SetUp() override { stack().sql().run_text("TRUNCATE attempts"); }
-};
+using FirstProof = LoginCodes;
 
 Client enter_by_code(const TestUser& user) {
-  Answer sent = stack().client().post("/v1/auth/email/otp/send",
-                                      fmt::format(R"({{"email":{}}})", json_quote(user.email)));
-  EXPECT_EQ(sent.status, 204) << sent.body;
-  std::string code = mailed(stack(), user.email, "login_code", "code");
-  Answer entered = stack().client().post(
-      "/v1/auth/email/otp/verify",
-      fmt::format(R"({{"email":{},"otp":{}}})", json_quote(user.email), json_quote(code)));
+  EXPECT_EQ(send_code(user.email).status, 204);
+  Answer entered = verify(user.email, code_of(user));
   EXPECT_EQ(entered.status, 200) << entered.body;
   return stack().client().with_token(entered.member("access_token"));
-}
-
-std::string audited(const TestUser& user) {
-  return sql_value(
-      stack(), fmt::format("SELECT coalesce(string_agg(concat_ws(' ', action, result, after_state),"
-                           " ', ' ORDER BY id), '') FROM audit_logs WHERE actor_user_id = '{}' AND "
-                           "action IN ('auth.login', 'auth.email_verified')",
-                           user.id));
 }
 
 void make(const Client& client, const std::string& path, const std::string& body) {

@@ -3,46 +3,16 @@
 
 #include <fmt/format.h>
 
-#include "tests/support/rows/accounts.h"
-#include "tests/support/rows/mails.h"
+#include "tests/api/accounts/login_code_harness.h"
 
 namespace hostler::testing_support {
 namespace {
 
-ApiStack& stack() { return ApiStack::shared(); }
-
-// Sent codes are counted by address too, and all tests have the same one.
-class LoginCode : public ::testing::Test {
- protected:
-  void SetUp() override { stack().sql().run_text("TRUNCATE attempts"); }
-};
-
-Answer send_code(std::string_view email) {
-  return stack().client().post("/v1/auth/email/otp/send",
-                               fmt::format(R"({{"email":{}}})", json_quote(email)));
-}
-
-Answer verify(std::string_view email, std::string_view code) {
-  return stack().client().post(
-      "/v1/auth/email/otp/verify",
-      fmt::format(R"({{"email":{},"otp":{}}})", json_quote(email), json_quote(code)));
-}
-
-std::string code_of(const TestUser& user) {
-  return mailed(stack(), user.email, "login_code", "code");
-}
+using LoginCode = LoginCodes;
 
 // Another code than the right one.
 std::string wrong_code(const TestUser& user) {
   return code_of(user) == "000000" ? "000001" : "000000";
-}
-
-std::string audited(const TestUser& user) {
-  return sql_value(
-      stack(), fmt::format("SELECT coalesce(string_agg(concat_ws(' ', action, result, after_state),"
-                           " ', ' ORDER BY id), '') FROM audit_logs WHERE actor_user_id = '{}' AND "
-                           "action IN ('auth.login', 'auth.email_verified')",
-                           user.id));
 }
 
 TEST_F(LoginCode, BeginsASessionAndVerifiesTheAddress) {
