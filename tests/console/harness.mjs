@@ -259,7 +259,8 @@ export class Flow {
     if (message.type() !== 'error') return;
     const status = Number(message.text().match(/responded with a status of (\d+)/)?.[1]);
     const is_lost = this.#loses_connections && /net::ERR_/.test(message.text());
-    if (!is_lost && !this.#allowed.has(status)) this.#note(`console: ${message.text()}`);
+    if (is_lost || this.#allowed.has(status)) return;
+    this.#note(`console: ${message.text()} (${message.location().url})`);
   }
 
   #see(request) {

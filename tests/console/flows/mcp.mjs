@@ -240,6 +240,7 @@ export const flows = {
     await other.getByRole('link', { name: key }).click();
     await other.getByText(peer.url).waitFor();
     await button(other, 'Edit').waitFor();
+    await settled(other); // its tools are asked for behind the server
     await must('DELETE', server.path + server.query, undefined, { token });
     peer.close();
   },
