@@ -45,6 +45,8 @@ export async function phone(t, account, path) {
   const sign_in = async () => {
     const page = await t.page({ width: 360, height: 740 });
     await t.open(page, path);
+    // The browser gives the focus to the first field only when it draws the page.
+    await page.locator('input:focus').waitFor();
     await page.keyboard.type(account.login);
     await page.keyboard.press('Tab');
     await page.keyboard.type(account.password);
