@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "lib/search_words.h"
 #include "queries/daemon.h"
 #include "queries/left_calls.h"
 
@@ -107,6 +108,7 @@ class Commits {
                              .codes = codes_,
                              .messages = messages_,
                              .answers = answers_,
+                             .words = words_,
                              .incomplete = incomplete_,
                              .event_bytes = event_bytes_,
                              .result_bytes = result_bytes_};
@@ -131,6 +133,7 @@ class Commits {
     codes_.push_back(outcome.code);
     messages_.push_back(outcome.message);
     answers_.push_back(outcome.answer);
+    words_.push_back(search_words(outcome.answer));
     incomplete_.push_back(outcome.is_incomplete);
   }
 
@@ -152,6 +155,7 @@ class Commits {
   std::vector<std::string> codes_;
   std::vector<std::string> messages_;
   std::vector<std::string> answers_;
+  std::vector<std::string> words_;
   std::vector<bool> incomplete_;
   std::vector<int64_t> event_bytes_;
   std::vector<int64_t> result_bytes_;

@@ -60,7 +60,6 @@ ALTER TABLE runs DROP CONSTRAINT runs_check, DROP CONSTRAINT runs_check1, DROP C
 -- Replaced with the other functions, before this transaction ends.
 CREATE FUNCTION runs_check_state() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 CREATE FUNCTION threads_keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
-CREATE FUNCTION messages_keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 DROP TRIGGER runs_transition ON runs;
 DROP FUNCTION runs_refuse_transition;
 CREATE TRIGGER runs_state
@@ -79,9 +78,11 @@ ALTER TABLE secrets SET (autovacuum_vacuum_scale_factor = 0.01);
 
 ALTER TABLE messages DROP CONSTRAINT messages_pkey, ADD PRIMARY KEY (thread_id, id),
     DROP CONSTRAINT messages_role_check, ALTER COLUMN role TYPE message_role,
-    ALTER COLUMN search DROP EXPRESSION, ALTER COLUMN search SET NOT NULL;
-CREATE TRIGGER messages_keep BEFORE INSERT OR UPDATE OF content, search ON messages
-    FOR EACH ROW EXECUTE FUNCTION messages_keep();
+    ALTER COLUMN search DROP EXPRESSION, ALTER COLUMN search SET NOT NULL, ALTER COLUMN search SET DEFAULT '';
+-- Words as the programs make them now; the pairs of Chinese, Japanese and Korean text are there.
+UPDATE messages SET search = strip(search) || array_to_tsvector(ARRAY(
+    SELECT DISTINCT w FROM regexp_split_to_table(lower(left(content, 32768)), '[^[:alnum:]]+') AS w
+    WHERE w <> '' AND octet_length(w) <= 240));
 DROP INDEX messages_thread;
 -- See search_merge.
 ALTER INDEX messages_search SET (gin_pending_list_limit = 8192);
@@ -319,7 +320,10 @@ DROP FUNCTION IF EXISTS persona_check, ip_prefixes, run_update, run_text, run_js
     login_code_take, account_taken_back;
 ALTER TABLE threads ALTER COLUMN search DROP EXPRESSION, ADD COLUMN is_hidden boolean NOT NULL DEFAULT false,
     ADD COLUMN client_id client_name;  -- runs that are given their history
-CREATE TRIGGER threads_keep BEFORE INSERT OR UPDATE OF title, is_hidden, deleted_at, search ON threads
+UPDATE threads SET search = strip(search) || array_to_tsvector(ARRAY(
+    SELECT DISTINCT w FROM regexp_split_to_table(lower(title), '[^[:alnum:]]+') AS w WHERE w <> ''))
+WHERE title IS NOT NULL;
+CREATE TRIGGER threads_keep BEFORE INSERT OR UPDATE OF is_hidden, deleted_at ON threads
     FOR EACH ROW EXECUTE FUNCTION threads_keep();
 CREATE UNIQUE INDEX threads_client_id ON threads (org_id, created_by_user_id, client_id)
     WHERE client_id IS NOT NULL AND deleted_at IS NULL;
@@ -337,7 +341,7 @@ GRANT INSERT ON run_left_calls TO hostler_runner;
 ALTER TABLE threads ADD COLUMN end_user text, ADD COLUMN metadata json NOT NULL DEFAULT '{}';
 CREATE INDEX threads_of_end_user ON threads (org_id, created_by_user_id, end_user, id)
     WHERE end_user IS NOT NULL AND deleted_at IS NULL;
-GRANT UPDATE (metadata) ON threads TO hostler_api;
+GRANT UPDATE (metadata, search) ON threads TO hostler_api;
 ALTER TABLE runs ADD COLUMN end_user text, ADD COLUMN metadata json NOT NULL DEFAULT '{}';
 CREATE INDEX runs_of_end_user ON runs (org_id, end_user, id) WHERE end_user IS NOT NULL;
 ALTER TABLE usage_records ADD COLUMN end_user text, DROP CONSTRAINT usage_records_input_tokens_check,
@@ -387,7 +391,8 @@ DROP FUNCTION IF EXISTS access_log_append, account_taken_back, admin_user, admin
     api_key_create, attempt_guard, attempt_or_fail, audit_gather, audit_login_failed, authenticate, authenticate_fully,
     llm_model_create, message_create, message_page, org_create, org_hold, persona_create, registration_begin,
     registration_check, route_resolve, run_list_text, runs_commit, thread_json, thread_item, thread_newest_messages,
-    thread_text, thread_text_of_caller, run_list_item, turns_charge, webhook_create, run_tool_commit, run_expire_inputs;
+    thread_text, thread_text_of_caller, run_list_item, turns_charge, webhook_create, run_tool_commit, run_expire_inputs,
+    search_query, search_vector, search_words;
 DROP VIEW run_list_items;
 
 -- ---------------------------------------------------------------- one maintainer

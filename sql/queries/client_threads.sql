@@ -2,11 +2,12 @@
 -- tell.
 
 -- name: client_chat_begin
--- $1 client_id text, $2 end_user text or null, $3 content text, $4 route_id uuid or null, $5 persona_id text or null,
--- $6 metadata json, $7 tools json or null, $8 client_facts json or null, $9 limit_concurrent_runs bigint,
--- $10 limit_concurrent_runs_per_user bigint, $11 limit_queued_runs bigint, $12 limit_stored_bytes bigint,
--- $13 credit_run_hold bigint, $14 limit_waiting_runs bigint
-SELECT item, stopped FROM client_chat_begin($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
+-- $1 client_id text, $2 end_user text or null, $3 content text, $4 words text, $5 route_id uuid or null,
+-- $6 persona_id text or null, $7 metadata json, $8 tools json or null, $9 client_facts json or null,
+-- $10 limit_concurrent_runs bigint, $11 limit_concurrent_runs_per_user bigint, $12 limit_queued_runs bigint,
+-- $13 limit_stored_bytes bigint, $14 credit_run_hold bigint, $15 limit_waiting_runs bigint
+SELECT item, stopped
+FROM client_chat_begin($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15);
 
 -- name: client_chat_input
 -- $1 client_id text, $2 request_id text, $3 content text or null, $4 decision text or null, $5 arguments json or null,

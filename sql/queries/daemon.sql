@@ -324,10 +324,10 @@ CROSS JOIN LATERAL (SELECT t.id FROM threads t WHERE t.id = wanted.id FOR UPDATE
 -- $6 texts text[], $7 tool_calls json[], $8 input_tokens bigint[], $9 output_tokens bigint[],
 -- $10 cache_read_tokens bigint[], $11 cache_write_tokens bigint[], $12 measured boolean[], $13 finished boolean[],
 -- $14 credits_per_usd bigint[], $15 run_holds bigint[], $16 statuses text[], $17 codes text[] (empty: no failure),
--- $18 messages text[], $19 answers text[], $20 incomplete boolean[], $21 event_bytes bigint[],
--- $22 result_bytes bigint[] (of all events and results of the run that are stored with this)
+-- $18 messages text[], $19 answers text[], $20 words text[] (of the answers), $21 incomplete boolean[],
+-- $22 event_bytes bigint[], $23 result_bytes bigint[] (of all events and results of the run that are stored with this)
 SELECT id, may_go_on FROM runs_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-    $19, $20, $21, $22);
+    $19, $20, $21, $22, $23);
 
 -- name: run_output
 -- The answer of a run that completes in this transaction, as its format wants it; behind its event and before its end,

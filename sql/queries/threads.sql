@@ -1,10 +1,11 @@
 -- Threads and messages. Each begins behind access.authenticate in the same batch.
 
 -- name: thread_create
--- $1 title text or null, $2 is_private boolean, $3 end_user text or null, $4 metadata json
+-- $1 title text or null, $2 is_private boolean, $3 end_user text or null, $4 metadata json,
+-- $5 words text (of the title)
 WITH made AS (
-    INSERT INTO threads (org_id, created_by_user_id, title, is_private, end_user, metadata)
-    VALUES (current_org(), current_user_id(), $1, $2, $3, $4)
+    INSERT INTO threads (org_id, created_by_user_id, title, is_private, end_user, metadata, search)
+    VALUES (current_org(), current_user_id(), $1, $2, $3, $4, words_vector($5))
     RETURNING threads AS t)
 SELECT item.* FROM made, thread_item(made.t) AS item;
 
@@ -34,9 +35,11 @@ UNION ALL
 LIMIT 1;
 
 -- name: thread_update
--- $1 thread_id uuid, $2 has_title boolean, $3 title text or null, $4 metadata json or null (null: as it is)
+-- $1 thread_id uuid, $2 has_title boolean, $3 title text or null, $4 metadata json or null (null: as it is),
+-- $5 words text (of the title)
 WITH changed AS (
     UPDATE threads SET title = CASE WHEN $2 THEN $3 ELSE title END, metadata = coalesce($4, metadata),
+        search = CASE WHEN $2 THEN words_vector($5) ELSE search END,
         updated_at = moment_after(updated_at, clock_timestamp())
     WHERE id = (SELECT (thread_of_caller($1, true)).id)
     RETURNING threads AS t)
@@ -49,8 +52,8 @@ SELECT thread_delete($1) AS stopped;
 
 -- name: thread_search
 -- A page of the caller's threads that hold every word.
--- $1 q text, $2 limit integer, $3 before uuid or null
-SELECT item.* FROM thread_search($1, $2::integer + 1, $3) AS t, thread_item(t) AS item
+-- $1 query text (empty: nothing is looked for), $2 limit integer, $3 before uuid or null
+SELECT item.* FROM thread_search(nullif($1, '')::tsquery, $2::integer + 1, $3) AS t, thread_item(t) AS item
 ORDER BY t.id DESC;
 
 -- name: thread_guard
@@ -59,8 +62,8 @@ ORDER BY t.id DESC;
 SELECT (thread_of_caller($1, false)).id;
 
 -- name: message_create
--- $1 thread_id uuid, $2 content text, $3 limit_stored_bytes bigint
-SELECT message_create($1, $2, $3) AS item;
+-- $1 thread_id uuid, $2 content text, $3 words text, $4 limit_stored_bytes bigint
+SELECT message_create($1, $2, $3, $4) AS item;
 
 -- name: message_page
 -- In the order in which they are read: with after alone the oldest first.

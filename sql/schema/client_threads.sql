@@ -5,8 +5,8 @@
 -- A message of the thread, which is made when it is not there, and a run behind it, or none of it; what runs there is
 -- interrupted. facts null: those of the AI SDK (ui_facts). Locks the thread, its runs, what counts the caller's runs,
 -- then the account, as whoever interrupts does.
-CREATE OR REPLACE FUNCTION client_chat_begin(thread_name text, end_user text, message text, route uuid, persona_id text,
-    metadata json, function_tools json, facts json, limit_concurrent_runs bigint,
+CREATE OR REPLACE FUNCTION client_chat_begin(thread_name text, end_user text, message text, words text, route uuid,
+    persona_id text, metadata json, function_tools json, facts json, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint, credit_run_hold bigint,
     limit_waiting_runs bigint, OUT item json, OUT stopped uuid[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -21,7 +21,7 @@ BEGIN
     PERFORM thread_of_caller_locked(thread);
     PERFORM thread_runs_lock(thread);
     PERFORM user_runs_lock();
-    PERFORM message_create(thread, message, client_chat_begin.limit_stored_bytes);
+    PERFORM message_create(thread, message, words, client_chat_begin.limit_stored_bytes);
     SELECT c.item, c.stopped INTO STRICT item, stopped
     FROM run_create(thread, route, client_chat_begin.persona_id, 'interrupt', client_chat_begin.metadata,
                     client_chat_begin.limit_concurrent_runs, client_chat_begin.limit_concurrent_runs_per_user,

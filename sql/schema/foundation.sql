@@ -89,52 +89,24 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     SELECT lower(normalize(name, NFKC) COLLATE "und-x-icu")
 $$;
 
--- Words for the search index. Chinese, Japanese and Korean text has no spaces: each pair of its
--- characters becomes a word, so that a word of two characters is found. At most the first 32,768
--- characters count, so that the index entry stays below the megabyte that a tsvector may have.
+-- As the programs' search_words() (lib/search_words.h), but for marks that stand alone and texts of more words than
+-- count there; of what only the database has: what was streamed of an answer that did not come to its end.
 CREATE OR REPLACE FUNCTION search_words(content text) RETURNS text
-LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
-DECLARE
-    t text := left(content, 32768);
-BEGIN
-    IF t !~ '[\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]' THEN
-        RETURN t;
-    END IF;
-    RETURN regexp_replace(t, '([\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]{2})', ' \1 ', 'g') || ' ' ||
-        regexp_replace(
-            regexp_replace(
-                t, '(^|[^\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF])([\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF])',
-                '\1\2 ', 'g'),
-            '([\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]{2})', ' \1 ', 'g');
-END
-$$;
-
--- Called for every message, so it looks first whether the text has nothing but ASCII, in which most are written; and
--- names its functions wholly, since a search_path of its own takes as long.
-CREATE OR REPLACE FUNCTION search_vector(content text) RETURNS tsvector
-LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
-BEGIN
-    IF pg_catalog.octet_length(content) OPERATOR(pg_catalog.<=) 32768
-       AND pg_catalog.octet_length(content) OPERATOR(pg_catalog.=) pg_catalog.length(content) THEN
-        RETURN pg_catalog.to_tsvector('pg_catalog.simple'::pg_catalog.regconfig, content);
-    END IF;
-    RETURN pg_catalog.to_tsvector('pg_catalog.simple'::pg_catalog.regconfig, public.search_words(content));
-END
-$$;
-
--- What somebody typed, as a query: every word must occur, from three letters on at least as the beginning of one. Of
--- shorter ones that would be all words of all tenants that begin so, and the index has them together; a character of
--- Chinese, Japanese or Korean is rare enough. The first eight words count. Null when nothing of it is a word.
-CREATE OR REPLACE FUNCTION search_query(typed text) RETURNS tsquery
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = public, pg_catalog AS $$
-    SELECT string_agg('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || ''''
-        || CASE WHEN length(lexeme) > 2 OR lexeme ~ '[\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]'
-           THEN ':*' ELSE '' END, ' & ')::tsquery
-    FROM (SELECT lexeme
-          FROM unnest(to_tsvector('pg_catalog.simple', search_words(left(typed, 500))))
-              AS word(lexeme, positions, weights)
-          WHERE length(lexeme) > 1 OR typed !~ '[\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF]{2}'
-          ORDER BY positions[1] LIMIT 8) AS words
+    SELECT coalesce(string_agg(DISTINCT w.word, ' '), '')
+    FROM regexp_matches(lower(left(content, 32768)),
+        '((?:(?=[[:alnum:]])[\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF])+)'
+        '|((?:(?![\u2E80-\u9FFF\uAC00-\uD7AF\uF900-\uFAFF])[[:alnum:]])+)', 'g') AS found (parts)
+    CROSS JOIN LATERAL (
+        SELECT left(found.parts[2], 60) AS word WHERE found.parts[2] IS NOT NULL
+        UNION ALL
+        SELECT substr(found.parts[1], n, 2) FROM generate_series(1, length(found.parts[1])) AS n) AS w
+$$;
+
+-- What search_words() made of a text, as an index of words has it.
+CREATE OR REPLACE FUNCTION words_vector(words text) RETURNS tsvector
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT array_to_tsvector(string_to_array(words, ' '))
 $$;
 
 -- Where a URL leads, as scheme://host:port in small letters; of what is no plain one the whole text, so that every
@@ -173,6 +145,13 @@ CREATE OR REPLACE FUNCTION short_pieces(content text) RETURNS text[]
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 2000 AS $$
     SELECT array_agg(DISTINCT substr(content, i, n))
     FROM generate_series(1, length(content)) AS i, generate_series(1, 2) AS n
+$$;
+
+-- Whether a number of a JSON text has an exponent of 400 or more, of either sign. No double has; jsonb, which writes
+-- all digits out, makes 128 KiB of 1e131071 and 16 KiB of 0e-16383. Asked of what stands outside of strings.
+CREATE OR REPLACE FUNCTION has_long_numbers(json_text text) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT regexp_replace(json_text, '"(?:[^"\\]|\\.)*"', '', 'g') ~* 'e[+-]?0*(?:[4-9][0-9]{2}|[1-9][0-9]{3})'
 $$;
 
 CREATE OR REPLACE FUNCTION utc_day(moment timestamptz) RETURNS date

@@ -122,14 +122,16 @@ CREATE OR REPLACE FUNCTION thread_copy(original threads, before uuid, moment tim
     OUT bytes bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    INSERT INTO threads (org_id, created_by_user_id, title, is_private, end_user, metadata, created_at, updated_at)
+    INSERT INTO threads (org_id, created_by_user_id, title, is_private, end_user, metadata, created_at, updated_at,
+                         search)
     VALUES (original.org_id, original.created_by_user_id, original.title, original.is_private, original.end_user,
-            original.metadata, moment, moment)
+            original.metadata, moment, moment, original.search)
     RETURNING id INTO thread;
     WITH copied AS (
-        INSERT INTO messages (id, org_id, thread_id, run_id, created_by_user_id, role, content, incomplete, created_at)
+        INSERT INTO messages (id, org_id, thread_id, run_id, created_by_user_id, role, content, incomplete, created_at,
+                              search)
         SELECT m.id, m.org_id, thread_copy.thread, m.run_id, m.created_by_user_id, m.role, m.content, m.incomplete,
-            m.created_at
+            m.created_at, m.search
         FROM thread_newest_messages(original.id, 1000, 16777216, before) AS n
         JOIN messages m ON m.thread_id = original.id AND m.id = n.id
         RETURNING octet_length(content) AS bytes)
@@ -137,13 +139,14 @@ BEGIN
 END
 $$;
 
--- POST /v1/openai/responses. items: what the response is given, as of run_histories. previous: the response that it
+-- POST /v1/openai/responses. items: what the response is given, as of run_histories; words: search_words() of each that
+-- a person reads. previous: the response that it
 -- goes on from, in its thread when nothing came behind it, else in a copy of the thread up to there. conversation: the
 -- thread where it goes on from whatever is there. Of these one or none. answered_calls, missing_calls: ids of calls
 -- that items have outputs of; of all, and of those that are not called in items. facts: as they are stored, with the
 -- conversation's id.
-CREATE OR REPLACE FUNCTION response_create(persona_id text, route uuid, items json, previous uuid, conversation uuid,
-    sampling json, end_user text, metadata json, keeps boolean, limit_concurrent_runs bigint,
+CREATE OR REPLACE FUNCTION response_create(persona_id text, route uuid, items json, words text[], previous uuid,
+    conversation uuid, sampling json, end_user text, metadata json, keeps boolean, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_stored_bytes bigint, credit_run_hold bigint, response_format json,
     function_tools json, answered_calls text[], missing_calls text[], client_facts json, OUT item json, OUT facts json)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -233,10 +236,12 @@ BEGIN
     END IF;
     IF keeps THEN
         WITH shown AS (
-            INSERT INTO messages (id, org_id, thread_id, run_id, created_by_user_id, role, content, created_at)
+            INSERT INTO messages (id, org_id, thread_id, run_id, created_by_user_id, role, content, created_at,
+                                  search)
             SELECT uuidv7_of(moment + (i.nth - 1) * interval '1 microsecond'), current_org(), thread, run,
                 CASE WHEN i.item ->> 'role' = 'user' THEN current_user_id() END, i.item ->> 'role',
-                i.item ->> 'content', moment + (i.nth - 1) * interval '1 microsecond'
+                i.item ->> 'content', moment + (i.nth - 1) * interval '1 microsecond',
+                words_vector(words[i.nth])
             FROM json_array_elements(items) WITH ORDINALITY AS i (item, nth)
             WHERE i.item ->> 'role' IN ('user', 'assistant') AND i.item ->> 'content' <> ''
             RETURNING octet_length(content) AS bytes)

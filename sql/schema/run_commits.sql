@@ -105,7 +105,7 @@ CREATE OR REPLACE FUNCTION runs_commit(owner uuid, run_ids uuid[], epochs bigint
     turn_numbers bigint[], turn_texts text[], turn_calls json[], tokens_in bigint[], tokens_out bigint[],
     tokens_cache_read bigint[], tokens_cache_write bigint[], are_measured boolean[], are_finished boolean[],
     credits_per_usd bigint[], run_holds bigint[], statuses text[], codes text[], failures text[], answers text[],
-    are_incomplete boolean[], stored_events bigint[], stored_results bigint[])
+    answer_words text[], are_incomplete boolean[], stored_events bigint[], stored_results bigint[])
 RETURNS TABLE (id uuid, may_go_on boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan
@@ -222,9 +222,10 @@ BEGIN
         WHERE a.org_id = c.org_id
               AND (c.entries > 0 OR c.held_change <> 0 OR c.ended > 0 OR c.stored_change <> 0)),
     answered AS (
-        INSERT INTO messages (id, org_id, thread_id, run_id, role, content, incomplete, hidden_by_run_id)
+        INSERT INTO messages (id, org_id, thread_id, run_id, role, content, incomplete, hidden_by_run_id, search)
         SELECT uuidv7_of(moment_after(t.updated_at, moment)), s.org_id, s.thread_id, s.run_id, 'assistant',
-            answers[s.nth], are_incomplete[s.nth], CASE WHEN s.is_taken_back THEN s.run_id END
+            answers[s.nth], are_incomplete[s.nth], CASE WHEN s.is_taken_back THEN s.run_id END,
+            words_vector(answer_words[s.nth])
         FROM step s JOIN threads t ON t.id = s.thread_id WHERE s.is_ended AND answers[s.nth] <> ''),
     freed AS (
         UPDATE threads t SET active_run_id = s.next_run_id, updated_at = moment_after(t.updated_at, moment)

@@ -12,7 +12,8 @@ BEGIN
     PERFORM FROM runs_commit(r.owner_id, ARRAY[r.id], ARRAY[r.epoch], ARRAY[final_seq], none,
         ARRAY[''], ARRAY['[]'::json], none, none, none, none, ARRAY[false], ARRAY[false], none, none,
         ARRAY[new_status], ARRAY[coalesce(code, '')], ARRAY[coalesce(message, '')], ARRAY[coalesce(answer, '')],
-        ARRAY[is_incomplete], ARRAY[run_event_bytes(r.id)], ARRAY[run_result_bytes(r.id)]);
+        ARRAY[search_words(coalesce(answer, ''))], ARRAY[is_incomplete], ARRAY[run_event_bytes(r.id)],
+        ARRAY[run_result_bytes(r.id)]);
     IF NOT FOUND THEN
         RAISE EXCEPTION 'run % has ended, or another owner', r.id;
     END IF;

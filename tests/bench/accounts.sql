@@ -13,7 +13,7 @@ CREATE TEMP TABLE opened AS
 WITH t AS (INSERT INTO threads (org_id, created_by_user_id)
            SELECT org_id, user_id FROM made, generate_series(1, {each})
            RETURNING id, org_id, created_by_user_id) TABLE t;
-INSERT INTO messages (org_id, thread_id, role, content, created_by_user_id)
-SELECT org_id, id, 'user', '{message}', created_by_user_id FROM opened;
+INSERT INTO messages (org_id, thread_id, role, content, created_by_user_id, search)
+SELECT org_id, id, 'user', '{message}', created_by_user_id, words_vector('{words}') FROM opened;
 SELECT login, user_id, org_id, coalesce((SELECT string_agg(id::text, ',') FROM opened o
     WHERE o.org_id = m.org_id), '') FROM made m;

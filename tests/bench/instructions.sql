@@ -52,7 +52,7 @@ CREATE FUNCTION bench_post_message(which integer) RETURNS void LANGUAGE plpgsql 
 DECLARE
     c bench_callers := bench_caller(which);
 BEGIN
-    PERFORM message_create(c.thread_id, '[delay 0] [words 50]', 0);
+    PERFORM message_create(c.thread_id, '[delay 0] [words 50]', '0 50 delay words', 0);
 END
 $$;
 
@@ -139,7 +139,7 @@ BEGIN
     PERFORM FROM runs_commit('{daemon}', ids, epochs, array_fill(3::bigint, ARRAY[8]), array_fill(1::bigint, ARRAY[8]),
         blank, array_fill('[]'::json, ARRAY[8]), array_fill(20::bigint, ARRAY[8]), array_fill(50::bigint, ARRAY[8]),
         none, none, yes, yes, array_fill(10000::bigint, ARRAY[8]), none, array_fill('completed'::text, ARRAY[8]), blank,
-        blank, array_fill(repeat('word ', 50), ARRAY[8]), array_fill(false, ARRAY[8]),
-        array_fill(400::bigint, ARRAY[8]), none);
+        blank, array_fill(repeat('word ', 50), ARRAY[8]), array_fill('word'::text, ARRAY[8]),
+        array_fill(false, ARRAY[8]), array_fill(400::bigint, ARRAY[8]), none);
 END
 $$;

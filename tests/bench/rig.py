@@ -78,7 +78,8 @@ class Rig:
         hashes = ",".join(f"('{mark}n{i}', '\\x{hashlib.sha256(token.encode()).hexdigest()}')"
                           for i, token in enumerate(tokens))
         rows = self.sql(self.own_sql("accounts.sql", hashes=hashes, each=threads_each,
-                                     message=message.replace("'", "''")))
+                                     message=message.replace("'", "''"),
+                                     words=" ".join(sorted(set(re.findall("[a-z0-9]+", message))))))
         made = {login: Account(user=user, org=org, threads=threads.split(",") if threads else [])
                 for login, user, org, threads in rows}
         accounts = []

@@ -28,7 +28,7 @@ WITH made AS (INSERT INTO threads (id, org_id, created_by_user_id, title)
               SELECT uuidv7(), l.org_id, l.user_id, 'thread ' || n FROM large l, generate_series(1, 2000) AS n
               RETURNING id, org_id, created_by_user_id) TABLE made;
 INSERT INTO messages (id, org_id, thread_id, created_by_user_id, role, content, search)
-SELECT uuidv7(), l.org_id, l.thread_id, l.user_id, 'user', 'message ' || n, search_vector('message ' || n)
+SELECT uuidv7(), l.org_id, l.thread_id, l.user_id, 'user', 'message ' || n, words_vector('message ' || n)
 FROM large l, generate_series(1, 2000) AS n;
 INSERT INTO runs (id, org_id, thread_id, created_by_user_id, status, source, trace_id, persona_id, persona_row_id,
                   model_id, model, provider_kind, credential_name, last_seq, ended_at)

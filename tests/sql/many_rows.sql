@@ -66,7 +66,7 @@ INSERT INTO threads (id, org_id, created_by_user_id, title)
 SELECT uuidv7(), u.personal_org_id, u.id, 'title of user1 3' FROM users u WHERE u.login = 'user1';
 INSERT INTO messages (id, org_id, thread_id, created_by_user_id, role, content, search)
 SELECT uuidv7(), t.org_id, t.id, t.created_by_user_id, 'user', 'message ' || n || ' about ' || t.title,
-    search_vector('message ' || n || ' about ' || t.title)
+    words_vector('message ' || n || ' about ' || t.title)
 FROM threads t, generate_series(1, 4) AS n;
 INSERT INTO llm_providers (id, org_id, name, provider_kind)
 SELECT uuidv7(), id, 'own', 'openai' FROM orgs;

@@ -133,7 +133,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
        ask("quote_literal(hash) FROM email_reverts WHERE user_id = " + user)},
       {"hmac", "'x'"},
       {"is_right", "true"},
-      {"thread_search.q", "'message title'"},
+      {"thread_search.query", "'message & title'"},
       {"end_user", "'customer'"},
       // Looks at 10,000 runs when nothing has the member.
       {"run_marked_page.metadata_name", "NULL"},
@@ -200,6 +200,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"chat_run_create.tools", R"('[{"type": "function", "name": "a"}]')"},
       {"response_create.persona_id", "NULL"},
       {"response_create.items", R"('[{"role":"user","content":"hello"}]')"},
+      {"response_create.words", "ARRAY['hello']"},
       {"response_create.previous_run_id", response},
       {"response_create.thread_id", "NULL"},
       {"response_create.sampling", "NULL"},

@@ -6,6 +6,7 @@
 #include "fcgi/api/agui/agui_input.h"
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/sent_on.h"
+#include "lib/search_words.h"
 #include "queries/client_threads.h"
 #include "queries/runs.h"
 
@@ -57,6 +58,7 @@ OneStatement begin(const Input& input, const AguiInput& wanted) {
           .client_id = wanted.thread_id,
           .end_user = std::nullopt,
           .content = wanted.message,
+          .words = search_words(wanted.message),
           .route_id = wanted.choice.route_id,
           .persona_id = wanted.choice.persona_id,
           .metadata = wanted.metadata,

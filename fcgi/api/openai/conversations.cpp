@@ -37,8 +37,11 @@ OneStatement create_conversation(const Input& input) {
                  "are not supported here: they are the input of a response");
   }
   fields.check();
-  query::ThreadCreate statement{
-      .title = std::nullopt, .is_private = false, .end_user = std::nullopt, .metadata = metadata};
+  query::ThreadCreate statement{.title = std::nullopt,
+                                .is_private = false,
+                                .end_user = std::nullopt,
+                                .metadata = metadata,
+                                .words = ""};
   return OneStatement(std::move(statement), shown).share_commit();
 }
 
@@ -53,10 +56,12 @@ OneStatement update_conversation(const Input& input) {
   std::string metadata = read_openai_metadata(fields);
   if (!fields.has("metadata")) fields.fault("metadata", "required", "is required");
   fields.check();
-  return {
-      query::ThreadUpdate{
-          .thread_id = thread_id, .has_title = false, .title = std::nullopt, .metadata = metadata},
-      shown};
+  return {query::ThreadUpdate{.thread_id = thread_id,
+                              .has_title = false,
+                              .title = std::nullopt,
+                              .metadata = metadata,
+                              .words = ""},
+          shown};
 }
 
 OneStatement delete_conversation(const Input& input) {

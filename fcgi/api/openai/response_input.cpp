@@ -10,6 +10,7 @@
 #include "fcgi/api/openai/response_items.h"
 #include "lib/http/openai_error.h"
 #include "lib/json.h"
+#include "lib/search_words.h"
 
 namespace hostler {
 namespace {
@@ -93,7 +94,7 @@ class InputReader {
     ResponseInput input;
     JsonWriter json;
     json.begin_array();
-    for (const InputMessage& message : messages_) write(message, json);
+    for (const InputMessage& message : messages_) write(message, json, input.words);
     input.messages = json.end_array().take();
     for (const InputMessage& message : messages_) {
       for (const InputOutput& output : message.outputs) {
@@ -156,8 +157,14 @@ class InputReader {
     }
   }
 
-  static void write(const InputMessage& message, JsonWriter& json) {
-    if (message.role != "tool") write_message(message, json);
+  static void write(const InputMessage& message, JsonWriter& json,
+                    std::vector<std::string>& words) {
+    bool is_read = message.role == "user" || message.role == "assistant";
+    if (message.role != "tool") {
+      write_message(message, json);
+      words.push_back(is_read ? search_words(message.content) : "");
+    }
+    words.resize(words.size() + message.outputs.size());
     for (const InputOutput& output : message.outputs) {
       json.begin_object().member("role", "tool").member("content", output.content);
       json.member("tool_call_id", output.call_id).end_object();

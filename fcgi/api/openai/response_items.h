@@ -14,6 +14,7 @@ struct ResponseInput {
   // [{role, content, tool_calls, tool_call_id}], oldest first, as runs are given their history
   // (sql/schema/chat_runs.sql); is_developer tells a developer's message from the system's.
   std::string messages;
+  std::vector<std::string> words;  // search_words() of each that a person reads, else empty
   std::vector<std::string> answered_calls;  // ids of calls whose outputs are among them
   std::vector<std::string> missing_calls;   // of those that are not among them themselves
 };

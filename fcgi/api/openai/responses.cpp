@@ -44,6 +44,7 @@ OneStatement create_response(const Input& input) {
       .persona_id = wanted.model.persona_id,
       .route_id = wanted.model.route_id,
       .items = wanted.input.messages,
+      .words = wanted.input.words,
       .previous_run_id = wanted.previous_run_id,
       .thread_id = wanted.thread_id,
       .sampling = wanted.sampling,

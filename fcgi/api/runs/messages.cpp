@@ -1,6 +1,7 @@
 // Messages of a thread. Statements: sql/queries/threads.sql.
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
+#include "lib/search_words.h"
 #include "queries/threads.h"
 
 namespace hostler {
@@ -14,8 +15,10 @@ OneStatement create_message(const Input& input) {
   Fields fields = input.body();
   std::string content = fields.required_text("content", content_bounds);
   fields.check();
+  std::string words = search_words(content);
   return OneStatement::row(query::MessageCreate{.thread_id = input.path_value("thread_id"),
                                                 .content = std::move(content),
+                                                .words = std::move(words),
                                                 .limit_stored_bytes =
                                                     input.settings.integer("limit.stored_bytes")},
                            201)

@@ -3,6 +3,7 @@
 #include "fcgi/api/handlers.h"
 #include "fcgi/api/runs/marks.h"
 #include "fcgi/http/input.h"
+#include "lib/search_words.h"
 #include "queries/runs.h"
 
 namespace hostler {
@@ -17,7 +18,8 @@ OneStatement create_thread(const Input& input) {
   return OneStatement::item(query::ThreadCreate{.title = title,
                                                 .is_private = is_private,
                                                 .end_user = end_user,
-                                                .metadata = metadata},
+                                                .metadata = metadata,
+                                                .words = search_words(title.value_or(""))},
                             201)
       .share_commit();
 }
@@ -44,7 +46,9 @@ OneStatement search_threads(const Input& input) {
   Page page = Input::page_of(fields);
   fields.check();
   return OneStatement::items(
-      input, query::ThreadSearch{.q = wanted, .limit = page.limit, .before = page.before},
+      input,
+      query::ThreadSearch{
+          .query = search_query(wanted), .limit = page.limit, .before = page.before},
       {.limit = page.limit});
 }
 
@@ -60,7 +64,8 @@ OneStatement update_thread(const Input& input) {
   return OneStatement::item(query::ThreadUpdate{.thread_id = input.path_value("thread_id"),
                                                 .has_title = title.is_given,
                                                 .title = title.value,
-                                                .metadata = metadata});
+                                                .metadata = metadata,
+                                                .words = search_words(title.value.value_or(""))});
 }
 
 OneStatement delete_thread(const Input& input) {

@@ -10,6 +10,7 @@
 #include "fcgi/api/ui/chat_body.h"
 #include "fcgi/http/input.h"
 #include "fcgi/http/sent_on.h"
+#include "lib/search_words.h"
 #include "queries/client_threads.h"
 #include "queries/runs.h"
 #include "queries/ui_chats.h"
@@ -28,6 +29,7 @@ OneStatement say(const Input& input, const std::string& chat, const NewUiMessage
       .client_id = chat,
       .end_user = wanted.end_user,
       .content = wanted.content,
+      .words = search_words(wanted.content),
       .route_id = wanted.choice.route_id,
       .persona_id = wanted.choice.persona_id,
       .metadata = wanted.metadata,

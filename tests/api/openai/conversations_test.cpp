@@ -51,6 +51,29 @@ TEST(Conversations, AreShownChangedAndDeleted) {
   EXPECT_TRUE(is_problem(user.client.del(path_of(id)), 404, "threads.not_found"));
 }
 
+// GET /v1/threads/search. A response that goes on from one that is no longer the newest has a copy.
+TEST(Conversations, AreFoundByWhatResponsesWereGivenAndSaid) {
+  TestUser user = register_user(stack());
+  auto respond = [&](const std::string& further) {
+    Answer made = user.client.post("/v1/openai/responses", R"({"model":"normal",)" + further + "}");
+    EXPECT_EQ(made.status, 200) << made.body;
+    return made.member("id");
+  };
+  auto found = [&](const std::string& q) {
+    return user.client.get("/v1/threads/search?q=" + q).json().as_array()->size();
+  };
+  std::string first = respond(
+      R"("input":[{"role":"system","content":"hush"},{"role":"user","content":"[say quay]"}])");
+  EXPECT_EQ(found("quay"), 1u);
+  EXPECT_EQ(found("hush"), 0u);
+  std::string behind = fmt::format(R"("previous_response_id":"{}",)", first);
+  respond(behind + R"("input":"[say pier]")");
+  EXPECT_EQ(found("pier"), 1u);
+  respond(behind + R"("input":"[say mole]")");
+  EXPECT_EQ(found("quay"), 2u);
+  EXPECT_EQ(found("mole"), 1u);
+}
+
 TEST(Conversations, RefuseWhatIsNone) {
   TestUser user = register_user(stack());
   std::string id = user.client.post(route, "{}").member("id");

@@ -216,6 +216,24 @@ TEST(SearchThreads, TakesShortWordsWholeAndEightAtMost) {
   EXPECT_EQ(found("%E5%8C%97"), Ids{chinese}) << "one character";
 }
 
+TEST(SearchThreads, FindsWordsInPathsAndAddressesAndFarInLongMessages) {
+  TestUser user = register_user(stack());
+  std::string thread = make_thread(user.client, R"({"title":"About foo-bar_baz"})");
+  post_message(user.client, thread, "It is /etc/nginx/nginx.conf, see https://example.org/guide");
+  std::string padding;
+  while (padding.size() < 40'000) padding += "again and again ";
+  post_message(user.client, thread, padding + "needle");
+  for (const char* q :
+       {"bar", "baz", "nginx", "%2Fnginx%2Fnginx.conf", "example.org%2Fgui", "needle"}) {
+    EXPECT_EQ(ids_in(user.client.get(std::string("/v1/threads/search?q=") + q)), Ids{thread}) << q;
+  }
+  user.client.patch("/v1/threads/" + thread, R"({"title":"Else"})");
+  EXPECT_EQ(user.client.get("/v1/threads/search?q=baz").body, "[]");
+  EXPECT_EQ(ids_in(user.client.get("/v1/threads/search?q=else")), Ids{thread});
+  user.client.patch("/v1/threads/" + thread, R"({"metadata":{"a":"b"}})");
+  EXPECT_EQ(ids_in(user.client.get("/v1/threads/search?q=else")), Ids{thread});
+}
+
 TEST(SearchThreads, StaysWithTheCallersOwn) {
   TestUser owner = register_user(stack());
   TestUser member = register_user(stack());

@@ -34,6 +34,11 @@ async function rowsAsCaller(request, need, name, values) {
   }
 }
 
+// As lib/search_words.h has it, of ASCII.
+function words(text) {
+  return [...new Set(text.toLowerCase().match(/[a-z0-9]+/g))].sort().join(' ');
+}
+
 async function asCaller(request, need, name, values) {
   return (await rowsAsCaller(request, need, name, values))[0];
 }
@@ -45,7 +50,7 @@ app.get('/v1/runs', async (request) => {
 });
 app.post('/v1/threads/:thread/messages', async (request, reply) => {
   reply.code(201);
-  return (await asCaller(request, 'data.threads.write', 'message_create', [request.params.thread, request.body.content, 0])).item;
+  return (await asCaller(request, 'data.threads.write', 'message_create', [request.params.thread, request.body.content, words(request.body.content), 0])).item;
 });
 app.post('/v1/threads/:thread/runs', async (request, reply) => {
   reply.code(201);

@@ -99,7 +99,9 @@ class ChatRuns : public ::testing::Test {
         "('{0}', 8, 'run.waiting_for_input', '{{\"request_id\":\"r\",\"kind\":\"tool_results\","
         "\"message\":\"Waits.\",\"calls\":[{{\"tool_call_id\":\"c\",\"tool_name\":\"f\","
         "\"arguments\":{{\"q\":\"secret\"}},\"answered_by\":\"webhook\"}}]}}'), "
-        "('{0}', 9, 'run.output', '{{\"output\":\"secret\"}}') RETURNING seq",
+        "('{0}', 9, 'run.output', '{{\"output\":\"secret\"}}'), "
+        "('{0}', 10, 'run.failed', '{{\"code\":\"output.schema_mismatch\","
+        "\"message\":\"secret\"}}') RETURNING seq",
         run_id));
     fixture_.column(fmt::format(
         "WITH turned AS (INSERT INTO run_turns (run_id, org_id, turn, text, tool_calls, last_seq) "
@@ -107,7 +109,7 @@ class ChatRuns : public ::testing::Test {
         "run_tool_results (run_id, org_id, turn, tool_call_id, tool_name, result, error_code, "
         "error_message, last_seq) VALUES ('{0}', '{1}', 1, 'a', 'f', '\"secret\"', NULL, NULL, 5), "
         "('{0}', '{1}', 1, 'b', 'f', NULL, 'tool.failed', 'secret', 6)) "
-        "UPDATE runs SET last_seq = 9 WHERE id = '{0}' RETURNING id",
+        "UPDATE runs SET last_seq = 10 WHERE id = '{0}' RETURNING id",
         run_id, fixture_.org_id));
     fixture_.as_owner(query::RunCancel{.run_id = run_id});
   }
@@ -199,15 +201,19 @@ TEST_F(ChatRuns, HaveThreadsThatNobodyIsShown) {
                     .end_user = "bob", .limit = 10, .before = std::nullopt})
                 .size(),
             0);
-  fixture_.column("UPDATE threads SET title = 'harbour' RETURNING id");
+  fixture_.column("UPDATE threads SET title = 'harbour', search = 'harbour' RETURNING id");
   EXPECT_EQ(
-      fixture_.as_owner(query::ThreadSearch{.q = "harbour", .limit = 10, .before = std::nullopt})
+      fixture_
+          .as_owner(query::ThreadSearch{.query = "harbour", .limit = 10, .before = std::nullopt})
           .size(),
       0);
   query::MessagePage page{
       .thread_id = thread_id, .limit = 10, .before = std::nullopt, .after = std::nullopt};
-  query::ThreadUpdate update{
-      .thread_id = thread_id, .has_title = true, .title = "x", .metadata = std::nullopt};
+  query::ThreadUpdate update{.thread_id = thread_id,
+                             .has_title = true,
+                             .title = "x",
+                             .metadata = std::nullopt,
+                             .words = "x"};
   query::RunRetry retry{.thread_id = thread_id,
                         .limit_concurrent_runs = 100,
                         .limit_concurrent_runs_per_user = 0,
@@ -221,7 +227,8 @@ TEST_F(ChatRuns, HaveThreadsThatNobodyIsShown) {
       std::move(update),
       query::ThreadDelete{.thread_id = thread_id},
       std::move(page),
-      query::MessageCreate{.thread_id = thread_id, .content = "x", .limit_stored_bytes = 0},
+      query::MessageCreate{
+          .thread_id = thread_id, .content = "x", .words = "x", .limit_stored_bytes = 0},
       query::ThreadRunPage{.thread_id = thread_id, .limit = 10, .before = std::nullopt},
       RunFixture::run_of(thread_id),
       RunFixture::run_of(thread_id, "interrupt"),
@@ -345,12 +352,12 @@ TEST_F(ChatRuns, AreForgottenTenMinutesBehindTheirEnds) {
     }
     EXPECT_EQ(count_of("run_histories", run_id, "hello"), "0");
     EXPECT_EQ(of_run(run_id, "coalesce(output::text, 'none') || last_seq || status"),
-              "none10cancelled");
-    EXPECT_EQ(count_of("run_events", run_id, ""), "10") << "their numbers stay";
+              "none11cancelled");
+    EXPECT_EQ(count_of("run_events", run_id, ""), "11") << "their numbers stay";
     EXPECT_EQ(count_of("run_events", run_id, "tool_call_id"), "4") << "and whose they are";
   }
   for (const std::string& run_id : {fresh, kept}) {
-    EXPECT_EQ(count_of("run_events", run_id, "secret"), "8");
+    EXPECT_EQ(count_of("run_events", run_id, "secret"), "9");
     EXPECT_EQ(count_of("run_histories", run_id, "hello"), "1");
   }
   EXPECT_EQ(count_of("run_histories", open, "hello"), "1") << "it has not ended";

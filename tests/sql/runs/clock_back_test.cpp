@@ -18,8 +18,8 @@ using namespace testing_support;
 class ClockBack : public testing::Test {
  protected:
   void say(const std::string& content) {
-    fixture_.as_owner(
-        query::MessageCreate{.thread_id = thread_id_, .content = content, .limit_stored_bytes = 0});
+    fixture_.as_owner(query::MessageCreate{
+        .thread_id = thread_id_, .content = content, .words = content, .limit_stored_bytes = 0});
   }
   void answer(const std::string& run_id, const std::string& content) {
     database_.as_runner().run(commit_of({.daemon_id = daemon_id_,
@@ -48,8 +48,11 @@ class ClockBack : public testing::Test {
 TEST_F(ClockBack, LeavesMessagesInTheirOrder) {
   an_hour_goes_back();
   say("second");
-  fixture_.as_owner(query::ThreadUpdate{
-      .thread_id = thread_id_, .has_title = true, .title = "title", .metadata = std::nullopt});
+  fixture_.as_owner(query::ThreadUpdate{.thread_id = thread_id_,
+                                        .has_title = true,
+                                        .title = "title",
+                                        .metadata = std::nullopt,
+                                        .words = "title"});
   say("third");
   answer(fixture_.new_run(thread_id_), "fourth");
   say("fifth");

@@ -20,7 +20,7 @@ class MessageOrder : public testing::Test {
  protected:
   postgres::BoundStatement message_of(const std::string& content) const {
     return query::MessageCreate{
-        .thread_id = thread_id_, .content = content, .limit_stored_bytes = 0};
+        .thread_id = thread_id_, .content = content, .words = content, .limit_stored_bytes = 0};
   }
   // What waits for a lock of somebody else.
   bool one_waits() const {
@@ -65,8 +65,11 @@ TEST_F(MessageOrder, IsThatOfCommitsWhenARunEndsMeanwhile) {
 TEST_F(MessageOrder, IsThatOfCommitsOfTwoPosters) {
   postgres::DbSession posting = database_.as_api();
   fixture_.begin_as(posting, fixture_.owner_id);
-  posting.run(query::ThreadUpdate{
-      .thread_id = thread_id_, .has_title = true, .title = "title", .metadata = std::nullopt});
+  posting.run(query::ThreadUpdate{.thread_id = thread_id_,
+                                  .has_title = true,
+                                  .title = "title",
+                                  .metadata = std::nullopt,
+                                  .words = "other"});
   post_behind(posting, message_of("second"));
   EXPECT_EQ(in_order(), "first second third");
 }

@@ -63,30 +63,5 @@ TEST_F(RowRules, RefuseAHiddenThreadThatIsNotDeleted) {
   EXPECT_NE(refusal_of("UPDATE threads SET deleted_at = NULL"), "");
 }
 
-TEST_F(RowRules, KeepTheWordsOfAThreadsTitle) {
-  auto words = [&] { return fixture_.column("SELECT coalesce(search::text, '') FROM threads"); };
-  EXPECT_EQ(words(), "");
-  fixture_.column("UPDATE threads SET title = 'Two words' RETURNING id");
-  EXPECT_EQ(words(), "'two':1 'words':2");
-  fixture_.column("UPDATE threads SET search = 'else' RETURNING id");
-  EXPECT_EQ(words(), "'two':1 'words':2");
-  fixture_.column("UPDATE threads SET title = NULL RETURNING id");
-  EXPECT_EQ(words(), "");
-}
-
-// Of texts with and without what the quick way leaves to the long one.
-TEST_F(RowRules, KeepTheWordsOfAMessage) {
-  auto words = [&](const std::string& change) {
-    fixture_.column("UPDATE messages SET " + change + " RETURNING id");
-    return fixture_.column("SELECT search FROM messages LIMIT 1");
-  };
-  EXPECT_EQ(words("content = 'Two words'"), "'two':1 'words':2");
-  EXPECT_EQ(words("search = 'else'"), "'two':1 'words':2");
-  EXPECT_EQ(words("content = 'Ärger über'"), "'ärger':1 'über':2");
-  EXPECT_EQ(words("content = '東京'"), "'京':3 '東':2 '東京':1");
-  EXPECT_EQ(words("content = 'a' || repeat(' ', 32763) || 'last beyond'"), "'a':1 'last':2");
-  EXPECT_EQ(words("content = ''"), "");
-}
-
 }  // namespace
 }  // namespace hostler

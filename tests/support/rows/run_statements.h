@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "lib/search_words.h"
 #include "queries/daemon.h"
 #include "queries/runs.h"
 
@@ -70,6 +71,7 @@ inline postgres::BoundStatement flight_of(const std::vector<OneCommit>& commits)
       .codes = all([](One one) { return one.code; }),
       .messages = all([](One one) { return one.message; }),
       .answers = all([](One one) { return one.answer; }),
+      .words = all([](One one) { return search_words(one.answer); }),
       .incomplete = all([](One one) { return one.status != "completed"; }),
       .event_bytes = all([](One one) { return one.event_bytes; }),
       .result_bytes = all([](One) { return int64_t{0}; }),
