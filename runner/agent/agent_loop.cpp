@@ -156,14 +156,15 @@ Task<void> check_open_answer(AgentServices& services, RunPtr run, const RunParts
   turn.is_misfit = !turn.is_discarded;
 }
 
-RunFailure misfit_failure(const ModelTurn& turn) {
+RunFailure misfit_failure(const ModelTurn& turn, const std::string& reason) {
   if (turn.finish_reason == FinishReason::length) {
     return RunFailure("output.schema_mismatch",
                       "The model's answer was cut at its token limit (max_tokens, "
                       "max_completion_tokens or max_output_tokens, where one is given), so that it "
                       "does not fit response_format.");
   }
-  return RunFailure("output.schema_mismatch", "The model's answer does not fit response_format.");
+  return RunFailure("output.schema_mismatch",
+                    "The model's answer does not fit response_format: " + reason);
 }
 
 Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
@@ -193,8 +194,9 @@ Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
     co_await check_open_answer(services, run, parts, open);
   }
   bool is_misfit = open.is_misfit;
+  std::string reason = open.verdict.reason;
   close_turn(services, run, parts, std::move(open));
-  if (is_misfit) throw misfit_failure(progress.turn);
+  if (is_misfit) throw misfit_failure(progress.turn, reason);
 }
 
 // Answers that an earlier daemon discarded: what the model was told of them.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lib/answer_repair.h"
-#include "lib/json.h"
+#include "lib/json_bounds.h"
 #include "lib/loop/wait.h"
 #include "runner/models/run_failure.h"
 
@@ -19,6 +19,7 @@ constexpr size_t loop_bytes_max = 64 * 1024;
 // Of what is told of a fault: parts of it are the model's own words.
 constexpr size_t pointer_bytes_max = 300;
 constexpr size_t message_bytes_max = 500;
+constexpr size_t reason_bytes_max = 400;
 
 using Faults = std::vector<json_schema::ValueFault>;
 
@@ -47,9 +48,11 @@ AnswerVerdict misfit(const Faults& faults) {
     std::string_view pointer = utf8_prefix(fault.pointer, pointer_bytes_max);
     std::string_view message = utf8_prefix(fault.message, message_bytes_max);
     errors.begin_object().member("pointer", pointer).member("message", message).end_object();
-    verdict.repair += "\n- ";
-    if (!pointer.empty()) verdict.repair += std::string(pointer) + ": ";
-    verdict.repair += message;
+    std::string words(pointer);
+    if (!pointer.empty()) words += ": ";
+    words += message;
+    verdict.repair += "\n- " + words;
+    if (verdict.reason.empty()) verdict.reason = utf8_prefix(words, reason_bytes_max);
   }
   verdict.repair += "\nAnswer once more, with the whole JSON and nothing before or behind it.";
   verdict.errors_json = errors.end_array().take();
@@ -57,7 +60,7 @@ AnswerVerdict misfit(const Faults& faults) {
 }
 
 AnswerVerdict checked_answer(const AnswerFormat& format, std::string_view text) {
-  std::variant<Json, JsonFault> parsed = parse_json(text);
+  std::variant<Json, JsonFault> parsed = parse_bounded_json(text, json_values_of_peer_max);
   if (const JsonFault* fault = std::get_if<JsonFault>(&parsed)) {
     return misfit({{.keyword = "",
                     .message = "the answer must be JSON; at byte " + std::to_string(fault->offset) +

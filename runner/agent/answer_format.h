@@ -22,6 +22,7 @@ struct AnswerVerdict {
   std::string output;       // the answer without white space between its values, when it fits
   std::string errors_json;  // else: an array of {pointer, message}
   std::string repair;       // and what the model is told
+  std::string reason;       // and, of the first error, what the client is, at most 400 bytes
   bool fits() const { return !output.empty(); }
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <limits>
 
 #include "lib/json.h"
@@ -15,10 +16,24 @@ constexpr std::string_view left_out =
 constexpr std::string_view cut_mark = "… (cut: it is longer than the model takes)";
 
 size_t bytes_of(const ChatMessage& message) {
-  size_t bytes = message.text.size();
+  size_t bytes = message.name.size() + message.text.size();
   for (const ToolCall& call : message.tool_calls) {
     bytes += call.id.size() + call.name.size() + call.arguments.size();
   }
+  return bytes;
+}
+
+bool is_of_system(const ChatMessage& message) { return message.role == ChatRole::system; }
+
+// Of what a history says beside the system's texts, which are counted with the prompt: whatever is
+// left out, they are told.
+size_t said_bytes(const ChatMessage& message) {
+  return is_of_system(message) ? 0 : bytes_of(message);
+}
+
+size_t system_bytes_of(const std::string& prompt, const std::vector<ChatMessage>& history) {
+  size_t bytes = prompt.size();
+  for (const ChatMessage& message : history) bytes += bytes_of(message) - said_bytes(message);
   return bytes;
 }
 
@@ -118,11 +133,13 @@ uint64_t mark_of(const ChatMessage& message) {
   return (mark ^ (mark >> 32)) * 0x9E3779B97F4A7C15U >> 1;
 }
 
-// Where the newest of a history begins that is no empty one: its last message, or the one whose
-// calls that one and those before it answer.
+// Where the newest of a history begins that is no empty one: the last message that is no system
+// text, or the one whose calls that one and those before it answer.
 size_t newest_of(const std::vector<ChatMessage>& history) {
   size_t newest = history.size() - 1;
-  while (newest > 0 && history[newest].role == ChatRole::tool) --newest;
+  while (newest > 0 && (history[newest].role == ChatRole::tool || is_of_system(history[newest]))) {
+    --newest;
+  }
   return newest;
 }
 
@@ -136,7 +153,7 @@ size_t cut_history(const std::vector<ChatMessage>& history, Room room, size_t me
   size_t from = newest;
   uint64_t least = std::numeric_limits<uint64_t>::max();
   for (size_t i = newest; i-- > 0;) {
-    bytes += bytes_of(history[i]);
+    bytes += said_bytes(history[i]);
     size_t count = newest - i;
     if (bytes > room.bytes() || count > messages_kept_max) break;
     if (history[i].role == ChatRole::tool) continue;
@@ -154,7 +171,7 @@ class Planner {
  public:
   Planner(const std::string& system_prompt, const std::vector<ChatMessage>& history,
           const std::vector<Exchange>& exchanges, int64_t bytes_max, size_t messages_max)
-      : system_bytes_(system_prompt.size()),
+      : system_bytes_(system_bytes_of(system_prompt, history)),
         history_(history),
         exchanges_(exchanges),
         bytes_max_(bytes_max),
@@ -164,7 +181,7 @@ class Planner {
   Plan plan() const {
     Plan plan;
     plan.bytes = system_bytes_;
-    for (const ChatMessage& message : history_) plan.bytes += bytes_of(message);
+    for (const ChatMessage& message : history_) plan.bytes += said_bytes(message);
     // Longer ones are read in part.
     if (is_over(plan) || history_.size() >= messages_max_) plan = fitted(0);
     for (size_t count = 1; count <= exchanges_.size(); ++count) {
@@ -185,7 +202,7 @@ class Planner {
     room.take_at_most(system_bytes_);
     // What the run is about comes before what it found.
     size_t newest = history_.empty() ? 0 : newest_of(history_);
-    for (size_t i = newest; i < history_.size(); ++i) room.take_at_most(bytes_of(history_[i]));
+    for (size_t i = newest; i < history_.size(); ++i) room.take_at_most(said_bytes(history_[i]));
     if (count > 0) fit_exchanges(exchanges_, count, room, plan);
     Room older = room_for_older(room, bytes_max_);
     while (plan.whole > plan.first && older.take(result_bytes(exchanges_[plan.whole - 1]))) {
@@ -205,14 +222,14 @@ class Planner {
   // The exchanges come first: a history that fits beside them stays whole.
   size_t history_from(const Room& room) const {
     size_t bytes = 0;
-    for (size_t i = newest_of(history_); i-- > 0;) bytes += bytes_of(history_[i]);
+    for (size_t i = newest_of(history_); i-- > 0;) bytes += said_bytes(history_[i]);
     bool is_whole = bytes <= room.bytes() && history_.size() < messages_max_;
     return is_whole ? 0 : cut_history(history_, room, messages_max_);
   }
 
   size_t planned_bytes(const Plan& plan, size_t count) const {
     size_t bytes = system_bytes_;
-    for (size_t i = plan.from; i < history_.size(); ++i) bytes += bytes_of(history_[i]);
+    for (size_t i = plan.from; i < history_.size(); ++i) bytes += said_bytes(history_[i]);
     for (size_t i = plan.first; i < count; ++i) {
       bytes += i < plan.whole ? stub_bytes(exchanges_[i]) : exchanges_[i].bytes();
     }
@@ -260,6 +277,8 @@ std::vector<ChatMessage> fitted_messages(const std::string& system_prompt,
   Plan plan = Planner(system_prompt, history, exchanges, bytes_max, messages_max).plan();
   std::vector<ChatMessage> all;
   if (!system_prompt.empty()) all.push_back({ChatRole::system, system_prompt});
+  std::copy_if(history.begin(), history.begin() + static_cast<ptrdiff_t>(plan.from),
+               std::back_inserter(all), is_of_system);
   all.insert(all.end(), history.begin() + static_cast<ptrdiff_t>(plan.from), history.end());
   for (size_t i = plan.first; i < exchanges.size(); ++i) {
     add_exchange(plan, i, std::move(exchanges[i]), all);

@@ -40,11 +40,12 @@ struct Exchange {
 // turn is told what the turn before it was, and behind it what is new: a provider that keeps what
 // it read need not read it again. The same whichever daemon asks, since it follows from the
 // arguments alone.
-//   What is over the budget is left out from the oldest on, a call never without its result, nor a
-// result without its call: of the run's own exchanges first the results, then whole ones. The
-// newest message (with the call that it answers) and the newest exchange are always there, the
-// latter's results cut where they must be. More is left out than must be, so that the next turns
-// are told the same again. A history of messages_max or more counts as read in part.
+//   What is over the budget is left out from the oldest on, but for the system's texts, a call
+// never without its result, nor a result without its call: of the run's own exchanges first the
+// results, then whole ones. The newest message (with the call that it answers) and the newest
+// exchange are always there, the latter's results cut where they must be. More is left out than
+// must be, so that the next turns are told the same again. A history of messages_max or more counts
+// as read in part.
 std::vector<ChatMessage> fitted_messages(const std::string& system_prompt,
                                          const std::vector<ChatMessage>& history,
                                          std::vector<Exchange> exchanges, int64_t bytes_max,

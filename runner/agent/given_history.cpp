@@ -9,6 +9,7 @@ namespace {
 
 ChatRole role_named(std::string_view name) {
   if (name == "assistant") return ChatRole::assistant;
+  if (name == "system") return ChatRole::system;
   return name == "tool" ? ChatRole::tool : ChatRole::user;
 }
 
@@ -43,13 +44,16 @@ GivenHistory read_given_history(std::string_view json, const std::vector<Earlier
   for (const Json& item : *parsed->as_array()) {
     std::string_view role = item.text_or("role");
     std::string_view content = item.text_or("content");
-    if (role == "system") {
-      if (!history.system_text.empty() && !content.empty()) history.system_text += "\n\n";
+    bool is_of_system = role == "system";
+    if (is_of_system && content.empty()) continue;
+    if (is_of_system && history.messages.empty() && item.find("name") == nullptr) {
+      if (!history.system_text.empty()) history.system_text += "\n\n";
       history.system_text += content;
       continue;
     }
     ChatMessage& message = history.messages.emplace_back();
     message.role = role_named(role);
+    message.name = item.text_or("name");
     message.text = content;
     message.tool_call_id = item.text_or("tool_call_id");
     const Json* calls = item.find("tool_calls");

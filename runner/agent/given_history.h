@@ -12,12 +12,12 @@
 namespace hostler::runner {
 
 struct GivenHistory {
-  std::string system_text;            // of all messages of the system, in their order
+  std::string system_text;            // of the system's messages at its beginning
   std::vector<ChatMessage> messages;  // the others, oldest first
 };
 
-// An array of {role, content, tool_calls, tool_call_id}; the API let nothing else pass. earlier:
-// what is put back into it.
+// An array of {role, name, content, tool_calls, tool_call_id}; the API let nothing else pass. The
+// system's later messages keep their places. earlier: what is put back into it.
 GivenHistory read_given_history(std::string_view json,
                                 const std::vector<EarlierTurn>& earlier = {});
 

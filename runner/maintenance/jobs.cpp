@@ -14,6 +14,8 @@ constexpr int64_t granted_max = 50;
 constexpr int64_t inputs_expired_max = 100;
 // Runs whose events one page writes anew, each up to limit.run_event_bytes.
 constexpr int64_t forgotten_max = 10;
+// Messages or events that one page of a deleted thread removes: messages have 64 KiB and more.
+constexpr int64_t emptied_max = 200;
 // Accounts that one page of a change of all of them locks: some ten milliseconds.
 constexpr int64_t changed_max = 500;
 
@@ -69,6 +71,7 @@ constexpr Job jobs[] = {
     bounded<query::RunEventsPrune>(minute_ms, event_retention),
     paged<query::RunEventsFree, pruned_max>(minute_ms),
     paged<query::ChatRunsForget, forgotten_max>(minute_ms),
+    paged<query::ThreadsEmpty, emptied_max>(minute_ms),
     bounded<query::AuditPrune>(minute_ms, audit_retention),
 };
 

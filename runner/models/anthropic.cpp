@@ -24,6 +24,7 @@ struct Block {
   const ChatMessage* result = nullptr;
   const ToolCall* call = nullptr;
   std::string_view text = {};
+  std::string_view name = {};  // of who says the text
   bool ends_cached = false;
 };
 
@@ -38,12 +39,19 @@ Block text_block(std::string_view text) { return {.text = text}; }
 std::vector<Block> blocks_of(const ChatMessage& message) {
   std::vector<Block> blocks;
   if (message.role == ChatRole::tool) return {Block{.result = &message}};
-  if (!is_blank(message.text)) blocks.push_back(text_block(message.text));
+  if (!is_blank(message.text)) blocks.push_back({.text = message.text, .name = message.name});
   for (const ToolCall& call : message.tool_calls) blocks.push_back({.call = &call});
   if (blocks.empty() && message.role == ChatRole::user) {
     blocks.push_back(text_block("(The message is empty.)"));
   }
   return blocks;
+}
+
+// The API has no member for who speaks, so it is said.
+std::string spoken(std::string_view name, std::string_view text) {
+  std::string words(name);
+  if (!name.empty()) words += ": ";
+  return words += text;
 }
 
 // Roles take turns: what the user says at one time becomes one message, and the results of a turn's
@@ -118,7 +126,7 @@ void write_block(JsonWriter& json, const Block& block) {
     json.member("tool_use_id", id_on_the_wire(block.result->tool_call_id));
     json.member("content", block.result->text);
   } else {
-    json.member("type", "text").member("text", block.text);
+    json.member("type", "text").member("text", spoken(block.name, block.text));
   }
   if (block.ends_cached) write_cache_mark(json);
   json.end_object();
@@ -135,12 +143,13 @@ void write_messages(JsonWriter& json, const std::vector<WireMessage>& messages) 
   json.end_array();
 }
 
+// The API takes such texts in one place, before the conversation: later ones are told there too.
 std::string system_text(const std::vector<ChatMessage>& messages) {
   std::string text;
   for (const ChatMessage& message : messages) {
     if (message.role != ChatRole::system || message.text.empty()) continue;
     if (!text.empty()) text += "\n\n";
-    text += message.text;
+    text += spoken(message.name, message.text);
   }
   return text;
 }
@@ -160,25 +169,19 @@ std::vector<ToolDefinition> tools_of(const ModelRequest& request) {
   return tools;
 }
 
-// The API refuses a request with one that is blank, and has no other word for it.
-void write_stops(JsonWriter& json, const std::vector<std::string>& stops) {
-  if (std::all_of(stops.begin(), stops.end(), is_blank)) return;
-  json.key("stop_sequences").begin_array();
-  for (const std::string& text : stops) {
-    if (!is_blank(text)) json.text(text);
-  }
-  json.end_array();
-}
-
 void write_settings(JsonWriter& json, const ModelRequest& request) {
   json.member("model", request.endpoint.model);
   json.member("max_tokens", request.output_tokens_max.value_or(default_output_tokens_max));
   json.member("stream", true);
-  // Their scale ends at 1, that of personas at 2.
+  // Their scale ends at 1, that of personas at 2; a caller who wants more is refused.
   if (request.temperature) json.member("temperature", std::min(*request.temperature, 1.0));
   const Sampling& sampling = request.sampling;
   if (sampling.top_p) json.member("top_p", *sampling.top_p);
-  write_stops(json, sampling.stop);
+  if (!sampling.stop.empty()) {
+    json.key("stop_sequences").begin_array();
+    for (const std::string& text : sampling.stop) json.text(text);
+    json.end_array();
+  }
   const std::optional<ResponseFormat>& format = request.response_format;
   if (format && has_own_mode(ProviderKind::anthropic, *format)) {
     json.key("output_config").begin_object().key("format").begin_object();

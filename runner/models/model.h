@@ -25,6 +25,7 @@ struct ChatMessage {
   std::string text;
   std::vector<ToolCall> tool_calls = {};  // of an assistant
   std::string tool_call_id = {};          // of a tool: the call that the text answers
+  std::string name = {};                  // of another's: who of that role speaks; empty: nobody
 };
 
 struct ToolDefinition {
@@ -76,7 +77,8 @@ struct ToolChoice {
   std::string name = {};  // of the one that is named
 };
 
-// What else a caller wants of the model. A provider's form leaves out what it has no word for.
+// What else a caller wants of the model. A provider's form leaves out what it has no word for: the
+// API refused that by name (anthropic_sampling_check).
 struct Sampling {
   std::optional<double> top_p = std::nullopt;
   std::optional<double> presence_penalty = std::nullopt;
@@ -89,7 +91,7 @@ struct Sampling {
 
 struct ModelRequest {
   ModelEndpoint endpoint;
-  std::vector<ChatMessage> messages;  // system texts first, then by time
+  std::vector<ChatMessage> messages;  // the prompt first, then by time, other system texts too
   std::vector<ToolDefinition> tools;
   std::optional<double> temperature;
   Sampling sampling;

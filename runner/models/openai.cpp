@@ -23,6 +23,7 @@ std::string_view role_name(ChatRole role) {
 
 void write_message(JsonWriter& json, const ChatMessage& message) {
   json.begin_object().member("role", role_name(message.role));
+  if (!message.name.empty()) json.member("name", message.name);
   // An assistant that only calls tools has no content; some servers insist on null, not "".
   if (message.text.empty() && !message.tool_calls.empty()) {
     json.key("content").null();

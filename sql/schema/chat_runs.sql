@@ -1,9 +1,9 @@
 -- Runs that are given their history whole, as OpenAI's chat completions are: each has a thread of its own that nobody
 -- is shown, without messages; what its model is told lies beside the run.
 
--- messages: [{role: system, user, assistant or tool, content, tool_calls: [{id, name, arguments}], tool_call_id}],
--- oldest first, as the API read them. Goes with the run's events (run_events_free); not keeps: 10 minutes behind its
--- end.
+-- messages: [{role: system, user, assistant or tool, name, content, tool_calls: [{id, name, arguments}],
+-- tool_call_id}], oldest first, as the API read them. Goes with the run's events (run_events_free); not keeps: 10
+-- minutes behind its end.
 CREATE TABLE run_histories (
     run_id uuid PRIMARY KEY,
     org_id uuid NOT NULL,
@@ -17,6 +17,26 @@ CREATE TABLE run_histories (
 CREATE INDEX run_histories_to_forget ON run_histories (run_id) WHERE NOT keeps;
 SELECT make_tenant_table('run_histories');
 GRANT SELECT ON run_histories TO hostler_runner;
+
+-- Raises what a caller wants of a model that Anthropic's API has no word for, or bounds otherwise: it is passed on or
+-- refused by name, never left out. A penalty of 0 asks for nothing; a stop sequence of white space alone is refused
+-- there.
+CREATE OR REPLACE FUNCTION anthropic_sampling_check(sampling json) RETURNS void
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    unknown text := (SELECT min(m.key) FROM json_each_text(sampling) AS m
+                     WHERE CASE WHEN m.key IN ('presence_penalty', 'frequency_penalty') THEN m.value::float8 <> 0
+                                ELSE m.key = 'seed' END);
+BEGIN
+    IF unknown IS NOT NULL THEN
+        PERFORM fail('validation.error', 'sampling_unknown_there', jsonb_build_object('field', unknown));
+    ELSIF (sampling ->> 'temperature')::float8 > 1 THEN
+        PERFORM fail('validation.error', 'temperature_over_one');
+    ELSIF EXISTS (SELECT FROM json_array_elements_text(sampling -> 'stop') AS s (text) WHERE s.text !~ '\S') THEN
+        PERFORM fail('validation.error', 'stop_is_blank');
+    END IF;
+END
+$$;
 
 -- POST /v1/openai/chat/completions. With a route: its model alone, without anything of a persona's, and its name in the
 -- answer. The history counts as what a run declares does. function_tools: the caller's; a turn that calls one ends the
@@ -77,6 +97,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         WHEN 'run.output' THEN '{"output":null}'
         WHEN 'output.repair' THEN json_build_object('attempt', data -> 'attempt', 'errors', '[]'::json,
             'discard_after_seq', data -> 'discard_after_seq')
+        WHEN 'run.failed' THEN CASE WHEN data ->> 'code' = 'output.schema_mismatch'
+            THEN json_build_object('code', data -> 'code', 'message', '') ELSE data END
         WHEN 'run.waiting_for_input' THEN json_build_object('request_id', data -> 'request_id',
             'kind', data -> 'kind', 'message', data -> 'message', 'calls', coalesce((
                 SELECT json_agg(json_build_object('tool_call_id', c -> 'tool_call_id', 'tool_name', c -> 'tool_name',
@@ -103,7 +125,7 @@ BEGIN
         ORDER BY h.run_id LIMIT at_most);
     UPDATE run_events e SET data = event_without_text(e.type, e.data)
     WHERE e.run_id = ANY (forgotten)
-          AND e.type IN ('message.delta', 'tool.call', 'tool.result', 'run.output', 'output.repair',
+          AND e.type IN ('message.delta', 'tool.call', 'tool.result', 'run.output', 'output.repair', 'run.failed',
                          'run.waiting_for_input', 'run.tool_calls');
     UPDATE run_turns t SET text = '', tool_calls = '[]' WHERE t.run_id = ANY (forgotten);
     UPDATE run_tool_results t SET result = CASE WHEN t.result IS NOT NULL THEN 'null'::json END,
@@ -120,6 +142,7 @@ BEGIN
         FROM runs r WHERE r.id = ANY (forgotten)),
     emptied AS (
         UPDATE runs r SET output = NULL, history_bytes = NULL, client_facts = NULL, event_bytes = run_event_bytes(r.id),
+            error_message = CASE WHEN r.error_code = 'output.schema_mismatch' THEN '' ELSE r.error_message END,
             result_bytes = run_result_bytes(r.id) - r.history_bytes - coalesce(octet_length(r.client_facts::text), 0)
         WHERE r.id = ANY (forgotten)
         RETURNING r.id, CASE WHEN r.id >= freed_before THEN r.event_bytes ELSE 0 END + r.result_bytes AS bytes)
@@ -131,4 +154,5 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION chat_run_create FROM hostler_runner;
+REVOKE EXECUTE ON FUNCTION anthropic_sampling_check FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION event_without_text, chat_runs_forget FROM hostler_api;

@@ -117,26 +117,25 @@ BEGIN
 END
 $$;
 
--- A new thread with the messages that a model may read of another one before an id; its id, and their bytes.
-CREATE OR REPLACE FUNCTION thread_copy(original threads, before uuid, moment timestamptz, OUT thread uuid,
-    OUT bytes bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-BEGIN
+-- A new thread like another one, without its messages; its id.
+CREATE OR REPLACE FUNCTION thread_copy(original threads, moment timestamptz) RETURNS uuid
+LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     INSERT INTO threads (org_id, created_by_user_id, title, is_private, end_user, metadata, created_at, updated_at,
                          search)
     VALUES (original.org_id, original.created_by_user_id, original.title, original.is_private, original.end_user,
             original.metadata, moment, moment, original.search)
-    RETURNING id INTO thread;
-    WITH copied AS (
-        INSERT INTO messages (id, org_id, thread_id, run_id, created_by_user_id, role, content, incomplete, created_at,
-                              search)
-        SELECT m.id, m.org_id, thread_copy.thread, m.run_id, m.created_by_user_id, m.role, m.content, m.incomplete,
-            m.created_at, m.search
-        FROM thread_newest_messages(original.id, 1000, 16777216, before) AS n
-        JOIN messages m ON m.thread_id = original.id AND m.id = n.id
-        RETURNING octet_length(content) AS bytes)
-    SELECT coalesce(sum(c.bytes), 0) INTO bytes FROM copied c;
-END
+    RETURNING id
+$$;
+
+-- The messages of a thread before an id that a model may read, copied into another thread. Megabytes, and more of
+-- words: called when nothing can refuse the request any more.
+CREATE OR REPLACE FUNCTION thread_copy_messages(original uuid, before uuid, copy uuid) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    INSERT INTO messages (id, org_id, thread_id, run_id, created_by_user_id, role, content, incomplete, created_at,
+                          search)
+    SELECT m.id, m.org_id, copy, m.run_id, m.created_by_user_id, m.role, m.content, m.incomplete, m.created_at, m.search
+    FROM thread_newest_messages(original, 1000, 16777216, before) AS n
+    JOIN messages m ON m.thread_id = original AND m.id = n.id
 $$;
 
 -- POST /v1/openai/responses. items: what the response is given, as of run_histories; words: search_words() of each that
@@ -149,7 +148,7 @@ CREATE OR REPLACE FUNCTION response_create(persona_id text, route uuid, items js
     conversation uuid, sampling json, end_user text, metadata json, keeps boolean, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_stored_bytes bigint, credit_run_hold bigint, response_format json,
     function_tools json, answered_calls text[], missing_calls text[], client_facts json, OUT item json, OUT facts json)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     nothing_behind CONSTANT uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
     put_back_max CONSTANT integer := 1000;  -- as of the pieces that a run is given
@@ -227,7 +226,9 @@ BEGIN
     IF goes_on THEN
         thread := found_thread.id;
     ELSIF found_thread.id IS NOT NULL AND keeps THEN
-        SELECT c.thread, c.bytes INTO thread, bytes FROM thread_copy(found_thread, behind, moment) AS c;
+        thread := thread_copy(found_thread, moment);
+        bytes := (SELECT coalesce(sum(octet_length(n.content)), 0)
+                  FROM thread_newest_messages(found_thread.id, 1000, 16777216, behind) AS n);
     ELSE
         INSERT INTO threads (org_id, created_by_user_id, end_user, created_at, updated_at, deleted_at, is_hidden)
         VALUES (current_org(), current_user_id(), coalesce(found_thread.end_user, response_create.end_user), moment,
@@ -257,6 +258,9 @@ BEGIN
                        history => json_arrays_joined(earlier, items),
                        sampling => response_create.sampling, is_bare => is_bare,
                        client_facts => response_create.client_facts);
+    IF found_thread.id IS NOT NULL AND keeps AND NOT goes_on THEN
+        PERFORM thread_copy_messages(found_thread.id, behind, thread);
+    END IF;
     INSERT INTO run_histories (run_id, org_id, messages, keeps, put_back, context, continues)
     VALUES (run, current_org(), items, response_create.keeps,
             nullif(put_back[greatest(1, cardinality(put_back) - put_back_max + 1):], '{}'), earlier, goes_on);
@@ -322,5 +326,5 @@ $$;
 REVOKE EXECUTE ON FUNCTION response_create, response_cancel, response_delete, response_items, response_of_reader
     FROM hostler_runner;
 REVOKE EXECUTE ON FUNCTION run_given_messages FROM hostler_api;
-REVOKE EXECUTE ON FUNCTION stored_bytes_add, thread_copy, thread_context
+REVOKE EXECUTE ON FUNCTION stored_bytes_add, thread_copy, thread_copy_messages, thread_context
     FROM hostler_api, hostler_runner;

@@ -80,9 +80,10 @@ $$;
 -- behind the active one. What succeeds takes few statements, since each costs more than what it reads; what does not
 -- asks further for its reason. response_format: the run's own, which stands above its persona's; a retry repeats that
 -- of the last run, whatever the persona says now. The account's row serialises the organization, so that its limits and
--- its credits are exact. One plan for all callers: making it anew for a call takes longer than the call. freed: credits
--- that the run holds which this one waits for, and which it gives back when it ends. history: what the run is given in
--- place of its thread's messages; chat_run_create() stores it.
+-- its credits are exact. Runs with the rights and settings of the functions that call it, since its own would cost a
+-- hundredth of a POST: their search_path, and one plan for all, since making it anew takes longer than the call. freed:
+-- credits that the run holds which this one waits for, and which it gives back when it ends. history: what the run is
+-- given in place of its thread's messages; chat_run_create() stores it.
 CREATE OR REPLACE FUNCTION run_insert(run uuid, thread uuid, moment timestamptz, route uuid, persona_id text,
     end_user text, metadata json, run_source text, is_queued boolean, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint, credit_run_hold bigint,
@@ -90,7 +91,7 @@ CREATE OR REPLACE FUNCTION run_insert(run uuid, thread uuid, moment timestamptz,
     freed bigint DEFAULT 0, history json DEFAULT NULL, sampling json DEFAULT NULL, is_bare boolean DEFAULT false,
     client_facts json DEFAULT NULL)
 RETURNS json
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     platform uuid := '00000000-0000-0000-0000-000000000000';  -- what indexes have in place of no organization
     org uuid := current_org();
@@ -143,6 +144,9 @@ BEGIN
     END IF;
     IF chosen.model_org_id IS NOT NULL AND chosen.persona_org_id IS NULL AND NOT chosen.built_in THEN
         PERFORM persona_route_check(chosen.model_org_id, chosen.persona_org_id, chosen.built_in);
+    END IF;
+    IF sampling IS NOT NULL AND chosen.provider_kind = 'anthropic' THEN
+        PERFORM anthropic_sampling_check(sampling);
     END IF;
     IF NOT chosen.has_messages THEN
         PERFORM fail('runs.no_messages', 'thread_is_empty', jsonb_build_object('thread_id', thread));
@@ -205,7 +209,7 @@ CREATE OR REPLACE FUNCTION run_create(thread uuid, route uuid, persona_id text, 
     metadata json, limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint, limit_queued_runs bigint,
     limit_stored_bytes bigint, credit_run_hold bigint, limit_waiting_runs bigint, function_tools json,
     response_format json, client_facts json DEFAULT NULL, OUT item json, OUT stopped uuid[])
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     run uuid;
     moment timestamptz;
@@ -267,7 +271,7 @@ $$;
 CREATE OR REPLACE FUNCTION run_retry(thread uuid, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint,
     credit_run_hold bigint, limit_waiting_runs bigint, client_facts json DEFAULT NULL) RETURNS json
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     thread_row threads := thread_of_caller_locked(thread);
     last_run runs;

@@ -74,6 +74,7 @@ RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     r runs;
+    asked uuid;  -- what the answer was found for, which may be over by the time that the run is locked
     missing text;
     wanted json;
     answer json;
@@ -86,6 +87,7 @@ BEGIN
     ELSIF r.status <> 'waiting_for_input' THEN
         PERFORM fail('runs.not_waiting', 'run_has_status', jsonb_build_object('status', r.status));
     END IF;
+    asked := (r.input_request ->> 'request_id')::uuid;
     CASE r.input_request ->> 'kind'
         WHEN 'tool_results' THEN
             SELECT min(a.tool_call_id) FILTER (WHERE g.item IS NULL),
@@ -113,7 +115,7 @@ BEGIN
             reason := CASE WHEN NOT (answer ->> 'approved')::boolean THEN nullif(answer ->> 'reason', '') END;
             PERFORM run_input(r.id, answer::text, limit_input_bytes,
                               CASE WHEN (answer ->> 'approved')::boolean THEN 'approve' ELSE 'deny' END, NULL, reason,
-                              NULL, NULL, NULL);
+                              NULL, NULL, NULL, asked);
         WHEN 'question' THEN
             SELECT g.item INTO answer FROM json_array_elements(results) AS g (item)
             WHERE g.item ->> 'tool_call_id' = r.input_request ->> 'tool_call_id' AND g.item ->> 'words' ~ '\S' LIMIT 1;
@@ -121,7 +123,7 @@ BEGIN
                 PERFORM fail('runs.other_answer', 'waits_for_output',
                              jsonb_build_object('tool_call_id', r.input_request ->> 'tool_call_id'));
             END IF;
-            PERFORM run_input(r.id, answer ->> 'words', limit_input_bytes, NULL, NULL, NULL, NULL, NULL, NULL);
+            PERFORM run_input(r.id, answer ->> 'words', limit_input_bytes, NULL, NULL, NULL, NULL, NULL, NULL, asked);
         ELSE
             PERFORM fail('runs.other_answer', 'waits_elsewhere', jsonb_build_object('run_id', r.id));
     END CASE;

@@ -19,6 +19,7 @@ constexpr size_t messages_max = 10'000;
 constexpr size_t calls_max = 1'000;        // of a message
 constexpr size_t missing_calls_max = 200;  // each is looked up
 constexpr TextBounds id_bounds{.min = 1, .max = 256};
+constexpr TextBounds name_bounds{.min = 0, .max = 64};
 constexpr TextBounds text_bounds{.max = TextBounds::body_text_bytes_max, .takes_control = true};
 
 // The text of a part; only text can be told.
@@ -66,6 +67,15 @@ std::string read_answer(Fields& message, bool has_calls) {
   return content;
 }
 
+// Who of the role speaks, as OpenAI's API takes it; empty: nobody is named.
+std::string read_name(Fields& message) {
+  std::string name = message.nullable_text("name", name_bounds).value.value_or("");
+  if (name.find_first_of(R"( <|\/>)") != std::string::npos) {
+    message.fault("name", "bad_format", R"(must be without spaces and the characters < | \ / >)");
+  }
+  return name;
+}
+
 // What would change what the model is told and cannot be told it.
 void refuse_older_forms(Fields& message) {
   for (const char* name : {"function_call", "audio"}) {
@@ -97,7 +107,10 @@ class HistoryReader {
     std::string role =
         message.required_choice("role", {"system", "developer", "user", "assistant", "tool"});
     json_.begin_object().member("role", role == "developer" ? "system" : role);
-    if (role != "tool") end_calls();
+    if (role != "tool") {
+      end_calls();
+      if (std::string name = read_name(message); !name.empty()) json_.member("name", name);
+    }
     if (role == "assistant") {
       read_calls_of(message);
     } else {

@@ -106,8 +106,8 @@ std::string facts_of(Fields& fields, const NewResponse& wanted) {
   facts.json().key("text").begin_object();
   facts.json().member_raw("format", has_format ? format->dump() : R"({"type":"text"})");
   facts.json().end_object().member_raw("reasoning", R"({"effort":null,"summary":null})");
-  facts.repeat("truncation", R"("disabled")");
-  facts.json().member("service_tier", "default");  // there is one, whatever was wanted
+  // There is one of each, whatever was wanted: what is longer than its model takes is cut.
+  facts.json().member("truncation", "auto").member("service_tier", "default");
   for (const char* name : {"user", "safety_identifier", "prompt_cache_key"}) {
     facts.repeat(name, "null");
   }

@@ -238,6 +238,10 @@ TEST(CreateResponse, TellsWhatItCannotHonourByName) {
   Answer taken = user.client.post(route, asking("[say taken]", harmless));
   EXPECT_EQ(text_of(taken), "taken");
   EXPECT_EQ(taken.member("service_tier"), "default") << "there is one";
+  for (const char* truncation : {"", R"(,"truncation":"disabled")"}) {
+    Answer cut = user.client.post(route, asking("[say taken]", truncation));
+    EXPECT_EQ(cut.member("truncation"), "auto") << "what is too long is cut";
+  }
   Answer other = user.client.post(route, asking("a", R"(,"max_tokens":9)"));
   EXPECT_NE(other.body.find("max_output_tokens"), std::string::npos) << other.body;
 }

@@ -106,7 +106,10 @@ TEST_P(ResponseFormat, TellsTheModelWhatDoesNotFitAndTakesWhatItSaysThen) {
 TEST_P(ResponseFormat, FailsWhenTheModelDoesNotLearn) {
   RunStory ended = story(R"([answer one] [answer two] [answer {"n":10}] [answer {"n":1}])");
   EXPECT_EQ(ended.status, "failed");
-  EXPECT_EQ(ended.only("run.failed").text_or("code"), "output.schema_mismatch");
+  Json failed = ended.only("run.failed");
+  EXPECT_EQ(failed.text_or("code"), "output.schema_mismatch");
+  EXPECT_EQ(failed.text_or("message"),
+            "The model's answer does not fit response_format: /n: must be at most 9");
   EXPECT_EQ(ended.all("output.repair").size(), 2u);
   EXPECT_TRUE(ended.all("run.output").empty());
   EXPECT_EQ(detail(ended).member("output"), "null");

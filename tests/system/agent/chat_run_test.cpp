@@ -18,7 +18,7 @@
 namespace hostler::testing_support {
 namespace {
 
-// With calls and results, and a text of the system at its end. The script is the model's.
+// With calls and results, and a text of the system before its end. The script is the model's.
 std::string history_of(std::string_view script, std::string_view found) {
   return fmt::format(
       R"([{{"role":"system","content":"Be brief."}},{{"role":"user","content":"where?"}},)"
@@ -105,12 +105,12 @@ TEST_F(ChatRun, TellsAModelOfOpenAisFormWhatItWasGiven) {
       route,
       {R"("temperature":0.25,"top_p":0.5,"stop":["END"],"presence_penalty":0.5,)"
        R"("frequency_penalty":-0.5,"seed":7,"max_tokens":90,"messages":[)",
-       R"([{"role":"system","content":"Be brief.\n\nBe kind."},{"role":"user","content":"where?"},)"
+       R"([{"role":"system","content":"Be brief."},{"role":"user","content":"where?"},)"
        R"({"role":"assistant","content":null,"tool_calls":[{"id":"call_7","type":"function",)"
        R"("function":{"name":"lookup","arguments":"{\"q\":\"harbour\"}"}}]},)"
        R"({"role":"tool","content":"at the harbour","tool_call_id":"call_7"},)"
        R"({"role":"assistant","content":"At the harbour."},)"
-       R"({"role":"user","content":"[say done]"}])"});
+       R"({"role":"system","content":"Be kind."},{"role":"user","content":"[say done]"}])"});
   EXPECT_EQ(sent(route).find(R"("tools")"), std::string::npos) << "the model alone";
   EXPECT_EQ(value("SELECT count(*) FROM messages"), "0");
   std::string thread_id(done.only("run.started").text_or("thread_id"));
@@ -124,14 +124,13 @@ TEST_F(ChatRun, TellsAModelOfAnthropicsFormWhatItWasGiven) {
   ModelRoute route = make_route(stack_, admin_, "anthropic");
   ChatWish wish;
   wish.route_id = route.route_id;
-  wish.sampling = R"({"top_p":0.5,"max_tokens":90,"stop":["END"],"seed":7})";
+  wish.sampling = R"({"top_p":0.5,"max_tokens":90,"stop":["END"]})";
   story(start("[say done]", wish));
   expect_sent(route,
               {R"("max_tokens":90,)", R"("top_p":0.5,"stop_sequences":["END"])",
                R"("text":"Be brief.\n\nBe kind.")",
                R"({"type":"tool_use","id":"call_7","name":"lookup","input":)",
                R"({"type":"tool_result","tool_use_id":"call_7","content":"at the harbour")"});
-  EXPECT_EQ(sent(route).find("seed"), std::string::npos);
 }
 
 TEST_F(ChatRun, HasItsPersonasPromptBeforeTheGivenOnesAndAsksNobody) {
@@ -149,7 +148,7 @@ TEST_F(ChatRun, HasItsPersonasPromptBeforeTheGivenOnesAndAsksNobody) {
   std::string message = done.all("tool.result")[0].find("error")->dump();
   EXPECT_NE(message.find("nobody can be asked"), message.npos) << message;
   std::string model = value("SELECT model FROM llm_models WHERE is_default AND org_id IS NULL");
-  expect_sent({model, ""}, {R"({"role":"system","content":"You guide.\n\nBe brief.\n\nBe kind."})",
+  expect_sent({model, ""}, {R"({"role":"system","content":"You guide.\n\nBe brief."})",
                             R"("temperature":0.25,)", R"("name":"web_search","description")"});
   EXPECT_EQ(sent({model, ""}).find(R"("name":"ask_user","description")"), std::string::npos);
   EXPECT_EQ(run_faults(stack_), "");

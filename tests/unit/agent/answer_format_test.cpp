@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/json.h"
+#include "lib/json_bounds.h"
 #include "runner/models/anthropic.h"
 #include "runner/models/openai.h"
 #include "tests/support/run_task.h"
@@ -46,6 +46,31 @@ TEST(AnswerFormat, TellsWhereItDoesNotFit) {
   EXPECT_NE(verdict.errors_json.find(R"("pointer":"/1")"), std::string::npos)
       << verdict.errors_json;
   EXPECT_NE(verdict.repair.find("- /1: "), std::string::npos) << verdict.repair;
+  EXPECT_TRUE(verdict.reason.starts_with("/1: must be ")) << verdict.reason;
+}
+
+// One value takes forty times the memory of its text.
+TEST(AnswerFormat, TakesSoManyValuesAndNoMore) {
+  auto list = [](size_t count) {
+    std::string items;
+    for (size_t i = 1; i < count; ++i) items += "0,";  // the list is a value too
+    items.back() = ']';
+    return "[" + items;
+  };
+  constexpr std::string_view any_list =
+      R"({"type":"json_schema","name":"l","schema":{"type":"array"}})";
+  EXPECT_TRUE(checked(any_list, list(json_values_of_peer_max)).fits());
+  AnswerVerdict verdict = checked(any_list, list(json_values_of_peer_max + 1));
+  EXPECT_FALSE(verdict.fits());
+  EXPECT_NE(verdict.reason.find("values"), std::string::npos) << verdict.reason;
+}
+
+TEST(AnswerFormat, TakesNoDeeperAnswerThanAnyOtherJson) {
+  auto nested = [](size_t depth) {
+    return "{\"a\":" + std::string(depth - 1, '[') + std::string(depth - 1, ']') + "}";
+  };
+  EXPECT_TRUE(checked(any_object, nested(json_depth_max)).fits());
+  EXPECT_FALSE(checked(any_object, nested(json_depth_max + 1)).fits());
 }
 
 TEST(AnswerFormat, BoundsWhatIsToldOfALongAnswer) {
@@ -60,6 +85,7 @@ TEST(AnswerFormat, BoundsWhatIsToldOfALongAnswer) {
   EXPECT_FALSE(verdict.fits());
   EXPECT_LT(verdict.repair.size(), 20'000u);
   EXPECT_LT(verdict.errors_json.size(), 20'000u);
+  EXPECT_LE(verdict.reason.size(), 400u);
 }
 
 TEST(AnswerFormat, ReadsALongAnswerOnAThread) {

@@ -307,6 +307,24 @@ TEST(Conversation, OfAGivenHistoryIsToldHoweverManyMessagesItHas) {
   EXPECT_GE(bytes_of(parts.messages()), 3'000u);
 }
 
+TEST(Conversation, KeepsTheSystemsTextsOfWhatItLeavesOut) {
+  std::vector<ChatMessage> history{{ChatRole::user, std::string(2000, 'q')},
+                                   {ChatRole::system, "In French."},
+                                   {ChatRole::assistant, std::string(2000, 'a')},
+                                   {ChatRole::user, "and?"},
+                                   {ChatRole::system, "In German."}};
+  auto kept = [&](int64_t bytes_max) {
+    std::vector<ChatMessage> messages = fitted_messages("prompt", history, {}, bytes_max);
+    EXPECT_LE(bytes_of(messages), static_cast<size_t>(bytes_max));
+    EXPECT_EQ(refusals_of(messages), "");
+    std::string texts;
+    for (const ChatMessage& message : messages) texts += message.text.substr(0, 10) + "|";
+    return texts;
+  };
+  EXPECT_EQ(kept(10'000), "prompt|qqqqqqqqqq|In French.|aaaaaaaaaa|and?|In German.|");
+  EXPECT_EQ(kept(500), "prompt|In French.|and?|In German.|");
+}
+
 TEST(Conversation, CutsTheLongestResultsOfTheNewestTurn) {
   Exchange newest{answer("a"), {result("a", 4000), result("b", 100), result("c", 3000)}};
   newest.answer.tool_calls.push_back({"b", "f", "{}"});

@@ -6,19 +6,21 @@
 namespace hostler::runner {
 namespace {
 
-TEST(GivenHistory, IsReadInItsOrderWithTheSystemsTextsApart) {
+TEST(GivenHistory, IsReadInItsOrderWithTheSystemsFirstTextsApart) {
   GivenHistory history = read_given_history(
-      R"([{"role":"system","content":"One."},{"role":"user","content":"hello"},)"
+      R"([{"role":"system","content":"One."},{"role":"system","content":"And one."},)"
+      R"({"role":"user","name":"eve","content":"hello"},)"
       R"({"role":"assistant","content":"","tool_calls":[{"id":"c1","name":"f",)"
       R"("arguments":"{\"a\":1}"},{"id":"c2","name":"g","arguments":"oops"}]},)"
       R"({"role":"tool","content":"found","tool_call_id":"c1"},)"
       R"({"role":"tool","content":"","tool_call_id":"c2"},{"role":"system","content":"Two."},)"
       R"({"role":"assistant","content":"well"},{"role":"user","content":"and?"}])");
-  EXPECT_EQ(history.system_text, "One.\n\nTwo.");
-  ASSERT_EQ(history.messages.size(), 6u);
+  EXPECT_EQ(history.system_text, "One.\n\nAnd one.");
+  ASSERT_EQ(history.messages.size(), 7u);
   const std::vector<ChatMessage>& messages = history.messages;
   EXPECT_EQ(messages[0].role, ChatRole::user);
   EXPECT_EQ(messages[0].text, "hello");
+  EXPECT_EQ(messages[0].name, "eve");
   ASSERT_EQ(messages[1].tool_calls.size(), 2u);
   EXPECT_EQ(messages[1].role, ChatRole::assistant);
   EXPECT_EQ(messages[1].tool_calls[0].id, "c1");
@@ -28,8 +30,10 @@ TEST(GivenHistory, IsReadInItsOrderWithTheSystemsTextsApart) {
   EXPECT_EQ(messages[2].tool_call_id, "c1");
   EXPECT_EQ(messages[2].text, "found");
   EXPECT_EQ(messages[3].tool_call_id, "c2");
-  EXPECT_EQ(messages[4].text, "well");
-  EXPECT_EQ(messages[5].text, "and?");
+  EXPECT_EQ(messages[4].role, ChatRole::system);
+  EXPECT_EQ(messages[4].text, "Two.");
+  EXPECT_EQ(messages[5].text, "well");
+  EXPECT_EQ(messages[6].text, "and?");
 }
 
 TEST(GivenHistory, LeavesOutSystemTextsThatAreEmpty) {
@@ -38,6 +42,18 @@ TEST(GivenHistory, LeavesOutSystemTextsThatAreEmpty) {
                          R"({"role":"system","content":""}])")
           .system_text,
       "One.");
+  EXPECT_EQ(read_given_history(R"([{"role":"user","content":"a"},{"role":"system","content":""}])")
+                .messages.size(),
+            1u);
+}
+
+// There is no other place for the name.
+TEST(GivenHistory, KeepsASystemsTextThatNamesItsSpeakerAsAMessage) {
+  GivenHistory history =
+      read_given_history(R"([{"role":"system","name":"example_user","content":"One."}])");
+  EXPECT_EQ(history.system_text, "");
+  ASSERT_EQ(history.messages.size(), 1u);
+  EXPECT_EQ(history.messages[0].name, "example_user");
 }
 
 TEST(GivenSampling, StandsAboveWhatTheRequestHas) {

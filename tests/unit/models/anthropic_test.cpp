@@ -89,7 +89,7 @@ TEST(AnthropicRequest, HasIdsOfCallsThatTheApiTakes) {
 
 TEST(AnthropicRequest, HasTheWireForm) {
   ModelRequest request =
-      request_of({{ChatRole::system, "One."}, {ChatRole::system, "Two."}, {ChatRole::user, "Hi"}});
+      request_of({{ChatRole::system, "One."}, {ChatRole::user, "Hi"}, {ChatRole::system, "Two."}});
   request.tools = {{"web_fetch", "Fetches.", R"({"type":"object"})"}};
   request.temperature = 0;
   http::HttpRequest http = anthropic_request(request);
@@ -124,14 +124,22 @@ TEST(AnthropicRequest, PassesOnOfSamplingWhatItHasAWordFor) {
             R"([{"type":"text","text":"Hi","cache_control":{"type":"ephemeral"}}]}]})");
 }
 
-// The API refuses the whole request for one.
-TEST(AnthropicRequest, LeavesOutStopsThatAreBlank) {
-  ModelRequest request = request_of({{ChatRole::user, "Hi"}});
-  request.sampling.stop = {"\n", "END", ""};
-  std::string body = anthropic_request(request).body;
-  EXPECT_NE(body.find(R"("stop_sequences":["END"])"), std::string::npos) << body;
-  request.sampling.stop = {"\n\n"};
-  EXPECT_EQ(anthropic_request(request).body.find("stop_sequences"), std::string::npos);
+TEST(AnthropicRequest, SaysWhoSpeaksInTheirText) {
+  std::vector<ChatMessage> messages{{ChatRole::system, "s"},
+                                    {ChatRole::user, "a"},
+                                    {ChatRole::user, " "},
+                                    {ChatRole::user, "b"},
+                                    {ChatRole::assistant, "c"}};
+  for (ChatMessage& message : messages) message.name = "eve";
+  messages[3].name.clear();
+  std::string body = body_of(request_of(messages));
+  EXPECT_NE(body.find(R"("system":[{"type":"text","text":"eve: s")"), body.npos) << body;
+  EXPECT_TRUE(messages_of(request_of(messages))
+                  .starts_with(R"x([{"role":"user","content":[{"type":"text","text":"eve: a"},)x"
+                               R"x({"type":"text","text":"(The message is empty.)"},)x"
+                               R"x({"type":"text","text":"b"}]},{"role":"assistant","content":)x"
+                               R"x([{"type":"text","text":"eve: c"}]})x"))
+      << body;
 }
 
 TEST(AnthropicRequest, TellsWhichToolIsToBeCalled) {

@@ -47,6 +47,18 @@ TEST(OpenAiRequest, HasTheWireForm) {
       R"({"role":"tool","content":"found","tool_call_id":"c1"}]})");
 }
 
+TEST(OpenAiRequest, NamesWhoSpeaksAndKeepsThePlaceOfTheSystemsTexts) {
+  ModelRequest request;
+  request.endpoint.model = "m";
+  request.messages = {
+      {ChatRole::system, "One."}, {ChatRole::user, "Hi"}, {ChatRole::system, "Two."}};
+  request.messages[1].name = "eve";
+  EXPECT_TRUE(openai_request(request).body.ends_with(
+      R"("messages":[{"role":"system","content":"One."},{"role":"user","name":"eve",)"
+      R"("content":"Hi"},{"role":"system","content":"Two."}]})"))
+      << openai_request(request).body;
+}
+
 TEST(OpenAiRequest, TellsWhetherASchemaIsStrict) {
   ModelRequest request;
   request.endpoint.model = "m";

@@ -1,0 +1,91 @@
+// An answer of useChat's to what its run asks, when the run asks something else by the time that
+// the answer has the run's lock. Through the whole stack: tests/api/ui/chat_answers_test.cpp.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "lib/error.h"
+#include "queries/daemon.h"
+#include "queries/ui_chats.h"
+#include "tests/support/eventually.h"
+#include "tests/support/rows/run_fixture.h"
+
+namespace hostler {
+namespace {
+
+using namespace testing_support;
+
+constexpr const char* shown = "01890000-0000-7000-8000-000000000009";
+constexpr const char* next = "01890000-0000-7000-8000-00000000000a";
+
+class UiAnswers : public testing::Test {
+ protected:
+  UiAnswers() : thread_id_(fixture_.new_thread()), run_id_(fixture_.new_run(thread_id_)) {}
+
+  void wait(std::string_view kind) {
+    std::string daemon_id = fixture_.new_daemon("a");
+    int64_t epoch = fixture_.claim(daemon_id, run_id_);
+    postgres::DbSession session = database_.as_runner();
+    std::string request =
+        fmt::format(R"({{"request_id": "{}", "kind": "{}", "turn": 1, "tool_call_id": "c",)"
+                    R"( "tool_name": "f"}})",
+                    shown, kind);
+    session.run(query::RunWait{.daemon_id = daemon_id,
+                               .run_id = run_id_,
+                               .epoch = epoch,
+                               .last_seq = 0,
+                               .request = request,
+                               .run_input_seconds = 3600});
+  }
+  // What became of the answer to what was shown, given when the run is about to ask the next.
+  ErrorCode answered_behind_the_next() {
+    postgres::DbSession asking = database_.as_superuser();
+    asking.begin();
+    asking.run_text(
+        fmt::format("UPDATE runs SET input_request = input_request || "
+                    "jsonb_build_object('request_id', '{}') WHERE id = '{}'",
+                    next, run_id_));
+    ErrorCode code = ErrorCode::count_;
+    std::thread answering([&] {
+      try {
+        fixture_.as_owner(query::UiChatAnswer{
+            .chat = thread_id_,
+            .results = R"([{"tool_call_id":"c","output":"yes","words":"yes"}])",
+            .approvals = fmt::format(R"([{{"id":"{}","approved":true}}])", shown),
+            .limit_input_bytes = 100});
+      } catch (const Error& error) {
+        code = error.code;
+      }
+    });
+    EXPECT_TRUE(eventually(10'000, [&] {
+      return fixture_.column(
+                 "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+                 "wait_event_type = 'Lock'") == "1";
+    }));
+    asking.commit();
+    answering.join();
+    return code;
+  }
+
+  TestDatabase database_;
+  RunFixture fixture_{database_};
+  std::string thread_id_;
+  std::string run_id_;
+};
+
+TEST_F(UiAnswers, ToWhatWasShownApproveNoOtherCall) {
+  wait("tool_confirmation");
+  EXPECT_EQ(answered_behind_the_next(), ErrorCode::runs_not_waiting);
+  EXPECT_EQ(fixture_.column("SELECT count(*) FROM run_inputs"), "0");
+}
+
+TEST_F(UiAnswers, ToWhatWasShownAnswerNoOtherQuestion) {
+  wait("question");
+  EXPECT_EQ(answered_behind_the_next(), ErrorCode::runs_not_waiting);
+  EXPECT_EQ(fixture_.column("SELECT count(*) FROM run_inputs"), "0");
+}
+
+}  // namespace
+}  // namespace hostler
