@@ -52,12 +52,12 @@ const pause = (ms, signal) =>
     );
   });
 
-function head_fields({ path, body, is_open, idempotency_key, headers }, token) {
+function head_fields({ path, body, is_open, idempotency_key, headers, org }, token) {
   const fields = { Accept: 'application/json', ...headers };
   if (body !== undefined) fields['Content-Type'] = 'application/json';
   if (idempotency_key) fields['Idempotency-Key'] = idempotency_key;
   if (!is_open && token) fields.Authorization = `Bearer ${token}`;
-  if (!is_open && token && org_id && !path.startsWith('/v1/auth/')) fields['X-Org-Id'] ??= org_id;
+  if (!is_open && token && org && !path.startsWith('/v1/auth/')) fields['X-Org-Id'] ??= org;
   return fields;
 }
 
@@ -122,6 +122,8 @@ function prepared(method, path, body, options) {
     path: with_query(path, query),
     body,
     ...others,
+    // Whoever goes to another one meanwhile takes no call along, nor a repeat of it.
+    org: org_id,
     idempotency_key: idempotency_key === true ? crypto.randomUUID() : idempotency_key,
   };
 }

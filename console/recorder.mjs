@@ -1,6 +1,6 @@
 // The calls that the open screen made, as curl commands. What is secret in them stands there as the
 // name of a shell variable: nothing secret is kept.
-import { place } from './router.mjs';
+import { watch_screens } from './router.mjs';
 import { store } from './store.mjs';
 import { watch_session } from './token.mjs';
 
@@ -68,12 +68,7 @@ export function record_call(request, fields) {
 
 // Another screen, and another session, begins with none.
 watch_session((what) => what === 'out' && calls.set([]));
-let screen = '';
-place.watch((opened) => {
-  if (opened.path === screen) return;
-  screen = opened.path;
-  calls.set([]);
-});
+watch_screens(() => calls.set([]));
 
 // For a shell: one argument, with the marks as variables in it.
 function quoted(text) {

@@ -86,6 +86,16 @@ export function go(path, query = {}, { replace = false } = {}) {
   }
 }
 
+// Calls back when another screen opens; another query is the same screen.
+export function watch_screens(on_change) {
+  let screen = place.get()?.path;
+  place.watch(({ path }) => {
+    const is_other = path !== screen;
+    screen = path;
+    if (is_other) on_change();
+  });
+}
+
 // The same screen with another query, without a step in the history.
 export function set_query(changes) {
   const { path, query } = place.get();

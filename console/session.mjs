@@ -10,6 +10,7 @@ import {
   begin_session,
   end_session,
   renew_token,
+  report_end,
   watch_session,
   was_signed_in,
 } from './token.mjs';
@@ -32,7 +33,10 @@ async function orgs_or_none() {
   }
 }
 
-async function load() {
+// Of several at once the one that began last counts.
+let loads = 0;
+
+async function load(mine) {
   let me;
   let asked = orgs_or_none();
   // Nobody waits for it yet; whoever does below is told.
@@ -42,19 +46,26 @@ async function load() {
   } catch (error) {
     // No member there any more: the personal organization is always one's own.
     if (error.code !== 'orgs.not_found' || !acting_org()) throw error;
+    if (mine !== loads) return;
     choose_org('');
     asked = orgs_or_none();
     asked.catch(() => {});
     me = (await api.get('/v1/me')).body;
   }
+  const orgs = await asked;
+  if (mine !== loads) return;
+  // Somebody else signed in where nobody had signed out: they find nothing of who was here.
+  if (session.get().me && session.get().me.id !== me.id) report_end();
   act_in_org(me.org_id);
-  session.set({ state: 'in', me, orgs: await asked, error: null });
+  session.set({ state: 'in', me, orgs, error: null });
 }
 
 async function load_or_fail() {
+  const mine = ++loads;
   try {
-    await load();
+    await load(mine);
   } catch (thrown) {
+    if (mine !== loads) return;
     const error = error_of(thrown);
     session.set(error.status === 401 ? signed_out : { ...session.get(), state: 'failed', error });
   }
@@ -66,8 +77,11 @@ function choose_org(id) {
   keep('org', id || null);
 }
 
+// Where this browser acted last.
+const act_where_left = () => act_in_org(kept_setting('org') ?? '');
+
 export async function start_session() {
-  act_in_org(kept_setting('org') ?? '');
+  act_where_left();
   if (!was_signed_in()) {
     session.set(signed_out);
     return;
@@ -87,6 +101,7 @@ export async function start_session() {
 // With the access token that signing in or registering gave.
 export async function signed_in(token) {
   begin_session(token);
+  act_where_left();
   await load_or_fail();
 }
 
@@ -115,6 +130,8 @@ export const reload_session = load_or_fail;
 export const may = (permission) => session.get().me?.permissions.includes(permission) ?? false;
 
 watch_session((what) => {
-  if (what === 'out') session.set(signed_out);
-  else if (access_token()) load_or_fail();
+  if (what === 'out') {
+    ++loads;
+    session.set(signed_out);
+  } else if (access_token()) load_or_fail();
 });

@@ -15,6 +15,9 @@ export const access_token = () => token;
 export const watch_session = (on_change) => watchers.add(on_change);
 const report = (what, is_from_here) => watchers.forEach((watcher) => watcher(what, is_from_here));
 
+// Whoever was signed in in this page is no more: what it keeps of them goes.
+export const report_end = () => report('out', true);
+
 // Whether it is worth asking for a token: a sign-in happened in this browser and no sign-out.
 export const was_signed_in = () => kept_setting('signed_in') === 'yes';
 
@@ -30,7 +33,7 @@ export function end_session() {
   token = '';
   keep('signed_in', null);
   channel?.postMessage({ what: 'out' });
-  report('out', true);
+  report_end();
 }
 
 channel?.addEventListener('message', ({ data }) => {

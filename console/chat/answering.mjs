@@ -1,7 +1,7 @@
 // How what a run waits for is answered: one call at a time, locked until the run goes on. Used by
 // the cards of each kind (wait_card, elicitation, connect).
 import { api } from '../api.mjs';
-import { useState } from '../html.mjs';
+import { useRef, useState } from '../html.mjs';
 
 export const input_bytes_max = 32_768;
 export const is_too_long = (text) => new TextEncoder().encode(text).length > input_bytes_max;
@@ -10,7 +10,11 @@ export const is_too_long = (text) => new TextEncoder().encode(text).length > inp
 // goes on.
 export function useAnswer(call) {
   const [state, set_state] = useState({ is_sending: false, is_sent: false, problem: null });
+  // Two clicks may come before the lock is drawn.
+  const is_out = useRef(false);
   const send = async (...given) => {
+    if (is_out.current) return;
+    is_out.current = true;
     set_state({ is_sending: true, is_sent: false, problem: null });
     try {
       await call(...given);
@@ -18,6 +22,7 @@ export function useAnswer(call) {
     } catch (problem) {
       set_state({ is_sending: false, is_sent: false, problem });
     }
+    is_out.current = false;
   };
   return { ...state, is_locked: state.is_sending || state.is_sent, send };
 }

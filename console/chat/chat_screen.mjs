@@ -10,6 +10,7 @@ import { useStore } from '../store.mjs';
 import { watch_session } from '../token.mjs';
 import { ask } from '../ui/dialog.mjs';
 import { ErrorBox } from '../ui/error.mjs';
+import { useEditFocus } from '../ui/focus.mjs';
 import { Composer } from './composer.mjs';
 import { Conversation, has_ended, items_of } from './conversation.mjs';
 import { RunItem, UserMessage } from './items.mjs';
@@ -79,6 +80,7 @@ function Head({ thread, conversation }) {
   const t = useWords();
   const [draft, set_draft] = useState(null);
   const [problem, set_problem] = useState(null);
+  const { field, opener } = useEditFocus(draft !== null);
   const attempt = async (call) => {
     try {
       await call();
@@ -127,11 +129,11 @@ function Head({ thread, conversation }) {
       }
       ${thread.is_private && html`<span class="mark">${t('chat.private')}</span>`}
       <span class="space" />
-      <button type="button"
+      <button type="button" ref=${opener}
         onClick=${() => set_draft(thread.title ?? '')}>${t('chat.rename')}</button>
       <button type="button" onClick=${remove}>${t('delete')}</button>`
         : html`<form class="row" onSubmit=${rename}>
-      <input ref=${(field) => field?.focus()} aria-label=${t('chat.title')} dir="auto"
+      <input ref=${field} aria-label=${t('chat.title')} dir="auto"
         maxlength="200" value=${draft}
         onInput=${(event) => set_draft(event.currentTarget.value)}
         onKeyDown=${on_escape} />
@@ -215,7 +217,11 @@ export function Chat({ thread_id }) {
       ${!problem && html`<p class="note" role="status">${t('loading')}</p>`}</section>`;
   }
   const can_retry = is_loaded && live === null && state.runs.length > 0 && has_ended(state.runs[0]);
-  const send = (content, options) => attempt(() => conversation.send(content, options))();
+  const send = (content, options) => {
+    // What comes back may be the same once more.
+    set_given('');
+    return attempt(() => conversation.send(content, options))();
+  };
   return html`<section class="chat">
     <${Head} key=${thread_id} thread=${thread} conversation=${conversation} />
     <p class="unseen" role="status">${said}</p>

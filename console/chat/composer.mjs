@@ -3,6 +3,7 @@
 import { html, useEffect, useId, useLayoutEffect, useRef, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { keep, kept_setting } from '../settings.mjs';
+import { watch_changes } from './service.mjs';
 import { read_json } from './show_json.mjs';
 import { acting_org, all_pages, with_query } from '../api.mjs';
 import { watch_session } from '../token.mjs';
@@ -14,10 +15,12 @@ const bytes_of = (text) => new TextEncoder().encode(text).length;
 // writes is theirs alone.
 const drafts = new Map();
 
-// Personas and models that the caller may choose; read once for an organization.
+// Personas and models that the caller may choose; read once for an organization, and again behind a
+// change of them in this browser.
 let choices = null;
 let choices_of = '';
 const forget_choices = () => (choices = null);
+watch_changes(['choices'], forget_choices);
 watch_session((what) => {
   if (what !== 'out') return;
   drafts.clear();
@@ -120,7 +123,7 @@ export function Composer({ draft_key, is_busy, is_locked, given, on_send, on_sto
     set_text(next);
   };
   useEffect(() => set_text(drafts.get(draft_key) ?? ''), [draft_key]);
-  useEffect(() => void (given && text === '' && write(given)), [given]);
+  useEffect(() => void (given && write(text ? `${given}\n${text}` : given)), [given]);
   // As high as its text, up to what the style allows.
   useLayoutEffect(() => {
     field.current.style.height = 'auto';

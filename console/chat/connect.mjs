@@ -11,7 +11,7 @@ import { useAnswer } from './answering.mjs';
 const way_ms = 9 * 60_000;
 
 // The page is a stranger's word: only one of the web is followed.
-function page_of(url) {
+export function page_of(url) {
   try {
     const page = new URL(url);
     return ['https:', 'http:'].includes(page.protocol) ? page : null;

@@ -61,7 +61,9 @@ export class Conversation {
       is_loaded: false,
     };
     this.subscription = null;
+    this.readings = new Set(); // subscriptions of read_story
     this.is_closed = false;
+    this.retrying = null;
     this.syncing = null;
     this.next_sync = null;
     this.on_run_end = null; // (run_id, story)
@@ -79,6 +81,7 @@ export class Conversation {
     this.is_closed = true;
     clearInterval(this.timer);
     this.subscription?.close();
+    this.readings.forEach((reading) => reading.close());
   }
 
   // What is on the server now. Calls while one is under way share the one behind it.
@@ -139,18 +142,22 @@ export class Conversation {
 
   // All events of a run that nobody follows.
   read_story(run_id) {
+    if (this.is_closed) return Promise.resolve();
     return new Promise((resolve) => {
       const gathered = [];
-      follow_events({
+      const reading = follow_events({
         is_live: false,
         connect: (call) => this.run_events(run_id, { ...call, is_live: false }),
         on_events: (events) => gathered.push(...events),
         on_state: ({ phase, problem }) => {
           if (phase === 'ended') this.set_story(run_id, story_of(gathered));
           if (phase === 'failed') this.set_story(run_id, { ...empty_story, problem });
-          if (phase === 'ended' || phase === 'failed') resolve();
+          if (phase !== 'ended' && phase !== 'failed') return;
+          this.readings.delete(reading);
+          resolve();
         },
       });
+      this.readings.add(reading);
     });
   }
 
@@ -223,10 +230,15 @@ export class Conversation {
   async send(content, options) {
     const keys = { message: this.new_key(), run: this.new_key() };
     this.set({ sending: { content, options, keys } });
-    await this.send_again();
+    await this.try_to_send({});
   }
 
   async send_again(further = {}) {
+    // Two clicks may come before the buttons are gone.
+    if (this.state.sending?.problem) await this.try_to_send(further);
+  }
+
+  async try_to_send(further) {
     const sending = { ...this.state.sending, problem: undefined };
     sending.options = { ...sending.options, ...further };
     // Another body is another call.
@@ -262,7 +274,13 @@ export class Conversation {
     return sending?.message_id ? '' : (sending?.content ?? '');
   }
 
-  async retry() {
+  // Once, however often it is asked for until it is seen.
+  retry() {
+    this.retrying ??= this.begin_retry().finally(() => (this.retrying = null));
+    return this.retrying;
+  }
+
+  async begin_retry() {
     await this.api.post(`${this.path}:retry`, undefined, { idempotency_key: this.new_key() });
     await this.sync();
   }

@@ -26,6 +26,11 @@ export function RunItem({ item, conversation, is_live, stream, me }) {
   const t = useWords();
   const { run_id, run, answers, story } = item;
   const [is_loading, set_loading] = useState(false);
+  const [problem, set_problem] = useState(null);
+  const stop = async () => {
+    set_problem(null);
+    await conversation.stop(run_id).catch(set_problem);
+  };
   const load = async () => {
     set_loading(true);
     await conversation.read_story(run_id);
@@ -74,8 +79,9 @@ export function RunItem({ item, conversation, is_live, stream, me }) {
     ${
       is_queued &&
       html`<p class="note">${t('chat.queued')} <button type="button"
-      onClick=${() => conversation.stop(run_id)}>${t('chat.stop')}</button></p>`
+      onClick=${stop}>${t('chat.stop')}</button></p>`
     }
+    <${ErrorBox} error=${problem} />
     <footer class="row about">
       <a href=${address(`/runs/${run_id}`)}>${t('chat.run')}</a>
       ${

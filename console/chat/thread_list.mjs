@@ -64,8 +64,11 @@ function useThreads(search, end_user) {
           is_loading: false,
         };
       });
-    } catch {
+    } catch (problem) {
       // The list that is shown stays.
+      if (call !== newest.current) return;
+      const kept = (old) => (old.threads ? old.problem : problem);
+      set_state((old) => ({ ...old, problem: kept(old), is_loading: false }));
     }
   };
   // Not behind the first picture: what was asked for ahead is often here by then.
@@ -80,7 +83,11 @@ function useThreads(search, end_user) {
       ends();
     };
   }, [search, end_user]);
-  return { ...state, more: () => load(state.next, state.threads) };
+  return {
+    ...state,
+    more: () => load(state.next, state.threads),
+    again: () => load(threads_path(search, end_user), []),
+  };
 }
 
 // Whose threads are listed. It is looked for as it was typed: no part of an end user is one.
@@ -109,7 +116,7 @@ function EndUser({ end_user }) {
 export function ThreadList({ current_id, end_user = '' }) {
   const t = useWords();
   const [search, set_search] = useState('');
-  const { threads, next, problem, is_loading, more } = useThreads(search, end_user);
+  const { threads, next, problem, is_loading, more, again } = useThreads(search, end_user);
   return html`<div role="navigation" class="threads" aria-label=${t('chat.threads')}
     aria-busy=${is_loading}>
     <div class="row">
@@ -119,10 +126,11 @@ export function ThreadList({ current_id, end_user = '' }) {
       <a class="button" href=${address('/threads/new')}>${t('chat.new_thread')}</a>
     </div>
     <${EndUser} end_user=${end_user} />
-    <${ErrorBox} error=${problem} />
+    <${ErrorBox} error=${problem} on_retry=${threads ? undefined : again} />
     ${
       threads?.length === 0 &&
       !is_loading &&
+      !next &&
       html`<p class="empty">
       ${t(search === '' && end_user === '' ? 'chat.no_threads' : 'chat.nothing_found')}</p>`
     }

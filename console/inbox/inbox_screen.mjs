@@ -49,8 +49,9 @@ export function InboxScreen() {
   const { runs, error } = useStore(waits);
   const [open_id, set_open] = useState(null);
   useEffect(() => void load_waits(), []);
-  // Without a choice the oldest is open.
-  const current = open_id ?? runs?.[0]?.run_id ?? null;
+  // Without a choice, or where what was chosen waits no more, the oldest is open; '': none is.
+  const is_there = open_id === '' || runs?.some((run) => run.run_id === open_id);
+  const current = is_there ? open_id : (runs?.[0]?.run_id ?? null);
   return html`<div class="inbox"><h1>${t('inbox.inbox')}</h1>
     <${ErrorBox} error=${error} on_retry=${load_waits} />
     ${runs === null && !error && html`<p class="dim working" role="status">${t('loading')}</p>`}

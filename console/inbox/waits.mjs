@@ -22,29 +22,44 @@ waits.watch(({ runs }) => {
 
 let timer = 0;
 let is_loading = false;
+let is_stale = false; // something changed since what is read now was asked for
 
 function is_signed_in() {
   return session.get().state === 'in';
 }
 
-export async function load_waits() {
-  if (is_loading || !is_signed_in()) return;
-  is_loading = true;
+async function read_waits() {
+  if (!is_signed_in()) return;
   const { me } = session.get();
+  const is_past = () => {
+    const now = session.get().me;
+    return now?.id !== me.id || now.org_id !== me.org_id;
+  };
   try {
     const all = await all_pages(
       with_query('/v1/runs', { status: 'waiting_for_input', limit: 200 }),
     );
-    if (session.get().me?.org_id !== me.org_id) return;
+    if (is_past()) return;
     // Only the creator may answer.
     const mine = all.filter((run) => run.created_by_user_id === me.id && run.waiting !== null);
     mine.sort((a, b) => (a.waiting.since < b.waiting.since ? -1 : 1));
     waits.set({ runs: mine, error: null });
   } catch (error) {
-    waits.set({ runs: waits.get().runs, error });
-  } finally {
-    is_loading = false;
+    if (!is_past()) waits.set({ runs: waits.get().runs, error });
   }
+}
+
+export async function load_waits() {
+  if (is_loading) {
+    is_stale = true;
+    return;
+  }
+  is_loading = true;
+  do {
+    is_stale = false;
+    await read_waits();
+  } while (is_stale);
+  is_loading = false;
 }
 
 function plan() {
@@ -59,6 +74,8 @@ function look() {
   if (next === acting_as) return;
   acting_as = next;
   waits.set({ runs: null, error: null });
+  ended = 0;
+  set_notice('ended', 0);
   if (next) load_waits();
 }
 

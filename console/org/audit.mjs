@@ -1,13 +1,13 @@
 // The audit log: who did what, from where, and what it was before and after. Filters stand in the
 // address. `?scope=platform`: the rows of all organizations, and those that belong to none.
 import { with_query } from '../api.mjs';
-import { html, useState } from '../html.mjs';
+import { html, useEffect, useState } from '../html.mjs';
 import { time, useWords } from '../i18n.mjs';
 import { address, go, place } from '../router.mjs';
 import { session } from '../session.mjs';
 import { useStore } from '../store.mjs';
 import { Copy } from '../ui/copy.mjs';
-import { Field, Form, useForm } from '../ui/form.mjs';
+import { Field, Form, useFormOf } from '../ui/form.mjs';
 import { PageEnd, usePages } from '../ui/list.mjs';
 import '../words/org_audit.mjs';
 import { Differences } from './diff.mjs';
@@ -26,7 +26,7 @@ function moment_of(day = '', days_later = 0) {
 
 function Filters({ query, members }) {
   const t = useWords();
-  const form = useForm(Object.fromEntries(filters.map((name) => [name, query[name] ?? ''])));
+  const form = useFormOf(Object.fromEntries(filters.map((name) => [name, query[name] ?? ''])));
   const scope = scope_query(scope_of(query));
   const apply = () => go(place.get().path, { ...form.values, ...scope }, { replace: true });
   return html`<${Form} form=${form} label=${t('audit.filters')} on_submit=${apply}>
@@ -106,6 +106,8 @@ export function Audit({ query = {} }) {
   const members = usePages(
     scope === 'org' ? with_query(`/v1/orgs/${me.org_id}/members`, { limit: 200 }) : null,
   );
+  // Everybody may be chosen, not only who stands on the first page.
+  useEffect(() => void members.more(), [members.items.length]);
   const asked = {
     // Platform administrators see the rows of all unless they name one.
     org_id: scope === 'org' && me.platform_admin ? me.org_id : '',
@@ -123,7 +125,7 @@ export function Audit({ query = {} }) {
     return row.actor_api_key_id ? t('audit.by_key', { name }) : name;
   };
   return html`<div class="head"><h1>${t('audit.title')}</h1><${ScopeTabs} scope=${scope} /></div>
-    <${Filters} query=${query} members=${members.items} key=${JSON.stringify(query)} />
+    <${Filters} query=${query} members=${members.items} />
     <ul class="audit">${pages.items.map(
       (row) => html`<${Row} row=${row} actor=${actor_of(row)} key=${row.id} />`,
     )}</ul>

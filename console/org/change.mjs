@@ -1,9 +1,10 @@
 // The row of the audit log that a change left, shown behind what cannot be taken back. A screen
 // shows `Changed` below its heading and awaits `show_change` after the call.
 import { api } from '../api.mjs';
+import { changed } from '../chat/service.mjs';
 import { html } from '../html.mjs';
 import { time, useWords } from '../i18n.mjs';
-import { address, place } from '../router.mjs';
+import { address, watch_screens } from '../router.mjs';
 import { may, session } from '../session.mjs';
 import { store, useStore } from '../store.mjs';
 import { Copy } from '../ui/copy.mjs';
@@ -14,23 +15,22 @@ import { scope_query } from './scope.mjs';
 
 const shown = store(null);
 
-// Another screen begins without one.
-let screen = '';
-place.watch((opened) => {
-  if (opened.path !== screen) shown.set(null);
-  screen = opened.path;
-});
+// Another screen begins without one. `newest`: which change is shown, of several.
+let newest = 0;
+watch_screens(() => shown.set(null));
 
 // Reads one's own newest row of `action` (of this target, when one is named) and shows it. Whoever
 // may not read the log sees none; a fault of reading it is no fault of the change.
 export async function show_change({ action, target_id = '' }) {
   shown.set(null);
+  if (/^(personas|llm_\w+)\./.test(action)) changed('choices');
+  const mine = ++newest;
   const { me } = session.get();
   if (!may('org.audit.read') && !me?.platform_admin) return;
   try {
     const query = { action, target_id, actor_user_id: me.id, limit: 1 };
     const { body } = await api.get('/v1/audit-logs', { query });
-    shown.set(body.data[0] ?? null);
+    if (mine === newest) shown.set(body.data[0] ?? null);
   } catch (error) {
     toast_error(error);
   }

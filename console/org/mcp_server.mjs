@@ -2,7 +2,9 @@
 // those first that wait for approval. Runs that wait for a connection lead here, so whoever may not
 // see the server may still connect.
 import { api, with_query } from '../api.mjs';
-import { html, useEffect, useState } from '../html.mjs';
+import { page_of } from '../chat/connect.mjs';
+import { ApiError } from '../error.mjs';
+import { html, useEffect, useRef, useState } from '../html.mjs';
 import { ago, date, time, useWords } from '../i18n.mjs';
 import { address, go } from '../router.mjs';
 import { ErrorBox, toast_error } from '../ui/error.mjs';
@@ -25,7 +27,9 @@ function Connection({ server_id, server, on_change }) {
   const connect = async () => {
     try {
       const { body } = await api.post(`/v1/mcp-servers/${server_id}:connect`);
-      location.assign(body.url);
+      const page = page_of(body.url);
+      if (!page) throw new ApiError({ code: 'console.no_page', title: t('chat.no_page') });
+      location.assign(page.href);
     } catch (error) {
       toast_error(error);
     }
@@ -170,13 +174,16 @@ export function McpServer({ params, query = {} }) {
   const [is_editing, set_editing] = useState(false);
   const server = found.body;
   const is_listing = server?.listing.state === 'pending' && server.is_active;
+  const latest = useRef(found);
+  latest.current = found;
+  const was_listing = useRef(false);
   useEffect(() => {
+    if (was_listing.current && !is_listing) tools.reload();
+    was_listing.current = is_listing;
     if (!is_listing) return undefined;
-    const timer = setInterval(() => document.hidden || found.reload(), again_ms);
-    return () => {
-      clearInterval(timer);
-      tools.reload();
-    };
+    const look = () => document.hidden || latest.current.is_loading || latest.current.reload();
+    const timer = setInterval(look, again_ms);
+    return () => clearInterval(timer);
   }, [is_listing]);
   const back = html`<p><a href=${address('/mcp-servers', scope_query(scope))}>
     ← ${t('mcp.title')}</a></p>`;
@@ -184,7 +191,8 @@ export function McpServer({ params, query = {} }) {
     return html`<h1>${t('mcp.title')}</h1>
       <${Connection} server_id=${server_id} server=${null} />`;
   }
-  if (found.error) return html`<${ErrorBox} error=${found.error} on_retry=${found.reload} />`;
+  const problem = html`<${ErrorBox} error=${found.error} on_retry=${found.reload} />`;
+  if (found.error && !server) return problem;
   if (!server) return html`<p class="dim working">${t('loading')}</p>`;
   const is_own = server.scope === scope;
   const reload = () => {
@@ -201,7 +209,7 @@ export function McpServer({ params, query = {} }) {
         <${Actions} server=${server} scope=${scope} on_edit=${() => set_editing(true)}
         on_change=${found.set} />`
       }</div>
-    <${Changed} />
+    <${Changed} />${problem}
     <${Facts} server=${server} />
     <${Listing} listing=${server.listing} />
     <${Connection} server_id=${server.id} server=${server} on_change=${reload} />

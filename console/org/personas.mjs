@@ -2,7 +2,7 @@
 // `?scope=platform`: those that every organization may use.
 import { all_pages, api, with_query } from '../api.mjs';
 import { useCommands } from '../commands.mjs';
-import { html, useEffect, useState } from '../html.mjs';
+import { html, useEffect, useRef, useState } from '../html.mjs';
 import { time, useWords } from '../i18n.mjs';
 import { address, go, set_query } from '../router.mjs';
 import { ErrorBox, toast } from '../ui/error.mjs';
@@ -29,7 +29,8 @@ export function Personas({ query = {} }) {
   const scope = scope_of(query);
   const pages = usePages(with_query('/v1/personas', { scope }));
   const open_new = () => go('/personas/new', scope_query(scope));
-  useCommands([{ id: 'new persona', keys: 'n', label: () => t('personas.new'), run: open_new }]);
+  const command = { id: 'new persona', keys: 'n', label: () => t('personas.new'), run: open_new };
+  useCommands([command], [scope]);
   const columns = [
     {
       title: t('personas.persona'),
@@ -70,12 +71,15 @@ export function Personas({ query = {} }) {
 /** @param {'org' | 'platform'} scope */
 function usePersonas(scope) {
   const [state, set_state] = useState({ items: null, error: null });
+  const newest = useRef(0);
   const load = async () => {
+    const mine = ++newest.current;
+    const show = (next) => mine === newest.current && set_state(next);
     try {
       const items = await all_pages(with_query('/v1/personas', { scope, limit: 200 }));
-      set_state({ items: items.filter((one) => one.scope === scope), error: null });
+      show({ items: items.filter((one) => one.scope === scope), error: null });
     } catch (error) {
-      set_state({ items: null, error });
+      show({ items: null, error });
     }
   };
   useEffect(() => {

@@ -1,6 +1,7 @@
 // A test call of a webhook tool: a run with a persona that has it. Where none has, one is offered
 // to be made that has this tool alone.
 import { all_pages, api, with_query } from '../api.mjs';
+import { changed } from '../chat/service.mjs';
 import { html, useEffect, useRef, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { ErrorBox } from '../ui/error.mjs';
@@ -29,6 +30,7 @@ export function TryTool({ tool, scope, on_close }) {
   const t = useWords();
   const [state, set_state] = useState({ personas: null, error: null });
   const [chosen, set_chosen] = useState('');
+  const [key] = useState(() => crypto.randomUUID());
   const heading = useRef(null);
   const load = async () => {
     try {
@@ -53,7 +55,9 @@ export function TryTool({ tool, scope, on_close }) {
         system_prompt: `Call the tool ${tool.name} as the user says, then tell what it answered.`,
         tools: [tool.name],
       };
-      await api.post('/v1/personas', persona, { query: { scope }, idempotency_key: true });
+      // One persona, however often it is clicked.
+      await api.post('/v1/personas', persona, { query: { scope }, idempotency_key: key });
+      changed('choices');
       await load();
     } catch (error) {
       set_state({ ...state, error });

@@ -5,7 +5,7 @@ import { html, useEffect, useMemo, useRef, useState } from '../html.mjs';
 import { duration, number, time, useWords } from '../i18n.mjs';
 import { address, set_query } from '../router.mjs';
 import { ErrorBox } from '../ui/error.mjs';
-import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import { Field, Form, Submit, useFormOf } from '../ui/form.mjs';
 import { Table, usePages } from '../ui/list.mjs';
 import { Plot } from '../screens/usage.mjs';
 import '../words/platform_people.mjs';
@@ -20,7 +20,7 @@ const methods = ['', 'GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 function Filters({ filters }) {
   const t = useWords();
-  const form = useForm(filters);
+  const form = useFormOf(filters);
   const choice = (values) => values.map((value) => [value, value || t('users.any')]);
   return html`<${Form} form=${form} label=${t('runs.filters')}
     on_submit=${(values) => set_query(values)}><div class="filters">
@@ -36,7 +36,8 @@ function Filters({ filters }) {
       <${Submit} form=${form} kind="">${t('log.filter')}<//></div><//>`;
 }
 
-// Puts rows that came since in front, as long as `is_live`.
+// Puts rows that came since in front, as long as `is_live`. `since`: the last that was looked at,
+// which may be younger than the last that the filters pass.
 function useNewRows(pages, filters, is_live) {
   const [error, set_error] = useState(null);
   const latest = useRef(pages);
@@ -46,17 +47,21 @@ function useNewRows(pages, filters, is_live) {
     if (!is_live) return undefined;
     const stop = new AbortController();
     let is_asking = false;
+    let since = '';
     const look = async () => {
-      const newest = latest.current.items[0]?.id;
-      if (document.hidden || is_asking || !newest) return;
+      const { items, is_loading, change } = latest.current;
+      if (document.hidden || is_asking || is_loading) return;
       is_asking = true;
+      since ||= items[0]?.id ?? '';
       try {
-        const query = { ...filters, since: newest, limit: 100 };
+        const query = { ...filters, since, limit: 100 };
         const { body } = await api.get(with_query('/v1/admin/access-log', query), {
           signal: stop.signal,
         });
-        const rows = body.data.reverse();
-        latest.current.change((items) => [...rows, ...items].slice(0, rows_max));
+        // Where nothing is shown yet there is no row to ask behind: the newest come first then.
+        const rows = since ? body.data.reverse() : body.data;
+        since = body.next_since ?? rows[0]?.id ?? '';
+        if (rows.length > 0) change((old) => [...rows, ...old].slice(0, rows_max));
         set_error(null);
       } catch (thrown) {
         if (!is_abort(thrown)) set_error(thrown);
@@ -148,7 +153,7 @@ export function AccessLog({ query }) {
       <label class="check"><input type="checkbox" checked=${is_live}
         onChange=${(event) => set_live(event.currentTarget.checked)} />
         ${t('log.live')}</label></div>
-    <${Filters} filters=${filters} key=${JSON.stringify(filters)} />
+    <${Filters} filters=${filters} />
     <${ErrorBox} error=${error} />
     ${
       minutes.length > 1 &&

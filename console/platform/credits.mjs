@@ -1,6 +1,6 @@
 // Credits of an organization with its ledger; changes of one, and of all with what they will do.
 import { api, with_query } from '../api.mjs';
-import { html } from '../html.mjs';
+import { html, useRef } from '../html.mjs';
 import { number, time, useWords } from '../i18n.mjs';
 import { Changed, show_change } from '../org/change.mjs';
 import { ask_and_do } from '../org/parts.mjs';
@@ -8,7 +8,7 @@ import { set_query } from '../router.mjs';
 import { session } from '../session.mjs';
 import { with_fresh_login } from '../ui/confirm.mjs';
 import { toast, toast_error } from '../ui/error.mjs';
-import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import { Field, Form, Submit, useForm, useFormOf } from '../ui/form.mjs';
 import { Table, usePages } from '../ui/list.mjs';
 import '../words/platform.mjs';
 import '../words/platform_money.mjs';
@@ -18,7 +18,7 @@ import { number_or_none, PanelForm } from './parts.mjs';
 // Which organization the screen is about; kept in the address.
 export function OrgChoice({ org_id }) {
   const t = useWords();
-  const form = useForm({ org_id });
+  const form = useFormOf({ org_id });
   return html`<${Form} form=${form} label=${t('platform.org_id')}
     on_submit=${(values) => set_query({ org_id: values.org_id.trim() })}>
     <div class="filters"><${OrgField} form=${form}
@@ -59,13 +59,20 @@ function Bulk({ on_done }) {
   const t = useWords();
   const form = useForm({ amount: '', note: '' });
   const note = form.values.note || null;
+  // The same key while the same change is tried again after an error: it is not done twice.
+  const tried = useRef({ of: '', key: '' });
+  const key_of = (change) => {
+    if (tried.current.of !== change) tried.current = { of: change, key: crypto.randomUUID() };
+    return tried.current.key;
+  };
   // `post(more, options)` is the call; `question(would)` what is asked, by what a dry run answered.
   const run = async (post, action, question) => {
     const { body: would } = await with_fresh_login(() => post({ dry_run: true }, {}));
     let affected = 0;
-    const options = { idempotency_key: crypto.randomUUID() };
+    const options = { idempotency_key: key_of(JSON.stringify([action, form.values])) };
     const work = async () => {
       affected = (await post({}, options)).body.affected;
+      tried.current = { of: '', key: '' };
     };
     if (await ask_and_do({ ...question(would), work })) on_done(action, affected);
   };
@@ -139,7 +146,7 @@ export function PlatformCredits({ query }) {
     },
     { title: t('credits.after'), is_number: true, cell: (row) => number(row.balance_after) },
   ];
-  return html`<h1>${t('money.title')}</h1><${OrgChoice} org_id=${org_id} key=${org_id} />
+  return html`<h1>${t('money.title')}</h1><${OrgChoice} org_id=${org_id} />
     <${Changed} />
     ${
       pages.first &&

@@ -14,7 +14,7 @@ import { Table, useCall, usePages } from '../ui/list.mjs';
 import '../words/platform_money.mjs';
 import '../words/platform_system.mjs';
 import { OrgChoice } from './credits.mjs';
-import { PanelForm, whole_list } from './parts.mjs';
+import { begin_of, PanelForm, whole_list } from './parts.mjs';
 
 const value_types = ['integer', 'boolean', 'string'];
 
@@ -25,7 +25,7 @@ function Override({ org_id, rows, on_done }) {
     text=${t('money.override_text')}
     on_submit=${async (values, key) => {
       const { reason, expires_at } = values;
-      const until = expires_at ? new Date(`${expires_at}T00:00:00Z`).toISOString() : null;
+      const until = begin_of(expires_at) || null;
       await api.post(
         '/v1/entitlement-overrides',
         { ...values, org_id, reason: reason || null, expires_at: until },
@@ -122,7 +122,7 @@ export function Entitlements({ query }) {
       cell: (row) => html`<${Next} row=${row} without=${t('money.plan_or_setting')} />`,
     },
   ];
-  return html`<h1>${t('money.entitlements')}</h1><${OrgChoice} org_id=${org_id} key=${org_id} />
+  return html`<h1>${t('money.entitlements')}</h1><${OrgChoice} org_id=${org_id} />
     <${Changed} />
     <${Table} pages=${whole_list(call)} columns=${columns} label=${t('money.entitlements')}
       key_of=${(row) => row.key} />

@@ -50,17 +50,21 @@ export function OrgField({ form, on_choose = (org_id) => void org_id }) {
   const t = useWords();
   const text = form.values.org_id.trim();
   const found = useFound(text);
+  const choose = (event, org_id) => {
+    // What was chosen among goes away.
+    event.currentTarget.closest('.org-field').querySelector('input').focus();
+    form.set('org_id', org_id);
+    on_choose(org_id);
+  };
   return html`<div class="org-field"><${Field} form=${form} name="org_id"
       label=${t('platform.org_id')} hint=${t('platform.org_hint')} spellcheck=${false}
       autocomplete="off" />
     ${
       found &&
       html`<ul class="found" role="status">${found.map(
-        (one) => html`<li key=${one.org_id}><button type="button" class="link" onClick=${() => {
-          form.set('org_id', one.org_id);
-          on_choose(one.org_id);
-        }}><bdi>${one.name}</bdi></button> <span class="dim">${t(`role.${one.role}`)}
-          <bdi>${one.login}</bdi></span></li>`,
+        (one) => html`<li key=${one.org_id}><button type="button" class="link"
+          onClick=${(event) => choose(event, one.org_id)}><bdi>${one.name}</bdi></button>${' '}
+          <span class="dim">${t(`role.${one.role}`)} <bdi>${one.login}</bdi></span></li>`,
       )}${found.length === 0 && html`<li class="dim">${t('platform.org_none')}</li>`}</ul>`
     }</div>`;
 }

@@ -13,6 +13,12 @@ export const whole_list = (call, items = call.body ?? []) => ({
   again: call.reload,
 });
 
+// The day (2026-11-27) where the user is, and the moment when such a day begins there; '' for none:
+// all times are shown by that clock.
+export const day_of = (moment) =>
+  new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000).toISOString().slice(0, 10);
+export const begin_of = (day) => (day ? new Date(`${day}T00:00:00`).toISOString() : '');
+
 // A form in a panel of its own; `on_submit(values, key)` may want a fresh login.
 export function PanelForm({ form, title, on_submit, children, text }) {
   return html`<section class="panel"><h2>${title}</h2>${text && html`<p>${text}</p>`}
@@ -21,5 +27,10 @@ export function PanelForm({ form, title, on_submit, children, text }) {
       ${children}<//></section>`;
 }
 
-// A text that is a number, else undefined; for members that may be left out.
-export const number_or_none = (text) => (String(text).trim() === '' ? undefined : Number(text));
+// A text that is a number; undefined where there is none, for members that may be left out. What is
+// no number goes as it is, to be refused.
+/** @returns {any} */
+export function number_or_none(text) {
+  if (String(text).trim() === '') return undefined;
+  return Number.isNaN(Number(text)) ? text : Number(text);
+}

@@ -11,7 +11,7 @@ import '../words/platform.mjs';
 import '../words/platform_money.mjs';
 import '../words/platform_people.mjs';
 import { OrgField } from './org_field.mjs';
-import { PanelForm } from './parts.mjs';
+import { begin_of, day_of, PanelForm } from './parts.mjs';
 
 const look = { active: 'good', cancelled: 'warn', expired: '' };
 
@@ -51,22 +51,21 @@ function NewPlan({ on_done }) {
 function Subscribe({ plans, on_done }) {
   const t = useWords();
   const today = new Date();
-  const in_a_year = new Date(Date.UTC(today.getUTCFullYear() + 1, today.getUTCMonth(), 1));
+  const in_a_year = new Date(today.getFullYear() + 1, today.getMonth(), 1);
   const form = useForm({
     org_id: '',
     plan_id: plans[0].id,
-    current_period_start: today.toISOString().slice(0, 10),
-    current_period_end: in_a_year.toISOString().slice(0, 10),
+    current_period_start: day_of(today),
+    current_period_end: day_of(in_a_year),
   });
-  const time_of = (day) => (day ? `${day}T00:00:00Z` : '');
   return html`<${PanelForm} form=${form} title=${t('money.subscribe')}
     text=${t('money.subscribe_text')} on_submit=${async (values, key) => {
       await api.post(
         '/v1/subscriptions',
         {
           ...values,
-          current_period_start: time_of(values.current_period_start),
-          current_period_end: time_of(values.current_period_end),
+          current_period_start: begin_of(values.current_period_start),
+          current_period_end: begin_of(values.current_period_end),
         },
         { idempotency_key: key },
       );

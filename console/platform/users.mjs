@@ -4,7 +4,7 @@ import { html } from '../html.mjs';
 import { ago, date, time, useWords } from '../i18n.mjs';
 import { Changed } from '../org/change.mjs';
 import { set_query } from '../router.mjs';
-import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import { Field, Form, Submit, useFormOf } from '../ui/form.mjs';
 import { Table, usePages } from '../ui/list.mjs';
 import '../words/platform_people.mjs';
 
@@ -19,7 +19,7 @@ export function UserState({ status }) {
 export function Users({ query }) {
   const t = useWords();
   const { q = '', status = '' } = query;
-  const form = useForm({ q, status });
+  const form = useFormOf({ q, status });
   const pages = usePages(with_query('/v1/admin/users', { q, status }));
   const columns = [
     {

@@ -3,6 +3,7 @@ import { api } from '../api.mjs';
 import { html, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { ErrorBox } from '../ui/error.mjs';
+import { useEditFocus } from '../ui/focus.mjs';
 import { read_json, show_json } from '../chat/show_json.mjs';
 
 // A longer one has a bar to scroll it.
@@ -14,14 +15,18 @@ export function MetadataForm({ run, is_mine, on_saved }) {
   const t = useWords();
   const [text, set_text] = useState(null);
   const [error, set_error] = useState(null);
+  const { field, opener } = useEditFocus(text !== null);
+  const close = () => {
+    set_text(null);
+    set_error(null);
+  };
   const members = Object.entries(run.metadata);
   const { value, problem } = text === null ? {} : read_json(text);
   const save = async (event) => {
     event.preventDefault();
     try {
       await api.patch(`/v1/runs/${run.run_id}`, { metadata: value });
-      set_text(null);
-      set_error(null);
+      close();
       on_saved();
     } catch (thrown) {
       set_error(thrown);
@@ -36,19 +41,19 @@ export function MetadataForm({ run, is_mine, on_saved }) {
       )}
       ${
         is_mine &&
-        html`<button type="button" class="small quiet"
+        html`<button type="button" class="small quiet" ref=${opener}
           onClick=${() => set_text(show_json(run.metadata))}>
         ${t('runs.edit_metadata')}</button>`
       }</p>`;
   }
   return html`<form class="metadata" onSubmit=${save}>
-    <textarea class="code" dir="ltr" rows="4" spellcheck=${false} aria-label=${t('runs.metadata')}
-      value=${text}
+    <textarea ref=${field} class="code" dir="ltr" rows="4" spellcheck=${false}
+      aria-label=${t('runs.metadata')} value=${text}
       aria-invalid=${problem !== undefined}
         onInput=${(event) => set_text(event.currentTarget.value)} />
     ${problem && html`<p class="fault" role="alert">${problem}</p>`}
     <${ErrorBox} error=${error} />
     <div class="row"><button class="main" disabled=${problem !== undefined}>${t('save')}</button>
-      <button type="button" onClick=${() => set_text(null)}>${t('cancel')}</button></div>
+      <button type="button" onClick=${close}>${t('cancel')}</button></div>
   </form>`;
 }

@@ -1,6 +1,6 @@
 // One run: `#/runs/ID?tab=…`: what it cost, its timeline, its story, its raw events, its replay.
 import { api } from '../api.mjs';
-import { html, useState } from '../html.mjs';
+import { html, useEffect, useRef, useState } from '../html.mjs';
 import { duration, number, time, usd, useWords } from '../i18n.mjs';
 import { address } from '../router.mjs';
 import { session } from '../session.mjs';
@@ -68,6 +68,12 @@ export function RunScreen({ params, query }) {
   const { story, stream } = useRunStory(run_id);
   const { run, error, reload } = useRun(run_id, story);
   const [fault, set_fault] = useState(null);
+  const waits_for = story.wait?.key;
+  const was = useRef(waits_for);
+  useEffect(() => {
+    if (was.current !== waits_for) changed('waits');
+    was.current = waits_for;
+  }, [waits_for]);
   const stop = async () => {
     try {
       set_fault(null);

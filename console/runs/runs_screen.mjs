@@ -1,9 +1,10 @@
 // All runs that the caller may see: `#/runs?status=…&end_user=…&name=…&value=…`.
 import { with_query } from '../api.mjs';
-import { html, useEffect, useRef, useState } from '../html.mjs';
+import { html, useEffect, useRef } from '../html.mjs';
 import { ago, duration, number, time, usd, useWords } from '../i18n.mjs';
 import { address, set_query } from '../router.mjs';
 import { watch_changes } from '../chat/service.mjs';
+import { useFormOf } from '../ui/form.mjs';
 import { Table, usePages } from '../ui/list.mjs';
 import { Status } from './status.mjs';
 
@@ -16,21 +17,19 @@ const whole_name = (text) => html`<bdi title=${text}>${text}</bdi>`;
 
 function Filters({ query }) {
   const t = useWords();
-  const [typed, set_typed] = useState(query);
+  const { end_user = '', name: mark = '', value = '' } = query;
+  const form = useFormOf({ end_user, name: mark, value });
+  const typed = form.values;
   const field = (name) => html`<label class="field">${t(`runs.filter.${name}`)}
     <input dir="auto" maxlength=${name === 'value' ? 512 : name === 'name' ? 64 : 128}
-      value=${typed[name] ?? ''}
-      onInput=${(event) => set_typed({ ...typed, [name]: event.currentTarget.value })} /></label>`;
+      value=${typed[name]}
+      onInput=${(event) => form.set(name, event.currentTarget.value)} /></label>`;
   const apply = (event) => {
     event.preventDefault();
-    set_query({
-      end_user: typed.end_user ?? '',
-      name: typed.name ?? '',
-      value: typed.name ? (typed.value ?? '') : '',
-    });
+    set_query({ ...typed, value: typed.name ? typed.value : '' });
   };
   const clear = () => {
-    set_typed({});
+    form.reset({ end_user: '', name: '', value: '' });
     set_query({ status: '', end_user: '', name: '', value: '' });
   };
   return html`<form class="filters" role="search" aria-label=${t('runs.filters')} onSubmit=${apply}>
@@ -106,7 +105,7 @@ export function RunsScreen({ query }) {
     { title: t('runs.duration'), is_number: true, cell: (run) => duration(run.duration_ms) },
   ];
   return html`<div class="runs-screen"><h1>${t('runs.runs')}</h1>
-    <${Filters} key=${[end_user, name, value].join('\n')} query=${query} />
+    <${Filters} query=${query} />
     <${Table} pages=${pages} columns=${columns} label=${t('runs.runs')} empty=${t('runs.none')}
       key_of=${(run) => run.run_id} />
   </div>`;

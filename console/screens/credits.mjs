@@ -29,10 +29,11 @@ function Redeem({ on_redeemed }) {
 // What a row of the ledger is about: a run has a screen.
 /** @param {{row: import('../types/calls').Schemas['CreditTransaction']}} props */
 function Reference({ row }) {
+  const t = useWords();
   return html`${
     row.reference_type === 'run' &&
     html`<a
-      href=${`#/runs/${row.reference_id}`}>run</a>${' '}`
+      href=${`#/runs/${row.reference_id}`}>${t('chat.run')}</a>${' '}`
   }
     ${row.note && html`<bdi>${row.note}</bdi>`}`;
 }

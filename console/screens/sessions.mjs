@@ -55,7 +55,10 @@ export function Sessions() {
     { title: t('sessions.seen'), is_time: true, cell: (one) => ago(one.last_seen_at) },
     {
       title: '',
-      cell: (one) => html`<button type="button" class="small" onClick=${() => end(one)}>
+      cell: (one) => html`<button type="button" class="small" onClick=${() => end(one)}
+        aria-label=${
+          one.current ? undefined : `${t('sessions.end')}: ${one.user_agent || one.client_ip}`
+        }>
       ${one.current ? t('sign_out') : t('sessions.end')}</button>`,
     },
   ];

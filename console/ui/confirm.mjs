@@ -2,6 +2,7 @@
 import { api } from '../api.mjs';
 import { html, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
+import { watch_screens } from '../router.mjs';
 import { session } from '../session.mjs';
 import { store, useStore } from '../store.mjs';
 import { watch_session } from '../token.mjs';
@@ -9,7 +10,24 @@ import { Dialog } from './dialog.mjs';
 import { Field, Form, Submit, useForm } from './form.mjs';
 
 const asked = store(null);
-watch_session((what) => what === 'out' && asked.get()?.answer(false));
+let proof = null;
+const withdraw = () => asked.get()?.answer(false);
+watch_session((what) => what === 'out' && withdraw());
+watch_screens(withdraw);
+
+// Whether the user proved who it is. Whoever asks meanwhile waits for the same proof.
+function prove_once() {
+  proof ??= new Promise((resolve) => {
+    asked.set({
+      answer(is_fresh) {
+        proof = null;
+        asked.set(null);
+        resolve(is_fresh);
+      },
+    });
+  });
+  return proof;
+}
 
 // Runs `work`; where the service wants a fresh login, the user gives one and it runs again. Throws
 // what `work` throws, also when the user gives none.
@@ -18,9 +36,7 @@ export async function with_fresh_login(work) {
     return await work();
   } catch (error) {
     if (error.code !== 'auth.fresh_login_required') throw error;
-    const is_fresh = await new Promise((resolve) => asked.set({ answer: resolve }));
-    asked.set(null);
-    if (!is_fresh) throw error;
+    if (!(await prove_once())) throw error;
     return work();
   }
 }

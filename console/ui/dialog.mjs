@@ -1,6 +1,7 @@
 // Dialogs: the browser's own, which keep the focus inside and close with Escape.
 import { html, useLayoutEffect, useId, useRef } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
+import { watch_screens } from '../router.mjs';
 import { store, useStore } from '../store.mjs';
 import { watch_session } from '../token.mjs';
 import { useForm, Field, Form } from './form.mjs';
@@ -10,16 +11,26 @@ export function Dialog({ title, on_close, children, is_wide = false }) {
   const t = useWords();
   const id = useId();
   const dialog = useRef(null);
+  const is_shown = useRef(false);
   useLayoutEffect(() => {
     const before = /** @type {HTMLElement | null} */ (document.activeElement);
-    dialog.current.showModal();
-    return () => before?.isConnected && before.focus();
+    const box = dialog.current;
+    box.showModal();
+    is_shown.current = true;
+    return () => {
+      is_shown.current = false;
+      // While it is open nothing behind it takes the focus.
+      box.close();
+      (before?.isConnected ? before : document.getElementById('main'))?.focus();
+    };
   }, []);
+  // The browser closes one in which nothing was done yet of itself.
+  const on_closed = () => is_shown.current && on_close();
   return html`<dialog ref=${dialog} class=${is_wide ? 'wide' : ''} aria-labelledby=${id}
     onCancel=${(event) => {
       event.preventDefault();
       on_close();
-    }} onMouseDown=${(event) => event.target === dialog.current && on_close()}>
+    }} onClose=${on_closed} onMouseDown=${(event) => event.target === dialog.current && on_close()}>
     <header><h2 id=${id}>${title}</h2>
       <button type="button" class="small quiet" aria-label=${t('close')}
         onClick=${on_close}>×</button>
@@ -31,13 +42,17 @@ export function Dialog({ title, on_close, children, is_wide = false }) {
 // ------------------------------------------------ questions
 
 const asked = store(null);
-// Nobody is there any more to be asked.
-watch_session((what) => what === 'out' && asked.get()?.answer(false));
+const withdraw = () => asked.get()?.answer(false);
+// Nobody is there any more to be asked, or what it was about is out of sight.
+watch_session((what) => what === 'out' && withdraw());
+watch_screens(withdraw);
 
 // Asks before something that cannot be undone; gives whether the user agreed. `typed`: a text that
 // has to be typed first.
 export function ask({ title, text, action, is_danger = true, typed = '' }) {
   return new Promise((resolve) => {
+    // Two at once: who asked first waits no longer.
+    withdraw();
     asked.set({
       title,
       text,

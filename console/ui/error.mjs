@@ -7,6 +7,16 @@ import { store, useStore } from '../store.mjs';
 import { watch_session } from '../token.mjs';
 import { Copy } from './copy.mjs';
 
+// What happened before the service was reached is told in the user's language; the service's own
+// words stand as it gave them.
+function words_of(error, t) {
+  const key = `error.of.${error.code}`;
+  const title = t(key);
+  if (title === key) return error;
+  const how = t(`${key}.how`);
+  return { title, detail: how === `${key}.how` ? error.detail : how };
+}
+
 // Code and trace id of an error, in one line.
 export function ErrorMarks({ error }) {
   const t = useWords();
@@ -40,9 +50,10 @@ export function ErrorBox({ error, on_retry, hides_fields = [] }) {
   const t = useWords();
   if (!error) return null;
   const shown = error_of(error);
+  const { title, detail } = words_of(shown, t);
   const others = shown.errors.filter((fault) => !hides_fields.includes(fault.field));
   return html`<div class="error" role="alert">
-    <p><strong>${shown.title}</strong>${shown.detail && html`<br />${shown.detail}`}</p>
+    <p><strong>${title}</strong>${detail && html`<br />${detail}`}</p>
     ${
       others.length > 0 &&
       html`<ul>${others.map(
@@ -77,6 +88,11 @@ export const toast = (text) => add_toast({ text }, notice_ms);
 // An error with no better place on the screen.
 export const toast_error = (thrown) => add_toast({ error: error_of(thrown) }, error_ms);
 
+function ErrorLine({ error }) {
+  const { title, detail } = words_of(error, useWords());
+  return html`<p><strong>${title}</strong> ${detail}</p><${ErrorMarks} error=${error} />`;
+}
+
 export function Toasts() {
   const t = useWords();
   return html`<div class="toasts" aria-live="polite">${useStore(toasts).map(
@@ -85,8 +101,7 @@ export function Toasts() {
       role=${each.error ? 'alert' : 'status'}>
       <div>${
         each.error
-          ? html`<p><strong>${each.error.title}</strong> ${each.error.detail}</p>
-        <${ErrorMarks} error=${each.error} />`
+          ? html`<${ErrorLine} error=${each.error} />`
           : each.text
       }</div>
       <button type="button" class="small quiet" aria-label=${t('close')}

@@ -49,10 +49,26 @@ export function useForm(first) {
   };
 }
 
+// A form whose values begin anew whenever `values` are others: those that stand in the address.
+export function useFormOf(values) {
+  const form = useForm(values);
+  const text = JSON.stringify(values);
+  const seen = useRef(text);
+  useEffect(() => {
+    if (seen.current === text) return;
+    seen.current = text;
+    form.reset(values);
+  }, [text]);
+  return form;
+}
+
 // `on_submit(values, key)` may throw. Fields of the form name themselves with `name`.
 export function Form({ form, on_submit, children, label }) {
-  const fields = Object.keys(form.values);
   const itself = useRef(null);
+  // What has no field of its own at the moment is told below all of them.
+  const fields = Object.keys(form.values).filter((name) =>
+    itself.current?.elements.namedItem(name),
+  );
   // Who reads or types goes on where the first fault is.
   useEffect(() => {
     if (form.error) itself.current.querySelector('[aria-invalid]')?.focus();
@@ -94,13 +110,14 @@ export function Field({
     'aria-invalid': fault ? 'true' : undefined,
     ...others,
   };
+  const below = html`${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}
+    ${fault && html`<p class="fault" id=${`${id}-fault`}>${fault.message}</p>`}`;
   const value = form.values[name];
   const on_input = (event) => change(event.currentTarget.value);
   if (type === 'checkbox') {
     return html`<div class="field check"><input type="checkbox" ...${common} checked=${value}
         onChange=${(event) => change(event.currentTarget.checked)} />
-      <label for=${id}>${label}</label>
-      ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}</div>`;
+      <label for=${id}>${label}</label>${below}</div>`;
   }
   let input;
   if (options) {
@@ -114,9 +131,7 @@ export function Field({
   } else {
     input = html`<input type=${type} ...${common} value=${value} onInput=${on_input} />`;
   }
-  return html`<div class="field"><label for=${id}>${label}</label>${input}
-    ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}
-    ${fault && html`<p class="fault" id=${`${id}-fault`}>${fault.message}</p>`}</div>`;
+  return html`<div class="field"><label for=${id}>${label}</label>${input}${below}</div>`;
 }
 
 // The button that sends the form.

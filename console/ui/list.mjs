@@ -2,7 +2,7 @@
 // `Link`.
 import { api } from '../api.mjs';
 import { is_abort } from '../error.mjs';
-import { html, useEffect, useMemo, useRef, useState } from '../html.mjs';
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { ErrorBox } from './error.mjs';
 
@@ -81,6 +81,7 @@ export function PageEnd({ pages, empty }) {
     ${
       !pages.is_loading &&
       !pages.items.length &&
+      !pages.has_more &&
       html`<p class="empty">${empty ?? t('list.empty')}</p>`
     }
     ${
@@ -97,9 +98,17 @@ export function PageEnd({ pages, empty }) {
 // `id` unless given.
 export function Table({ pages, columns, label, empty, key_of = (item) => item.id }) {
   const shown = useMemo(() => columns.filter(Boolean), [columns]);
+  const box = useRef(null);
+  const has_focus = box.current?.contains(document.activeElement);
+  useLayoutEffect(() => {
+    // The row that had it is gone.
+    if (has_focus && document.activeElement === document.body) {
+      (box.current ?? document.getElementById('main')).focus({ preventScroll: true });
+    }
+  });
   return html`${
     pages.items.length > 0 &&
-    html`<div class="table" role="region" aria-label=${label}
+    html`<div class="table" role="region" aria-label=${label} ref=${box}
       tabindex="0"><table>
       <thead><tr>${shown.map(
         (column) => html`<th scope="col" class=${column.is_number ? 'number' : ''}>
@@ -149,5 +158,10 @@ export function useCall(path, ...rest) {
     if (path) read();
     return () => reading.current?.abort();
   }, [path]);
-  return { ...state, reload: read, set: (body) => set_state((old) => ({ ...old, body })) };
+  const set = (body) => {
+    // What is read meanwhile is older.
+    reading.current?.abort();
+    set_state({ body, error: null, is_loading: false });
+  };
+  return { ...state, reload: read, set };
 }

@@ -200,7 +200,14 @@ export class Flow {
   }
 
   // A page in a new browser, or with `of` another tab of that page's browser.
-  async page({ width = 1280, height = 860, scheme = 'light', locale = 'en-GB', of } = {}) {
+  async page({
+    width = 1280,
+    height = 860,
+    scheme = 'light',
+    locale = 'en-GB',
+    timezone = undefined,
+    of,
+  } = {}) {
     let context = of?.context();
     if (!context) {
       context = await browser.newContext({
@@ -208,6 +215,7 @@ export class Flow {
         viewport: { width, height },
         colorScheme: scheme,
         locale,
+        timezoneId: timezone,
         permissions: ['clipboard-read', 'clipboard-write'],
       });
       context.setDefaultTimeout(wait_ms);

@@ -85,7 +85,7 @@ export const flows = {
       .locator('tbody tr')
       .filter({ hasNotText: 'this one' })
       .first()
-      .getByRole('button', { name: 'End' })
+      .getByRole('button', { name: /^End: ./ })
       .click();
     await toast(page, 'The session is over');
     same(await page.locator('tbody tr').count(), 2, 'sessions left');
@@ -126,8 +126,9 @@ export const flows = {
   'what needs a fresh login asks for it and goes on': async (t) => {
     t.allow(403, 422);
     const { account, page } = await t.signed_in({}, '/keys');
-    await with_setting('auth.fresh_seconds', 2, async () => {
-      await page.waitForTimeout(2500);
+    // So long that what is done behind the proof still finds it fresh.
+    await with_setting('auth.fresh_seconds', 3, async () => {
+      await page.waitForTimeout(4500);
       await make_key(page, 'after a proof');
       await dialog(page).last().getByLabel('Password').fill('wrong');
       await page.keyboard.press('Enter');
@@ -175,7 +176,11 @@ export const flows = {
     const mine = await must('GET', '/v1/me/invite-code', undefined, { token: account.token });
     same(code, mine.code, 'code');
     await page.getByRole('button', { name: 'Copy a link' }).click();
-    const link = await page.evaluate(() => navigator.clipboard.readText());
+    // It is copied behind the click.
+    const link = await until(async () => {
+      const text = await page.evaluate(() => navigator.clipboard.readText());
+      return text.startsWith('https:') && text;
+    }, 'a link');
     const other = await t.page();
     await other.goto(link);
     same(await other.getByLabel('Invitation code').inputValue(), code, 'code in the form');

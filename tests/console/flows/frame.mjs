@@ -32,9 +32,12 @@ async function executes_what_is_shown(t, page, paths) {
   page.on('request', (request) => {
     token = request.headers().authorization?.replace('Bearer ', '') ?? token;
   });
-  page.on('response', async (response) => {
+  page.on('response', (response) => {
     if (!response.url().includes('/v1/') || response.request().method() !== 'GET') return;
-    answers.set(response.url().slice(base.length), await response.text().catch(() => ''));
+    answers.set(
+      response.url().slice(base.length),
+      response.text().catch(() => ''),
+    );
   });
   // When a session was seen last, the command itself changes; a stream has pings between its data.
   const told = (text) =>
@@ -64,7 +67,7 @@ async function executes_what_is_shown(t, page, paths) {
         const shown = path.endsWith('tab=events') ? await page.locator('.events > li').count() : 3;
         same(told(output).length, shown, command);
       } else {
-        same(told(output), told(answers.get(asked) ?? ''), command);
+        same(told(output), told((await answers.get(asked)) ?? ''), command);
       }
     }
     await page.keyboard.press('Escape');
@@ -79,6 +82,7 @@ export const flows = {
     const account = await make_account();
     const page = await t.page();
     await t.open(page, '/');
+    await page.locator('input:focus').waitFor();
     await page.keyboard.type(account.login);
     await page.keyboard.press('Tab');
     await page.keyboard.type(account.password);

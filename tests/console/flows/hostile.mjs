@@ -175,7 +175,11 @@ export const flows = staged([
         .evaluateAll((nodes) => nodes.map((node) => [node.href, node.rel]));
       assert.deepEqual(links, [['https://example.org/a', 'noopener noreferrer nofollow']]);
       await answer.getByRole('button', { name: 'Copy' }).click();
-      assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'let a = "<b>";\n');
+      await h.eventually(
+        async () =>
+          (await page.evaluate(() => navigator.clipboard.readText())) === 'let a = "<b>";\n',
+        'the code is copied',
+      );
     },
   ],
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 
-import { base } from '../harness.mjs';
+import { base, settled } from '../harness.mjs';
 import { events_of, final_text, new_thread, newest_run, send, staged } from '../chat_steps.mjs';
 
 async function begin_run(h, user, content, { thread = {}, run = {} } = {}) {
@@ -96,14 +96,14 @@ export const flows = staged([
           'web_search {"query":"b"}] [usage in=2100 out=40] [delay 20] [say second] [words 20]',
       );
       const page = await h.signed_in(user, `/runs/${run_id}`);
-      await page.locator('.timeline tbody tr').nth(3).waitFor();
-      const steps = await page.locator('.timeline tbody th').allInnerTexts();
-      assert.deepEqual(
-        steps
+      // It is drawn as the events come.
+      await h.eventually(async () => {
+        const steps = await page.locator('.timeline tbody th').allInnerTexts();
+        const named = steps
           .filter((step) => !/Queued/.test(step))
-          .map((step) => step.split(/\s+(?=failed)/)[0].trim()),
-        ['Turn 1: model', 'web_search', 'web_search', 'Turn 2: model'],
-      );
+          .map((step) => step.split(/\s+(?=failed)/)[0].trim());
+        return named.join() === 'Turn 1: model,web_search,web_search,Turn 2: model';
+      }, 'the steps of both turns');
       const run = await h.call('GET', `/v1/runs/${run_id}`, undefined, user.token);
       const facts = await page.locator('.facts').innerText();
       assert.ok(
@@ -224,7 +224,7 @@ export const flows = staged([
         if (!path.startsWith('/threads')) {
           await open(page, path);
           await page.locator('main h1').waitFor();
-          await page.waitForLoadState('networkidle');
+          await settled(page);
         }
         const commands = await curl_commands(page);
         assert.ok(commands.length > 0, path);

@@ -10,6 +10,8 @@ async function at(t, path, prepare = async () => {}) {
   await prepare(account);
   const page = await t.page({ width: 360, height: 740 });
   await t.open(page, path);
+  // The browser gives the focus to the first field only when it draws the page.
+  await page.locator('input:focus').waitFor();
   await page.keyboard.type(account.login);
   await page.keyboard.press('Tab');
   await page.keyboard.type(account.password);
@@ -67,7 +69,8 @@ export const flows = {
     });
     await page.locator('.wait').waitFor();
     await t.fits(page, 'the inbox with a question');
-    // What waits has the focus when it is shown.
+    // What waits has the focus when it is drawn.
+    await page.locator('.wait textarea:focus').waitFor();
     await page.keyboard.type('the second');
     await press(page, 'Answer');
     await ended(made.run_of, 'completed');

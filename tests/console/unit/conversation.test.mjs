@@ -241,6 +241,41 @@ test('a retry takes the answer away, and a retry that fails gives it back', asyn
   assert.deepEqual(texts(conversation).slice(0, 2), ['> q', 'old']);
 });
 
+test('whoever clicks twice asks for one retry, and sends once', async () => {
+  const made = service();
+  const conversation = converse(made);
+  made.push_message('q');
+  made.push_run('completed');
+  await conversation.sync();
+  await Promise.all([conversation.retry(), conversation.retry()]);
+  const posts = (end) => made.calls.filter((call) => /^POST/.test(call) && call.endsWith(end));
+  assert.equal(posts(':retry').length, 1);
+  made.fail.push(['/runs', { code: 'runs.thread_busy' }]);
+  await conversation.send('again', {});
+  const queued = { multitask_strategy: 'enqueue' };
+  await Promise.all([conversation.send_again(queued), conversation.send_again(queued)]);
+  assert.equal(posts('/runs').length, 2, 'the refused one, and one more');
+});
+
+test('a thread that is left reads no story any more', async () => {
+  const made = service();
+  const run_id = made.push_run('completed');
+  let begun = 0;
+  let ended = 0;
+  made.run_events = (_, { signal }) => {
+    begun += 1;
+    signal.addEventListener('abort', () => (ended += 1));
+    return new Promise(() => {});
+  };
+  const conversation = converse(made);
+  conversation.read_story(run_id);
+  await until(() => begun === 1, 'it is read');
+  conversation.close();
+  assert.equal(ended, 1);
+  await conversation.read_story(run_id);
+  assert.equal(begun, 1);
+});
+
 test('a message that was posted during a run stands behind it', async () => {
   const made = service();
   made.push_message('first');

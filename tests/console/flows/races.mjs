@@ -1,0 +1,170 @@
+// What overtakes something else, is done twice, or by somebody else than began it: nothing of one
+// organization or user stands where another is, and nothing that was typed is lost.
+import assert from 'node:assert/strict';
+
+import { composer, new_thread, send, staged } from '../chat_steps.mjs';
+import { must, password, pause, settled } from '../harness.mjs';
+
+// A workspace of the user, of that name.
+const workspace = ({ login, token }, name) =>
+  must('POST', '/v1/orgs', { slug: `${name}-${login}`, name }, { token });
+
+// A run that waits for its user.
+async function waiting_run(h, { token }, content) {
+  const thread = await must('POST', '/v1/threads', {}, { token });
+  await must('POST', `/v1/threads/${thread.id}/messages`, { content }, { token });
+  const { run_id } = await must('POST', `/v1/threads/${thread.id}/runs`, {}, { token });
+  await h.eventually(async () => {
+    const { status } = await must('GET', `/v1/runs/${run_id}`, undefined, { token });
+    return status === 'waiting_for_input';
+  }, 'the run waits');
+  return run_id;
+}
+
+const org_of = (request) => request.headers()['x-org-id'];
+
+export const flows = staged([
+  [
+    'of two organizations chosen in a row the second is open, whichever answers first',
+    async (h) => {
+      const user = await h.new_user();
+      const slow = await workspace(user, 'slow');
+      const quick = await workspace(user, 'quick');
+      const page = await h.signed_in(user, '/organization');
+      await settled(page);
+      await page.route('**/v1/me', async (route) => {
+        if (org_of(route.request()) === slow.id) await pause(1500);
+        await route.continue();
+      });
+      const late = page.waitForResponse(
+        (answer) => answer.url().endsWith('/v1/me') && org_of(answer.request()) === slow.id,
+      );
+      await page.locator('select.org').selectOption(slow.id);
+      await page.locator('select.org').selectOption(quick.id);
+      await page.locator('h1', { hasText: 'quick' }).waitFor();
+      await (await late).finished();
+      await settled(page);
+      assert.equal(await page.locator('h1').innerText(), 'quick');
+      assert.equal(await page.locator('select.org').inputValue(), quick.id);
+    },
+  ],
+
+  [
+    'what waits in an organization is known soon after one goes there',
+    async (h) => {
+      const user = await h.new_user();
+      const { org_id } = await must('GET', '/v1/me', undefined, { token: user.token });
+      await waiting_run(h, user, '[ask Which one?]');
+      const other = await workspace(user, 'other');
+      const page = await h.signed_in(user, '/account');
+      const count = page.locator('nav .count', { hasText: '1' });
+      await count.waitFor();
+      let answer;
+      const held = new Promise((resolve) => (answer = resolve));
+      await page.route('**/v1/runs?status=waiting_for_input*', async (route) => {
+        if (org_of(route.request()) === other.id) await held;
+        await route.continue();
+      });
+      const choice = page.locator('select.org');
+      await choice.selectOption(other.id);
+      await count.waitFor({ state: 'detached' });
+      await choice.selectOption(org_id);
+      await h.eventually(async () => (await choice.inputValue()) === org_id, 'one is back');
+      answer();
+      await count.waitFor({ timeout: 8000 });
+    },
+  ],
+
+  [
+    'who signs in where somebody else wrote finds nothing of it',
+    async (h) => {
+      const page = await h.signed_in(await h.new_user(), '/threads/new');
+      await composer(page).fill('what nobody else is to read');
+      await h.t.open(page, '/register');
+      const login = `next${Date.now()}`;
+      await page.getByLabel('Login').fill(login);
+      await page.getByLabel('Mail address').fill(`${login}@example.org`);
+      await page.getByLabel('Password', { exact: true }).fill(password);
+      await page.getByRole('button', { name: 'Make an account' }).click();
+      await page.locator('nav .who', { hasText: login }).waitFor();
+      await h.t.open(page, '/threads/new');
+      await composer(page).waitFor();
+      assert.equal(await composer(page).inputValue(), '');
+    },
+  ],
+
+  [
+    'a message that is not taken comes back, each time, with what was typed since',
+    async (h) => {
+      h.t.allow(500);
+      const user = await h.new_user();
+      const { page } = await new_thread(h, user);
+      await page.route('**/messages', (route) =>
+        route.request().method() === 'POST'
+          ? route.fulfill({ status: 500, contentType: 'application/json', body: '{}' })
+          : route.continue(),
+      );
+      const give_up = page.locator('.unsent').getByRole('button', { name: 'Cancel' });
+      const has = (text) =>
+        h.eventually(async () => (await composer(page).inputValue()) === text, `it has ${text}`);
+      for (const since of ['', '', 'and this']) {
+        await send(page, 'not to be lost');
+        await give_up.waitFor();
+        await composer(page).fill(since);
+        await give_up.click();
+        await has(since ? `not to be lost\n${since}` : 'not to be lost');
+      }
+    },
+  ],
+
+  [
+    'a queued run that cannot be stopped says why',
+    async (h) => {
+      h.t.allow(500);
+      const user = await h.new_user();
+      const { page } = await new_thread(h, user);
+      await send(page, '[ask Really?]');
+      await page.locator('.wait').waitFor();
+      await send(page, '[say behind it]');
+      const queued = page.locator('.note', { hasText: 'Queued behind the run before it.' });
+      await queued.waitFor();
+      await page.route('**/runs/*:cancel', (route) =>
+        route.fulfill({ status: 500, contentType: 'application/json', body: '{}' }),
+      );
+      await queued.getByRole('button', { name: 'Stop' }).click();
+      await page.locator('article.run .error', { hasText: 'HTTP 500' }).waitFor();
+    },
+  ],
+
+  [
+    'a persona that was just made may be chosen in a thread',
+    async (h) => {
+      const user = await h.new_user();
+      const { page, thread_id } = await new_thread(h, user);
+      await settled(page);
+      await h.t.open(page, '/personas/new');
+      await page.getByLabel('Key').fill('fresh');
+      await page.getByLabel('Name').fill('Fresh');
+      await page.getByRole('button', { name: 'Add', exact: true }).click();
+      await page.getByText('fresh@1').first().waitFor();
+      await settled(page);
+      await h.t.open(page, `/threads/${thread_id}`);
+      await page.getByLabel('Persona').selectOption('fresh@1');
+    },
+  ],
+
+  [
+    'a wait that was chosen and answered makes room for the oldest',
+    async (h) => {
+      const user = await h.new_user();
+      await waiting_run(h, user, '[ask The oldest?]');
+      await waiting_run(h, user, '[ask The other one?] [say well]');
+      const page = await h.signed_in(user, '/inbox');
+      await page.locator('.wait', { hasText: 'The oldest?' }).waitFor();
+      await page.locator('.inbox-head', { hasText: 'The other one?' }).click();
+      await page.locator('.wait', { hasText: 'The other one?' }).locator('textarea').fill('yes');
+      await page.getByRole('button', { name: 'Answer', exact: true }).click();
+      await page.locator('.wait', { hasText: 'The oldest?' }).waitFor();
+    },
+  ],
+]);
