@@ -7,21 +7,21 @@ import { watch_session } from './token.mjs';
 const kept_max = 60;
 // Members of bodies, and what stands for them.
 const secret_members = {
-  password: 'PASSWORD',
-  current_password: 'PASSWORD',
-  new_password: 'NEW_PASSWORD',
-  otp: 'CODE',
-  token: 'MAIL_TOKEN',
-  cf_turnstile_token: 'CAPTCHA',
-  api_key: 'PROVIDER_KEY',
-  smtp_pass: 'SMTP_PASSWORD',
+  password: 'HOSTLER_PASSWORD',
+  current_password: 'HOSTLER_PASSWORD',
+  new_password: 'HOSTLER_NEW_PASSWORD',
+  otp: 'HOSTLER_CODE',
+  token: 'HOSTLER_MAIL_TOKEN',
+  cf_turnstile_token: 'HOSTLER_CAPTCHA',
+  api_key: 'HOSTLER_PROVIDER_KEY',
+  smtp_pass: 'HOSTLER_SMTP_PASSWORD',
 };
 // Members of `authorization`, which says how an MCP server is called; of its headers every one.
 const secrets_of_servers = {
-  token: 'MCP_TOKEN',
-  client_secret: 'MCP_CLIENT_SECRET',
+  token: 'HOSTLER_MCP_TOKEN',
+  client_secret: 'HOSTLER_MCP_CLIENT_SECRET',
 };
-const secret_header = 'MCP_HEADER';
+const secret_header = 'HOSTLER_MCP_HEADER';
 const secret_path = /^(\/v1\/org-invitations\/)[^/]+(\/accept)$/;
 
 // [{method, path, body (JSON text or ''), fields ([name, value])}], the oldest first. A call made
@@ -48,7 +48,7 @@ const body_text = (body, secrets) =>
 
 export function record_call(request, fields) {
   const body = request.body === undefined ? '' : body_text(request.body, request.secrets);
-  const path = request.path.replace(secret_path, `$1${marked('INVITATION')}$2`);
+  const path = request.path.replace(secret_path, `$1${marked('HOSTLER_INVITATION')}$2`);
   const shown = Object.entries(fields).filter(
     ([name]) =>
       !['Accept', 'Authorization'].includes(name) ||
@@ -76,14 +76,14 @@ function quoted(text) {
   return plain.replace(new RegExp(`${mark}(\\w+);`, 'g'), `'"$$$1"'`);
 }
 
-// One command, of several lines; $BASE_URL and $TOKEN are the caller's.
+// One command, of several lines; $HOSTLER_URL and $HOSTLER_TOKEN are the caller's.
 export function as_curl(call) {
   const parts = [`curl -sS${/[[\]{}]/.test(call.path) ? ' -g' : ''}`];
   if (call.method !== 'GET' && !(call.method === 'POST' && call.body))
     parts[0] += ` -X ${call.method}`;
   const is_plain = /^[\w/?=&.%:~-]+$/.test(call.path);
-  parts[0] += is_plain ? ` "$BASE_URL${call.path}"` : ` "$BASE_URL"${quoted(call.path)}`;
-  if (call.is_signed) parts.push('-H "Authorization: Bearer $TOKEN"');
+  parts[0] += is_plain ? ` "$HOSTLER_URL${call.path}"` : ` "$HOSTLER_URL"${quoted(call.path)}`;
+  if (call.is_signed) parts.push('-H "Authorization: Bearer $HOSTLER_TOKEN"');
   for (const [name, value] of call.fields) parts.push(`-H ${quoted(`${name}: ${value}`)}`);
   if (call.body) parts.push(`--data-raw ${quoted(call.body)}`);
   return parts.join(' \\\n  ');

@@ -9,11 +9,11 @@ import { Dialog } from './dialog.mjs';
 function Calls({ on_close }) {
   const t = useWords();
   const made = useStore(calls);
-  const begin = `BASE_URL=${location.origin}`;
+  const begin = `HOSTLER_URL=${location.origin}`;
   return html`<${Dialog} title=${t('curl.title')} on_close=${on_close} is_wide>
     <p class="dim">${t('curl.explain')}</p>
     <div class="curl"><pre tabindex="0">${begin}</pre><${Copy} text=${begin}
-      what="BASE_URL" /></div>
+      what="HOSTLER_URL" /></div>
     ${made.map(
       (call) => html`<div class="curl"><pre tabindex="0">${as_curl(call)}</pre>
       <${Copy} text=${() => as_curl(call)} what=${`${call.method} ${call.path}`} /></div>`,

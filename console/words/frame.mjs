@@ -38,7 +38,7 @@ add_words(
     'time.now': 'just now',
     'curl.title': 'Copy as curl',
     'curl.explain':
-      'The calls that this screen made. Set TOKEN to an API key or an access token; ' +
+      'The calls that this screen made. Set HOSTLER_TOKEN to an API key or an access token; ' +
       'other secrets stand as variables too.',
     'curl.none': 'This screen made no calls yet.',
     'palette.title': 'Go to or do…',
@@ -87,7 +87,7 @@ add_words(
     'time.now': '刚刚',
     'curl.title': '复制为 curl 命令',
     'curl.explain':
-      '此页面发出的调用。请将 TOKEN 设为 API 密钥或访问令牌；其他机密同样以变量表示。',
+      '此页面发出的调用。请将 HOSTLER_TOKEN 设为 API 密钥或访问令牌；其他机密同样以变量表示。',
     'curl.none': '此页面尚未发出调用。',
     'palette.title': '前往或执行…',
     'palette.search': '页面或命令的名称',

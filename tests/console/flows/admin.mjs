@@ -38,12 +38,12 @@ async function same_by_curl(page, path, token, answers) {
     const output = execFileSync('bash', ['-c', command], {
       env: {
         ...process.env,
-        BASE_URL: base,
-        TOKEN: token,
+        HOSTLER_URL: base,
+        HOSTLER_TOKEN: token,
         CURL_CA_BUNDLE: process.env.CA_CERT,
       },
     }).toString();
-    const asked = command.match(/\$BASE_URL"?'?([^"'\s]+)/)[1];
+    const asked = command.match(/\$HOSTLER_URL"?'?([^"'\s]+)/)[1];
     const [found, wanted] = [told(output), told(await answers.get(asked))];
     if (goes_on.test(asked)) same(members_of(found), members_of(wanted), command);
     else same(found, wanted, command);
@@ -130,7 +130,7 @@ export const flows = {
     await server.getByLabel('Password').fill('smtp-pass-0123');
     await button(server, 'Change').click();
     await server.locator('.fault, .error').first().waitFor();
-    await shows('SMTP_PASSWORD', 'smtp-pass-0123');
+    await shows('HOSTLER_SMTP_PASSWORD', 'smtp-pass-0123');
     const token = await admin_token();
     const after = await must('GET', '/v1/admin/email/config', undefined, { token });
     same(after, before, 'mail as it was');
@@ -140,7 +140,7 @@ export const flows = {
     await dialog(page).getByLabel('Value').fill('captcha-secret-0123');
     await button(dialog(page), 'Change').click();
     await audited(page, 'settings.set');
-    await shows('SETTING', 'captcha-secret-0123');
+    await shows('HOSTLER_SETTING', 'captcha-secret-0123');
     await must('DELETE', '/v1/admin/settings/captcha.secret_key', undefined, { token });
   },
 

@@ -54,12 +54,12 @@ async function executes_what_is_shown(t, page, paths) {
       const output = execFileSync('bash', ['-c', command], {
         env: {
           ...process.env,
-          BASE_URL: base,
-          TOKEN: token,
+          HOSTLER_URL: base,
+          HOSTLER_TOKEN: token,
           CURL_CA_BUNDLE: process.env.CA_CERT,
         },
       }).toString();
-      const address = /\$BASE_URL(?:([^"'\s]+)"|"'((?:[^']|'\\'')*)')/;
+      const address = /\$HOSTLER_URL(?:([^"'\s]+)"|"'((?:[^']|'\\'')*)')/;
       const [, plain, quoted] = command.match(address);
       const asked = plain ?? quoted.replaceAll("'\\''", "'");
       if (/\/events$/.test(asked)) {
@@ -235,7 +235,7 @@ export const flows = {
     await page.getByRole('button', { name: 'curl', exact: true }).click();
     const shown = await page.locator('.curl pre').allInnerTexts();
     check(
-      shown.some((each) => each.includes('"new_password":"\'"$NEW_PASSWORD"\'"')),
+      shown.some((each) => each.includes('"new_password":"\'"$HOSTLER_NEW_PASSWORD"\'"')),
       'no variable',
     );
     check(

@@ -18,9 +18,9 @@ async function begin_run(h, user, content, { thread = {}, run = {} } = {}) {
 function execute(command, user) {
   const environment = {
     PATH: process.env.PATH,
-    BASE_URL: base,
-    TOKEN: user.token,
-    PASSWORD: user.password,
+    HOSTLER_URL: base,
+    HOSTLER_TOKEN: user.token,
+    HOSTLER_PASSWORD: user.password,
     CURL_CA_BUNDLE: process.env.CA_CERT,
   };
   return new Promise((resolve) => {
