@@ -2,8 +2,20 @@
 
 installed := $(DESTDIR)$(PREFIX)
 
-.PHONY: install
-install: programs ## programs, SQL, nginx and documents below DESTDIR and PREFIX
+.PHONY: install install-documents
+# There the root's documents and those of docs lie in one folder, so links between the two lose a level.
+install-documents:
+	install -d $(installed)/share/doc/hostler
+	set -e; for page in $(DOCUMENTS) $(wildcard docs/*.md); do \
+	  sed -e 's,](docs/,](,g' -e 's,](\.\./,](,g' $$page > $(installed)/share/doc/hostler/$${page##*/}; \
+	  chmod 644 $(installed)/share/doc/hostler/$${page##*/}; \
+	done
+	set -e; for folder in cluster console monitoring performance; do \
+	  install -D -m 644 -t $(installed)/share/doc/hostler/$$folder docs/$$folder/*; \
+	done
+	install -D -m 644 -t $(installed)/share/doc/hostler/examples/chat examples/chat/*
+
+install: programs install-documents ## programs, SQL, nginx and documents below DESTDIR and PREFIX
 	install -D -m 755 -t $(installed)/libexec/hostler $(BUILD)/hostler-api $(BUILD)/hostler-runner
 	install -D -m 755 -t $(installed)/bin $(BUILD)/hostlerctl
 	install -D -m 644 -t $(installed)/share/hostler/sql sql/VERSION
@@ -11,9 +23,6 @@ install: programs ## programs, SQL, nginx and documents below DESTDIR and PREFIX
 	install -D -m 644 -t $(installed)/share/hostler/sql/migrations sql/migrations/*.sql
 	install -D -m 644 -t $(installed)/share/hostler/sql/queries sql/queries/*.sql
 	install -D -m 644 -t $(installed)/share/hostler docs/openapi.yaml
-	install -D -m 644 -t $(installed)/share/doc/hostler $(DOCUMENTS) $(wildcard docs/*.md)
-	install -D -m 644 -t $(installed)/share/doc/hostler/monitoring docs/monitoring/*
-	install -D -m 644 -t $(installed)/share/doc/hostler/cluster docs/cluster/*
 	$(BUILD)/hostler-api --print-config > $(installed)/share/doc/hostler/hostler.toml
 	[ ! -f build/console/index.html ] || install -D -m 644 -t $(installed)/share/hostler/console build/console/*
 	nginx/render $(DESTDIR)/etc/nginx/hostler

@@ -279,10 +279,10 @@ Task<Response> answer_and_store(WorkerParts& parts, const Admitted& request, con
     working = std::get<Handler::Steps>(reading)(call);
   }
   Response response = co_await working;
-  bool is_kept = response.status >= 200 && response.status < 300;
-  if (is_kept) {
-    postgres::BoundStatement storing = answer_storing(parts.secret_box, opened.caller, opened.call,
-                                                      std::move(opened.secret_id), response);
+  if (response.status >= 200 && response.status < 300) {
+    postgres::BoundStatement storing =
+        answer_storing(parts.secret_box, input.settings, opened.caller, opened.call,
+                       std::move(opened.secret_id), response);
     co_await opened.database.query(std::move(storing));
   }
   co_return response;

@@ -63,6 +63,7 @@ Daemon::Daemon(loop::Loop& loop, const config::Settings& start, config::SecretBo
       secrets_(std::move(secrets)),
       settings_(loop, db_, start, secrets_, [this](const config::Settings& now) { apply(now); }),
       gateway_(std::make_shared<const client::Gateway>(start, options_.risky_networks)),
+      long_turns_(loop, long_turn_shares),
       tasks_(loop, log_failure) {}
 
 Daemon::~Daemon() = default;
@@ -126,7 +127,7 @@ void Daemon::make_parts() {
   const config::LiveSettings& settings = settings_.live();
   tools_ = std::make_unique<ToolBox>(loop_, db_, http_, secrets_, settings);
   agent_services_ = std::make_unique<AgentServices>(
-      AgentServices{loop_, db_, http_, *events_, secrets_, settings, *tools_});
+      AgentServices{loop_, db_, http_, *events_, secrets_, settings, *tools_, long_turns_});
   outbox_ = std::make_unique<Outbox>(OutboxServices{loop_, db_, http_, secrets_, settings}, id_);
   OAuthServices mcp_services{loop_, db_, http_, secrets_, settings};
   connections_ = std::make_unique<ConnectionMaintenance>(mcp_services);

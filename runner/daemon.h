@@ -92,6 +92,7 @@ class Daemon {
   int64_t started_us_ = unix_now_ms() * 1000;
   std::unique_ptr<EventLog> events_;
   std::unique_ptr<ToolBox> tools_;
+  LongTurns long_turns_;
   std::unique_ptr<AgentServices> agent_services_;
   std::unique_ptr<RunQueue> queue_;
   std::unique_ptr<AccessLogTailer> access_log_;

@@ -230,13 +230,18 @@ std::string StreamClient::run_to_tell() const {
 }
 
 // What stands before the page, and its frames, in one write; then what it means for the client, and
-// how far the run is.
+// how far the run is. A page for which there is no room ends the stream.
 void StreamClient::send_page(std::vector<loop::SharedBytes> buffers, const EventPage& page) {
   is_page_due_ = page.is_full;
   bool is_last = !follows_ && !page.is_full;
   if (!page.events->is_empty()) {
     auto frames = std::make_shared<const formats::FrameBatch>(state(), *page.events, cursor());
     bool has_frames = !frames->frames().empty();
+    if (has_frames && !services_.host.has_room_for(frames->frames().size())) {
+      if (!buffers.empty()) send(buffers, now_ms());
+      finish_early();
+      return;
+    }
     if (has_frames && is_held()) send_frames(bytes_of(frames), frames->status(), now_ms());
     if (has_frames && !is_held()) buffers.push_back(bytes_of(frames));
     go_on(frames->last_seq(), frames->state());

@@ -41,6 +41,8 @@ using Origins = std::shared_ptr<const std::vector<std::string>>;
 class StreamHost {
  public:
   virtual bool is_crowded() const = 0;  // no further stream is allowed
+  // Whether so much may wait for a client that perhaps does not read; it is counted then.
+  virtual bool has_room_for(size_t unread_bytes) = 0;
   virtual Origins cors_origins() const = 0;
   virtual std::shared_ptr<const client::Gateway> gateway() const = 0;  // null: nobody said yet
   virtual int64_t retry_ms() = 0;                                      // with jitter

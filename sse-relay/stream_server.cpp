@@ -6,8 +6,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <map>
 #include <utility>
 
 #include "lib/net/tcp_listener.h"
@@ -21,9 +23,17 @@ namespace {
 constexpr size_t questions_max = 256;
 // Connections above the open streams: requests that arrive, answers that leave.
 constexpr size_t over_limit_max = 1024;
+// Of a client, from which on they are counted: what waits for one that follows a run is less, but
+// an event may be as long as all that was said before it.
+constexpr size_t unread_bytes_counted = size_t{1} << 20;
 // How soon to come back: never all at once.
 constexpr int64_t retry_min_ms = 1000;
 constexpr int64_t retry_spread_ms = 2000;
+
+size_t counted_bytes(const StreamClient& client) {
+  size_t bytes = client.unread_bytes();
+  return bytes < unread_bytes_counted ? 0 : bytes;
+}
 
 // The daemon's runs need descriptors too: the last eighth of what the process may have is theirs.
 // The lowest that is free tells how many there are, holes aside.
@@ -165,7 +175,34 @@ void StreamServer::tick() {
   if (clients_.empty()) return;  // the next client starts the ticks again
   ticks_.restart(options_.tick_ms);
   poller_.tick();
+  bound_unread();
   if (has_stalled_) resume_stalled();
+}
+
+// Who leaves most unread is cut off, of the organization whose clients leave most, until the others
+// have half of what may be: the other half may come before the next tick.
+void StreamServer::bound_unread() {
+  unread_bytes_ = count_unread();
+  size_t kept_max = options_.unread_bytes_max / 2;
+  if (unread_bytes_ <= kept_max) return;
+  std::map<UuidBytes, size_t> of_orgs;
+  std::vector<StreamClient*> clients;
+  for (const std::unique_ptr<StreamClient>& client : clients_) {
+    if (counted_bytes(*client) == 0) continue;
+    of_orgs[client->reader().org_id] += counted_bytes(*client);
+    clients.push_back(client.get());
+  }
+  auto leaves = [&](const StreamClient* client) {
+    return std::pair(of_orgs[client->reader().org_id], counted_bytes(*client));
+  };
+  std::sort(clients.begin(), clients.end(),
+            [&](const StreamClient* a, const StreamClient* b) { return leaves(a) > leaves(b); });
+  for (StreamClient* most : clients) {
+    if (unread_bytes_ <= kept_max) return;
+    unread_bytes_ -= counted_bytes(*most);
+    cut_off();
+    gone(*most);
+  }
 }
 
 // While Postgres is away only one asks.
@@ -198,6 +235,21 @@ void StreamServer::stop_when_done() {
 
 bool StreamServer::is_crowded() const {
   return streams_.load() >= options_.clients_max || are_descriptors_scarce();
+}
+
+size_t StreamServer::count_unread() const {
+  size_t bytes = 0;
+  for (const std::unique_ptr<StreamClient>& client : clients_) bytes += counted_bytes(*client);
+  return bytes;
+}
+
+bool StreamServer::has_room_for(size_t unread_bytes) {
+  if (unread_bytes < unread_bytes_counted) return true;
+  bool seems_full = unread_bytes_ + unread_bytes > options_.unread_bytes_max;
+  if (seems_full) unread_bytes_ = count_unread();  // some of it was read since
+  if (unread_bytes_ + unread_bytes > options_.unread_bytes_max) return false;
+  unread_bytes_ += unread_bytes;
+  return true;
 }
 
 int64_t StreamServer::retry_ms() {

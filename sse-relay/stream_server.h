@@ -62,6 +62,7 @@ class StreamServer final : StreamHost {
 
  private:
   bool is_crowded() const override;
+  bool has_room_for(size_t unread_bytes) override;
   Origins cors_origins() const override;
   std::shared_ptr<const client::Gateway> gateway() const override;
   int64_t retry_ms() override;
@@ -79,6 +80,8 @@ class StreamServer final : StreamHost {
   void take_updates();
   void tick();
   void resume_stalled();
+  size_t count_unread() const;
+  void bound_unread();
   void drain();
   void stop_when_done();
 
@@ -107,6 +110,7 @@ class StreamServer final : StreamHost {
   std::unique_ptr<loop::StreamListener> listener_;
   std::unique_ptr<loop::StreamListener> port_;
   std::optional<net::PeerAdmission> peers_;  // of the port
+  size_t unread_bytes_ = 0;                  // as of the last tick, and what came since
   bool has_stalled_ = false;                 // a stream could not read its next page
   bool is_draining_ = false;
 

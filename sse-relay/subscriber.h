@@ -56,6 +56,8 @@ class Subscriber {
   void send_frames(const loop::SharedBytes& frames, formats::HeldStatus status, int64_t now_ms);
   bool is_held() const { return held_fields_ != nullptr; }
   size_t pending_bytes() const { return stream_.pending_bytes(); }
+  // What is kept for it alone until it has read more.
+  size_t unread_bytes() const { return pending_bytes() + (state_ ? state_->kept_bytes() : 0); }
 
  protected:
   ~Subscriber() = default;

@@ -103,13 +103,15 @@ std::optional<Response> stored_answer(const config::SecretBox& secret_box,
 }
 
 postgres::BoundStatement answer_storing(const config::SecretBox& secret_box,
+                                        const config::Settings& settings,
                                         const account::Caller& caller, const IdempotentCall& call,
                                         std::string secret_id, const Response& response) {
   config::SecretIdentity identity{std::move(secret_id), caller.org_id, secret_kind};
   config::SealedSecret sealed = secret_box.seal(identity, answer_json(response));
   return query::IdempotencyKeep{.call_hash = call.call_hash,
                                 .body_hash = call.body_hash,
-                                .secret = config::secret_json(identity, sealed)};
+                                .secret = config::secret_json(identity, sealed),
+                                .limit_stored_bytes = settings.integer("limit.stored_bytes")};
 }
 
 }  // namespace hostler

@@ -11,6 +11,7 @@
 #include "fcgi/http/response.h"
 #include "lib/account/caller.h"
 #include "lib/config/secret_box.h"
+#include "lib/config/settings.h"
 #include "lib/loop/task.h"
 #include "lib/postgres/database.h"
 
@@ -32,8 +33,10 @@ postgres::BoundStatement idempotency_begin(const IdempotentCall& call);
 // The answer of the first call, when its row tells one: then the handler must not run.
 std::optional<Response> stored_answer(const config::SecretBox& secret_box,
                                       const account::Caller& caller, const postgres::Row& begun);
-// Stores a 2xx answer. secret_id: the begun row's new_secret_id.
+// Stores a 2xx answer, or raises that the organization may store no more. secret_id: the begun
+// row's new_secret_id.
 postgres::BoundStatement answer_storing(const config::SecretBox& secret_box,
+                                        const config::Settings& settings,
                                         const account::Caller& caller, const IdempotentCall& call,
                                         std::string secret_id, const Response& response);
 

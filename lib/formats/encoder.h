@@ -4,6 +4,7 @@
 // lib/formats/formats.h; nothing here knows who follows, or how far they are.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -40,6 +41,9 @@ class Encoder {
   // Likewise, of an error: whether another run might end better soon, so that its client may begin
   // one without being asked.
   virtual bool may_be_repeated() const { return false; }
+  // Of what it keeps of the events before, where that grows with the run and is there while frames
+  // of it wait to be read.
+  virtual size_t kept_bytes() const { return 0; }
 };
 
 // States that are shared never change.

@@ -41,6 +41,7 @@ class LateStart final : public Encoder {
   }
   int status() const override { return inner_->status(); }
   bool may_be_repeated() const override { return inner_->may_be_repeated(); }
+  size_t kept_bytes() const override { return inner_->kept_bytes(); }
 
  private:
   std::shared_ptr<Encoder> inner_;

@@ -36,6 +36,9 @@ class OpenaiResponse : public Encoder {
   std::shared_ptr<Encoder> copy() const override { return std::make_shared<OpenaiResponse>(*this); }
   int status() const override { return status_; }
   bool may_be_repeated() const override { return may_be_repeated_; }
+  size_t kept_bytes() const override {
+    return facts_->size() + output_.size() + text_.size() + unchecked_.size();
+  }
 
   bool append(const events::EventView& event, std::string& out) override {
     Frame to{event, out};

@@ -2,7 +2,10 @@
 #include "runner/agent/agent_loop.h"
 
 #include <iterator>
+#include <optional>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "lib/json.h"
 #include "runner/agent/conversation.h"
@@ -44,6 +47,7 @@ class TurnObserver : public ModelObserver {
     writer_.append("run.retrying", json.take());
   }
   bool is_full() const override { return writer_.is_full(); }
+  std::string full_message() const override { return writer_.output_failure().message; }
   bool is_blocked() const override { return writer_.log().is_full(); }
   Task<void> has_room() override { return writer_.log().has_room(); }
   bool is_behind() const override { return writer_.is_behind(); }
@@ -77,20 +81,24 @@ void check_credits(const RunWriter& writer, const RunParts& parts) {
 
 // What was shown stays; the run has no room for more.
 void check_output_limit(const RunWriter& writer) {
-  if (!writer.is_full()) return;
-  throw RunFailure("run.output_limit", "The run's events hold as much as they may.");
+  if (writer.is_full()) throw writer.output_failure();
 }
 
 void check_turn_limit(const RunProgress& progress, const RunLimits& limits) {
-  if (progress.turns >= limits.turns) {
-    throw RunFailure("run.turn_limit", "The run took as many model turns as it may.");
-  }
+  if (progress.turns < limits.turns) return;
+  std::string_view key =
+      limits.has_turns_of_persona ? "its persona's max_turns" : "limit.agent_turns";
+  throw RunFailure(
+      "run.turn_limit",
+      fmt::format("The run took as many model turns as it may: {} is {}.", key, limits.turns));
 }
 
 // The tool calls of the turn must fit as a whole: of a turn that passes the limit none is made.
 void check_tool_limit(const RunProgress& progress, const RunLimits& limits) {
   if (progress.tool_calls + std::ssize(progress.turn.tool_calls) > limits.tool_calls) {
-    throw RunFailure("run.turn_limit", "The run asked for more tool calls than it may.");
+    throw RunFailure("run.turn_limit", fmt::format("The run asked for more tool calls than it may: "
+                                                   "limit.tool_calls is {}.",
+                                                   limits.tool_calls));
   }
 }
 
@@ -143,7 +151,7 @@ Task<void> check_open_answer(AgentServices& services, RunPtr run, const RunParts
   turn.verdict = std::move(verdict);
   if (turn.verdict.fits()) {
     if (!run->writer->has_room(turn.verdict.output.size() + output_frame_bytes)) {
-      throw RunFailure("run.output_limit", "The run's events have no room for its output.");
+      throw run->writer->output_failure("The run's events have no room for its output");
     }
     run->progress.output = turn.verdict.output;
     co_return;
@@ -169,6 +177,11 @@ RunFailure misfit_failure(const ModelTurn& turn, const std::string& reason) {
 
 Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
   RunProgress& progress = run->progress;
+  std::optional<LongTurns::Permit> permit;
+  if (parts.prompt_bytes() > long_turn_bytes) {
+    LongTurns::Permit taken = co_await services.long_turns.take(run->claim.org_id);
+    permit.emplace(std::move(taken));
+  }
   ModelRequest request = parts.request;
   request.messages = parts.messages();
   request.sampling.tool_choice = choice_of_next_turn(parts);

@@ -1,9 +1,13 @@
 // What the agent loop and its parts may use; built by runner/daemon.cpp, one a daemon.
 #pragma once
 
+#include <cstddef>
+#include <string>
+
 #include "lib/config/live_settings.h"
 #include "lib/config/secret_box.h"
 #include "lib/http/client.h"
+#include "lib/loop/fair_permits.h"
 #include "lib/loop/loop.h"
 #include "lib/postgres/database.h"
 #include "runner/agent/active_run.h"
@@ -13,6 +17,13 @@ namespace hostler::runner {
 
 class ToolBox;
 
+// Turns of which the model is told more than long_turn_bytes, as few models can be: what it is told
+// is kept three times while it is sent, once as JSON, which may be six times as long. A slow server
+// would have the daemon keep all that for as long as a run may take.
+using LongTurns = loop::FairPermits<std::string>;  // parties: ids of organizations
+constexpr size_t long_turn_bytes = size_t{3} << 20;
+constexpr loop::PermitShares long_turn_shares{16, 4};
+
 struct AgentServices {
   loop::Loop& loop;
   postgres::Database& db;
@@ -21,6 +32,7 @@ struct AgentServices {
   const config::SecretBox& secrets;
   const config::LiveSettings& settings;
   ToolBox& tools;
+  LongTurns& long_turns;
 };
 
 // Reads that wait while Postgres is away.

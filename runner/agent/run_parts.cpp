@@ -130,8 +130,9 @@ void add_persona(AgentServices& services, const RunPtr& run, const postgres::Row
   parts.tools = texts_of(row.text("tools"));
   parts.confirm_tools = texts_of(row.text("confirm_tools"));
   if (!row.is_null("temperature")) parts.request.temperature = row.number("temperature");
-  if (!row.is_null("max_turns")) {
-    parts.limits.turns = std::min(parts.limits.turns, row.integer("max_turns"));
+  if (!row.is_null("max_turns") && row.integer("max_turns") < parts.limits.turns) {
+    parts.limits.turns = row.integer("max_turns");
+    parts.limits.has_turns_of_persona = true;
   }
   if (run->claim.asks_nobody()) {
     std::erase_if(parts.tools,
@@ -307,6 +308,14 @@ bool RunParts::is_answered() const {
 int RunParts::repairs() const {
   return static_cast<int>(std::count_if(
       turns.begin(), turns.end(), [](const FinishedTurn& turn) { return !turn.repair.empty(); }));
+}
+
+size_t RunParts::prompt_bytes() const {
+  size_t bytes = system_prompt.size();
+  for (const ChatMessage& message : history) bytes += message.text.size();
+  for (const FinishedTurn& turn : turns) bytes += turn.text.size();
+  for (const auto& [key, result] : results) bytes += result.content.size();
+  return std::min(bytes, static_cast<size_t>(std::max<int64_t>(history_bytes, 0)));
 }
 
 std::vector<ChatMessage> RunParts::messages() const {

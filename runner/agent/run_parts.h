@@ -44,7 +44,8 @@ using CallKey = std::pair<int, std::string>;
 
 // What bounds the run: its organization's entitlements, else the settings.
 struct RunLimits {
-  int64_t turns = 0;  // the persona's, where it is less
+  int64_t turns = 0;
+  bool has_turns_of_persona = false;  // they are fewer
   int64_t tool_calls = 0;
   int64_t seconds = 0;  // of work, without waits
 };
@@ -81,6 +82,8 @@ struct RunParts {
   // Whether the last turn is the run's answer.
   bool is_answered() const;
   int repairs() const;  // answers that were discarded
+  // About as many as messages() has.
+  size_t prompt_bytes() const;
   // Everything the model is told: prompt, history, the run's own turns and results, as much as
   // history_bytes holds.
   std::vector<ChatMessage> messages() const;

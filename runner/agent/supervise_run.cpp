@@ -3,6 +3,8 @@
 
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/loop/task_set.h"
@@ -135,7 +137,10 @@ Task<std::optional<RunFailure>> execute(AgentServices& services, RunPtr run) {
       outcome = co_await loop::with_timeout(services.loop, std::move(work), rest_ms);
     }
     if (!outcome) {
-      failure = RunFailure("run.timeout", "The run took longer than limit.run_seconds.");
+      int64_t seconds_max = parts ? parts->limits.seconds : load_ms / 1000;
+      failure = RunFailure(
+          "run.timeout",
+          fmt::format("The run took longer than it may: limit.run_seconds is {}.", seconds_max));
     }
   } catch (const RunFailure& failed) {
     failure = failed;

@@ -40,8 +40,9 @@ ToolResult commit_result(const RunPtr& run, ToolRecord record) {
     // Counted all the same: the run is full and ends.
     run->writer->count_output(static_cast<int64_t>(data.so_far().size()));
     record.result.clear();
-    record.error_code = "run.output_limit";
-    record.error_message = "The result is larger than what the run may still show.";
+    RunFailure full = run->writer->output_failure("The result has no room in the run's events");
+    record.error_code = std::move(full.code);
+    record.error_message = std::move(full.message);
     return commit_result(run, std::move(record));
   }
   result.error_code = record.error_code;
@@ -167,7 +168,7 @@ bool needs_human(AgentServices& services, const RunParts& parts, const ToolCall&
 // show.
 void leave(const RunPtr& run, std::vector<ToolCall> calls) {
   if (!run->writer->has_room(left_calls_json(calls).size())) {
-    throw RunFailure("run.output_limit", "The run's events have no room for its calls.");
+    throw run->writer->output_failure("The run's events have no room for its calls");
   }
   run->progress.left_calls = std::move(calls);
 }

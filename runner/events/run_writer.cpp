@@ -6,6 +6,8 @@
 #include <iterator>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "lib/json.h"
 #include "runner/events/event_log.h"
 
@@ -64,6 +66,11 @@ void RunWriter::mark_dirty() {
 
 bool RunWriter::has_room(size_t bytes) const {
   return output_bytes_max_ == 0 || output_bytes_ + static_cast<int64_t>(bytes) <= output_bytes_max_;
+}
+
+RunFailure RunWriter::output_failure(std::string_view what) const {
+  return {"run.output_limit",
+          fmt::format("{}: limit.run_event_bytes is {}.", what, output_bytes_max_)};
 }
 
 void RunWriter::append(std::string_view type, std::string data_json) {

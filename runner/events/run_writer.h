@@ -13,6 +13,7 @@
 #include "lib/loop/task.h"
 #include "lib/loop/wait.h"
 #include "lib/postgres/database.h"
+#include "runner/models/run_failure.h"
 #include "runner/steps/claim.h"
 #include "runner/steps/run_steps.h"
 
@@ -75,6 +76,9 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   bool is_full() const { return output_bytes_max_ > 0 && output_bytes_ > output_bytes_max_; }
   // Whether an event of this size would still fit.
   bool has_room(size_t bytes) const;
+  // How a run ends that is full, or would be. what: in words, without a full stop.
+  RunFailure output_failure(
+      std::string_view what = "The run's events hold as much as they may") const;
 
   // Returns when everything appended so far is on disk; false when the run was fenced.
   Task<bool> committed();

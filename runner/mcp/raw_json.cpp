@@ -75,6 +75,7 @@ std::optional<std::string_view> raw_member(std::string_view json, std::string_vi
     std::optional<Json> found = parse_json_or_nothing(json.substr(at, name_end - at));
     at = skip_space(json, name_end);
     at = skip_space(json, at + 1);  // the colon
+    if (at >= json.size()) return std::nullopt;
     size_t end = value_end(json, at);
     if (found && found->is_text() && *found->as_text() == name) return json.substr(at, end - at);
     at = skip_space(json, end);

@@ -229,8 +229,9 @@ Task<void> Exchange::say(std::string body) {
 // A request of an older server on our stream. Notifications are left.
 Task<void> Exchange::answer_question(std::string text) {
   std::optional<Json> asked = parse_json_or_nothing(text);
+  if (!asked || !asked->is_object() || asked->find("method") == nullptr) co_return;
   std::optional<std::string_view> id = raw_member(text, "id");
-  if (!asked || !asked->is_object() || !id || asked->find("method") == nullptr) co_return;
+  if (!id) co_return;
   if (++asides_ > extras_max) co_return;
   std::string id_json(*id);
   std::string_view method = asked->text_or("method");

@@ -121,8 +121,9 @@ class ModelObserver {
   virtual void on_text(TextChannel channel, std::string_view piece) = 0;
   // The try with this number (2, 3) begins after the delay; nothing of the turn was shown yet.
   virtual void on_retrying(int attempt, int64_t delay_ms, std::string_view reason) = 0;
-  // The run has shown as much as it may: the turn ends with run.output_limit.
+  // The run has shown as much as it may: the turn ends with run.output_limit and this message.
   virtual bool is_full() const { return false; }
+  virtual std::string full_message() const { return {}; }
   // Too much of what was shown is not stored yet: no more is read of the model until has_room()
   // returns. Asked between two pieces of an answer.
   virtual bool is_blocked() const { return false; }

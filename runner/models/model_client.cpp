@@ -1,11 +1,16 @@
 // See runner/models/model_client.h.
 #include "runner/models/model_client.h"
 
+#include <functional>
 #include <memory>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "lib/client/trace.h"
 #include "lib/crypto.h"
 #include "lib/log.h"
+#include "lib/loop/wait.h"
 #include "runner/models/anthropic.h"
 #include "runner/models/openai.h"
 #include "runner/models/run_failure.h"
@@ -18,6 +23,8 @@ namespace {
 // Framing of tokens sent one by one is about a hundred times their text.
 constexpr size_t stream_bytes_max = size_t{512} << 20;
 constexpr size_t document_bytes_max = size_t{8} << 20;
+// Some 300 KB.
+constexpr int64_t loop_tokens_max = 100'000;
 // The end of a body comes with its last event or not at all; waiting for it keeps the connection.
 constexpr int64_t body_end_wait_ms = 50;
 
@@ -41,6 +48,7 @@ class StreamedText : public ModelObserver {
   }
   void on_retrying(int, int64_t, std::string_view) override {}
   bool is_full() const override { return observer_.is_full(); }
+  std::string full_message() const override { return observer_.full_message(); }
   bool is_blocked() const override { return observer_.is_blocked(); }
   Task<void> has_room() override { return observer_.has_room(); }
   bool is_behind() const override { return observer_.is_behind(); }
@@ -105,7 +113,8 @@ TryEnd end_by_fault(const TurnFault& fault, std::string_view api_key) {
       break;
     case TurnFault::Kind::too_many_calls:
       end.code = "run.turn_limit";
-      end.message = "The run asked for more tool calls than it may.";
+      end.message = fmt::format("The model called more than {} tools in one turn, as no run may.",
+                                turn_tool_calls_max);
       break;
     case TurnFault::Kind::bad_response:
       end.code = "model.bad_response";
@@ -125,10 +134,10 @@ TryEnd end_too_early() {
   return end;
 }
 
-TryEnd end_full() {
+TryEnd end_full(const ModelObserver& observer) {
   TryEnd end;
   end.code = "run.output_limit";
-  end.message = "The run's events hold as much as they may.";
+  end.message = observer.full_message();
   end.reason = "output_limit";
   return end;
 }
@@ -231,10 +240,25 @@ TryEnd outcome_of_try(const http::HttpExchange& exchange, const http::HttpHead& 
   return end_too_early();
 }
 
+http::HttpRequest written_request(const ModelRequest& request) {
+  bool is_anthropic = request.endpoint.provider_kind == ProviderKind::anthropic;
+  return is_anthropic ? anthropic_request(request) : openai_request(request);
+}
+
+// Megabytes of JSON are written on a thread of the pool: meanwhile every other run would wait.
+Task<http::HttpRequest> write_request(loop::Loop& loop, const ModelRequest& request) {
+  if (estimate_input_tokens(request) <= loop_tokens_max) co_return written_request(request);
+  std::function<http::HttpRequest()> write = [kept = std::make_shared<ModelRequest>(request)] {
+    return written_request(*kept);
+  };
+  http::HttpRequest written = co_await loop::on_thread(loop, std::move(write));
+  co_return written;
+}
+
 Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelRequest& request,
                       ModelTurn& turn, ModelObserver& observer) {
-  bool is_anthropic = request.endpoint.provider_kind == ProviderKind::anthropic;
-  http::HttpRequest call = is_anthropic ? anthropic_request(request) : openai_request(request);
+  Task<http::HttpRequest> writing = write_request(loop, request);
+  http::HttpRequest call = co_await writing;
   if (!request.trace_id.empty()) {
     call.headers.emplace_back("traceparent", client::traceparent_of(request.trace_id));
   }
@@ -270,7 +294,7 @@ Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelReque
     body.feed(*piece);
   }
   body.end(exchange.failure().has_value() || observer.is_full());
-  if (observer.is_full()) co_return end_full();
+  if (observer.is_full()) co_return end_full(observer);
   if (reader->saw_last_event()) {
     Task<std::optional<std::string>> rest = exchange.next_piece();
     co_await loop::with_timeout(loop, std::move(rest), body_end_wait_ms);

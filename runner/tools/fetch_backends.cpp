@@ -1,6 +1,7 @@
 // See runner/tools/fetch_backends.h.
 #include "runner/tools/fetch_backends.h"
 
+#include "lib/http/client_url.h"
 #include "lib/json.h"
 #include "runner/tools/backend_answer.h"
 
@@ -68,6 +69,7 @@ std::optional<FetchedPage> read_reader_answer(Backend backend, std::string_view 
   page.title = metadata->text_or("title");
   cut_to_chars(page.title, title_chars_max);
   page.url = text_or(*metadata, is_gamma ? "url" : "sourceURL", url);
+  if (page.url.size() > http::url_bytes_max) page.url = url;
   return page;
 }
 

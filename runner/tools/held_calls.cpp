@@ -49,6 +49,12 @@ struct HeldCalls::Entry {
   loop::Signal changed;
 };
 
+// Nobody is left with a session that ended because its call was broken off.
+struct HeldCalls::SessionEnd {
+  Entry& entry;
+  ~SessionEnd() { entry.session = nullptr; }
+};
+
 HeldCalls::HeldCalls(OAuthServices services)
     : services_(services),
       claim_id_(make_id()),
@@ -98,6 +104,7 @@ HeldCalls::Call HeldCalls::begin(HeldKey key, RemoteCall call, bool asks_nobody,
 Task<void> HeldCalls::carry_out(std::shared_ptr<Entry> entry, RemoteCall call) {
   RemoteSession session(services_, session_of(call));
   entry->session = &session;
+  SessionEnd at_end{*entry};
   Task<RemoteOutcome> calling = call_remote(services_, session, std::move(call));
   std::optional<RemoteOutcome> came =
       co_await loop::with_timeout(services_.loop, std::move(calling), limit_ms);

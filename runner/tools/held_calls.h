@@ -28,6 +28,7 @@ struct HeldKey {
 
 class HeldCalls {
   struct Entry;
+  struct SessionEnd;
 
  public:
   explicit HeldCalls(OAuthServices services);

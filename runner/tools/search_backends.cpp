@@ -1,6 +1,7 @@
 // See runner/tools/search_backends.h.
 #include "runner/tools/search_backends.h"
 
+#include "lib/http/client_url.h"
 #include "lib/http/request_target.h"
 #include "lib/json.h"
 #include "runner/tools/backend_answer.h"
@@ -53,7 +54,7 @@ std::optional<std::vector<SearchResult>> read_search_answer(std::string_view bod
   for (const Json& item : *list->as_array()) {
     if (static_cast<int64_t>(results.size()) == results_max) break;
     std::string_view url = item.text_or("url");
-    if (url.empty()) continue;
+    if (url.empty() || url.size() > http::url_bytes_max) continue;
     SearchResult result;
     result.title = cut(item.text_or("title"), title_chars_max);
     result.url = url;

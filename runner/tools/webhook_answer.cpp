@@ -1,12 +1,15 @@
 // See runner/tools/webhook_answer.h.
 #include "runner/tools/webhook_answer.h"
 
+#include <functional>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "lib/json.h"
+#include "lib/loop/wait.h"
+#include "runner/mcp/raw_json.h"
 
 namespace hostler::runner {
 namespace {
@@ -65,6 +68,15 @@ WebhookAnswer read_webhook_answer(const http::HttpAnswer& answer) {
   WebhookAnswer read{Kind::done, {}, std::nullopt};
   read.outcome.result = result->dump();
   return read;
+}
+
+Task<WebhookAnswer> read_webhook_answer(loop::Loop& loop, http::HttpAnswer answer) {
+  if (answer.body.size() <= read_at_once_bytes_max) co_return read_webhook_answer(answer);
+  std::function<WebhookAnswer()> read = [answer = std::move(answer)] {
+    return read_webhook_answer(answer);
+  };
+  WebhookAnswer came = co_await loop::on_thread(loop, std::move(read));
+  co_return came;
 }
 
 ToolOutcome unclear_outcome(const WebhookAnswer& answer, bool is_repeatable) {

@@ -1,4 +1,4 @@
-// What a server's answer to a call of a webhook tool means: decisions, pure. The table is in
+// What a server's answer to a call of a webhook tool means: decisions. The table is in
 // docs/tools.md.
 #pragma once
 
@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "lib/http/client.h"
+#include "lib/loop/task.h"
 #include "runner/tools/tool.h"
 
 namespace hostler::runner {
@@ -26,6 +27,8 @@ struct WebhookAnswer {
 constexpr size_t webhook_answer_bytes_max = 1 << 20;
 
 WebhookAnswer read_webhook_answer(const http::HttpAnswer& answer);
+// The same; a long one is read on the thread pool.
+Task<WebhookAnswer> read_webhook_answer(loop::Loop& loop, http::HttpAnswer answer);
 
 // Whether an unclear call ends without another try, and what its model is told then: that nobody
 // knows, unless the tool may be repeated.

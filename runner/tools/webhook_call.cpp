@@ -17,6 +17,7 @@
 #include "lib/postgres/database.h"
 #include "lib/webhook_signature.h"
 #include "queries/webhook_calls.h"
+#include "runner/mcp/raw_json.h"
 #include "runner/tools/webhook_answer.h"
 
 namespace hostler::runner {
@@ -161,13 +162,11 @@ std::string early_json(std::string_view tool_call_id, const ToolOutcome& outcome
 
 ToolOutcome early_outcome(std::string_view json) {
   ToolOutcome outcome;
-  std::optional<Json> early = parse_json_or_nothing(json);
-  const Json* error = early ? early->find("error") : nullptr;
-  if (error != nullptr) {
+  std::optional<Json> error = parse_json_or_nothing(raw_member(json, "error").value_or(""));
+  if (error) {
     return tool_failed(std::string(error->text_or("code")), std::string(error->text_or("message")));
   }
-  const Json* output = early ? early->find("output") : nullptr;
-  outcome.result = output == nullptr ? "null" : output->dump();
+  outcome.result = raw_member(json, "output").value_or("null");
   return outcome;
 }
 
@@ -206,7 +205,8 @@ Task<std::optional<ToolOutcome>> call_webhook_tool(ToolServices& services, ToolC
     }
     http::HttpRequest request = request_of(services, context, call, row, secrets);
     http::HttpAnswer came = co_await services.http.fetch(std::move(request));
-    WebhookAnswer answer = read_webhook_answer(came);
+    Task<WebhookAnswer> reading = read_webhook_answer(services.loop, std::move(came));
+    WebhookAnswer answer = co_await reading;
     outcome.reset();
     if (answer.kind == WebhookAnswer::Kind::accepted) break;
     bool is_unclear = answer.kind == WebhookAnswer::Kind::unclear;

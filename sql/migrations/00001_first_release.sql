@@ -72,6 +72,9 @@ ALTER TABLE runs ADD COLUMN tried_with integer NOT NULL DEFAULT 0, ADD COLUMN tr
 ALTER TABLE threads SET (autovacuum_vacuum_scale_factor = 0.01);
 ALTER TABLE credit_accounts SET (autovacuum_vacuum_scale_factor = 0.01);
 ALTER TABLE idempotency_records SET (autovacuum_vacuum_scale_factor = 0.01);
+ALTER TABLE idempotency_records ADD COLUMN counted_bytes bigint NOT NULL DEFAULT 0;
+CREATE INDEX idempotency_records_counted ON idempotency_records (org_id) WHERE counted_bytes > 0;
+DROP FUNCTION idempotency_keep;
 ALTER TABLE secrets SET (autovacuum_vacuum_scale_factor = 0.01);
 
 -- ---------------------------------------------------------------- messages
@@ -336,6 +339,11 @@ CREATE TABLE run_left_calls (run_id uuid NOT NULL, tool_call_id text NOT NULL, o
     uuid NOT NULL, PRIMARY KEY (run_id, tool_call_id), FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id));
 CREATE INDEX run_left_calls_of_user ON run_left_calls (org_id, created_by_user_id, tool_call_id, run_id);
 GRANT INSERT ON run_left_calls TO hostler_runner;
+
+CREATE TABLE threads_to_empty (thread_id uuid PRIMARY KEY, due_at timestamptz NOT NULL DEFAULT clock_timestamp() +
+    interval '10 minutes', run_id uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000');
+INSERT INTO threads_to_empty (thread_id) SELECT id FROM threads WHERE deleted_at IS NOT NULL;
+CREATE INDEX threads_to_empty_due ON threads_to_empty (due_at);
 
 -- ---------------------------------------------------------------- marks of apps
 ALTER TABLE threads ADD COLUMN end_user text, ADD COLUMN metadata json NOT NULL DEFAULT '{}';

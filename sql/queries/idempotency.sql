@@ -7,5 +7,5 @@
 SELECT secret_id, key_version, wrapped_key, sealed, new_secret_id FROM idempotency_begin($1, $2);
 
 -- name: idempotency_keep
--- $1 call_hash bytea, $2 body_hash bytea, $3 secret jsonb
-SELECT idempotency_keep($1, $2, $3);
+-- $1 call_hash bytea, $2 body_hash bytea, $3 secret jsonb, $4 limit_stored_bytes bigint
+SELECT idempotency_keep($1, $2, $3, $4);

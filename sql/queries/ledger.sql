@@ -35,7 +35,10 @@ stored AS (
         FROM run r CROSS JOIN run_events_freed f
         UNION ALL
         SELECT t.org_id, octet_length(m.content) FROM threads t JOIN messages m ON m.thread_id = t.id
-        WHERE t.org_id > $1 AND t.org_id <= $2) AS s
+        WHERE t.org_id > $1 AND t.org_id <= $2
+        UNION ALL
+        SELECT i.org_id, i.counted_bytes FROM idempotency_records i
+        WHERE i.org_id > $1 AND i.org_id <= $2 AND i.counted_bytes > 0) AS s
     GROUP BY s.org_id),
 newest AS (SELECT DISTINCT ON (org_id) org_id, number, balance_after FROM entry ORDER BY org_id, number DESC),
 charged AS (SELECT reference_id AS run_id, -sum(amount) AS credits FROM entry WHERE type = 'consumption' GROUP BY 1),
@@ -116,7 +119,8 @@ SELECT origin, id, org_id, what FROM (
     FROM account a LEFT JOIN live l ON l.org_id = a.org_id WHERE a.runs <> coalesce(l.runs, '{0,0,0}')
     UNION ALL
     SELECT 8, 'credit_accounts', a.org_id::text, a.org_id,
-           format('stored_bytes is %s, but messages, events and results have %s', a.stored_bytes, coalesce(s.bytes, 0))
+           format('stored_bytes is %s, but messages, events, results and kept answers have %s', a.stored_bytes,
+                  coalesce(s.bytes, 0))
     FROM account a LEFT JOIN stored s ON s.org_id = a.org_id WHERE a.stored_bytes <> coalesce(s.bytes, 0)
     UNION ALL
     SELECT 9, 'usage_of_end_user', coalesce(e.month, o.month) || ' ' || coalesce(e.end_user, o.end_user),

@@ -93,6 +93,11 @@ SELECT run_events_free($1) = $1 AS more, NULL AS fault;
 -- $1 at_most integer
 SELECT chat_runs_forget($1) = $1 AS more, NULL AS fault;
 
+-- name: threads_empty
+-- What was said in threads that were deleted, 10 minutes behind the ends of their runs.
+-- $1 at_most integer
+SELECT threads_empty($1) AS more, NULL AS fault;
+
 -- name: audit_partitions
 -- Partitions of the audit log ahead of time.
 SELECT false AS more, NULL AS fault FROM audit_logs_make_partitions();

@@ -46,7 +46,7 @@ WITH changed AS (
 SELECT item.* FROM changed, thread_item(changed.t) AS item;
 
 -- name: thread_delete
--- Soft; cancels its runs.
+-- Soft; cancels its runs. What was said in it is removed later (threads_empty).
 -- $1 thread_id uuid
 SELECT thread_delete($1) AS stopped;
 

@@ -102,6 +102,8 @@ BEGIN
     END;
     IF jsonb_typeof(answer) IS DISTINCT FROM 'object' THEN
         PERFORM fail('validation.error', 'elicitation_malformed');
+    ELSIF has_long_numbers(content) THEN
+        PERFORM fail('validation.error', 'elicitation_exponent');
     END IF;
     wrong := (SELECT min(k.name) FROM jsonb_object_keys(answer) AS k (name) WHERE k.name NOT IN ('action', 'content'));
     IF wrong IS NOT NULL THEN

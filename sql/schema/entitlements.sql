@@ -84,7 +84,13 @@ BEGIN
         WHEN 'limit.mcp_servers' THEN (
             SELECT count(*) FROM mcp_servers s WHERE s.org_id = org AND s.deleted_at IS NULL)
         WHEN 'limit.webhook_endpoints' THEN (
-            SELECT count(*) FROM webhook_endpoints e WHERE e.org_id = org AND e.deleted_at IS NULL) END;
+            SELECT count(*) FROM webhook_endpoints e WHERE e.org_id = org AND e.deleted_at IS NULL)
+        WHEN 'limit.concurrent_runs' THEN (SELECT a.active_runs FROM credit_accounts a WHERE a.org_id = org)
+        WHEN 'limit.queued_runs' THEN (SELECT a.queued_runs FROM credit_accounts a WHERE a.org_id = org)
+        WHEN 'limit.waiting_runs' THEN (SELECT a.waiting_runs FROM credit_accounts a WHERE a.org_id = org)
+        WHEN 'limit.platform_tool_calls_per_day' THEN coalesce(
+            (SELECT d.calls FROM tool_call_days d
+             WHERE d.org_id = org AND d.day = utc_day(clock_timestamp())), 0) END;
 END
 $$;
 

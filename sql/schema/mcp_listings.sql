@@ -68,11 +68,12 @@ LANGUAGE sql SET search_path = public, pg_catalog AS $$
     WHERE id = s.id
 $$;
 
--- A tool as it was listed, its definition read: null hash, what Postgres cannot keep or is longer than 64 KiB.
+-- A tool as it was listed, its definition read: null hash, what Postgres cannot keep or is longer than 64 KiB or
+-- has numbers that jsonb makes so.
 CREATE OR REPLACE FUNCTION mcp_listed_hash(name text, definition text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE SET search_path = public, pg_catalog AS $$
 BEGIN
-    IF octet_length(definition) > 65536 OR length(name) NOT BETWEEN 1 AND 256
+    IF octet_length(definition) > 65536 OR has_long_numbers(definition) OR length(name) NOT BETWEEN 1 AND 256
        OR (definition::jsonb ->> 'name') IS DISTINCT FROM name
        OR jsonb_typeof(definition::jsonb -> 'inputSchema') IS DISTINCT FROM 'object' THEN
         RETURN NULL;

@@ -156,7 +156,8 @@ BEGIN
 END
 $$;
 
--- DELETE /v1/threads/{thread_id}: soft; queued and active runs are cancelled, and answered for the notification.
+-- DELETE /v1/threads/{thread_id}: queued and active runs are cancelled, and answered for the notification. What was
+-- said in it is removed by maintenance (deleted_threads.sql).
 CREATE OR REPLACE FUNCTION thread_delete(thread uuid) RETURNS uuid[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -164,6 +165,7 @@ DECLARE
     stopped uuid[] := thread_stop(thread_row, NULL, 'thread_deleted');
 BEGIN
     UPDATE threads SET deleted_at = clock_timestamp(), updated_at = clock_timestamp() WHERE id = thread_row.id;
+    INSERT INTO threads_to_empty (thread_id) VALUES (thread_row.id);
     PERFORM audit('threads.delete', 'thread', thread_row.id::text, thread_row.org_id, jsonb_build_object(
         'created_by_user_id', thread_row.created_by_user_id, 'is_private', thread_row.is_private));
     RETURN stopped;

@@ -219,7 +219,7 @@ CREATE OR REPLACE FUNCTION run_item(r runs) RETURNS TABLE (run_id uuid, org_id u
     end_user text, metadata json, total_input_tokens bigint, total_output_tokens bigint,
     total_cost_usd double precision, credits_used bigint, cache_hit_rate double precision, duration_ms bigint,
     last_seq bigint, queued boolean, queue_position bigint, error json, completed_at timestamptz, failed_at timestamptz,
-    output json)
+    output json, waiting json)
 LANGUAGE sql STABLE AS $$
     SELECT r.id, r.org_id, r.thread_id, r.created_by_user_id, r.status, r.created_at, r.trace_id, r.model,
         r.persona_id, r.end_user, r.metadata, r.total_input_tokens, r.total_output_tokens, run_cost_usd(r),
@@ -228,7 +228,7 @@ LANGUAGE sql STABLE AS $$
         CASE WHEN r.queued THEN run_queue_position(r.org_id, r.thread_id, r.id) END,
         CASE WHEN r.status = 'failed' THEN json_build_object('code', r.error_code, 'message', r.error_message) END,
         CASE WHEN r.status = 'completed' THEN r.ended_at END, CASE WHEN r.status = 'failed' THEN r.ended_at END,
-        CASE WHEN r.output IS NOT NULL THEN run_output_text(r)::json END
+        CASE WHEN r.output IS NOT NULL THEN run_output_text(r)::json END, run_waiting(r)
 $$;
 
 -- A run as lists show it: its members in their order (fcgi/http/items.h).
@@ -244,7 +244,7 @@ LANGUAGE sql STABLE AS $$
         r.created_by_user_id, creator_name, creator_email, run_waiting(r)
 $$;
 
--- What a run in a list waits for; null: nothing. since is of requests that tell it.
+-- What a run waits for; null: nothing. since is of requests that tell it.
 CREATE OR REPLACE FUNCTION run_waiting(r runs) RETURNS json
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT CASE WHEN r.input_request IS NOT NULL THEN

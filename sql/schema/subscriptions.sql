@@ -74,7 +74,7 @@ BEGIN
     month := s.months_granted;
     LOOP
         due := (s.current_period_start AT TIME ZONE 'UTC' + make_interval(months => month)) AT TIME ZONE 'UTC';
-        IF due >= s.current_period_end OR month > 1200 THEN
+        IF due >= s.current_period_end THEN
             due := NULL;
         END IF;
         EXIT WHEN due IS NULL OR due > clock_timestamp();

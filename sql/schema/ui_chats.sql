@@ -91,7 +91,10 @@ BEGIN
     CASE r.input_request ->> 'kind'
         WHEN 'tool_results' THEN
             SELECT min(a.tool_call_id) FILTER (WHERE g.item IS NULL),
-                json_agg(g.item::jsonb - 'words' ORDER BY g.nth) FILTER (WHERE g.item IS NOT NULL)
+                json_agg(CASE WHEN g.item -> 'error' IS NULL
+                    THEN json_build_object('tool_call_id', g.item -> 'tool_call_id', 'output', g.item -> 'output')
+                    ELSE json_build_object('tool_call_id', g.item -> 'tool_call_id', 'error', g.item -> 'error') END
+                    ORDER BY g.nth) FILTER (WHERE g.item IS NOT NULL)
             INTO missing, wanted
             FROM run_asked_calls a
             LEFT JOIN json_array_elements(results) WITH ORDINALITY AS g (item, nth)

@@ -141,7 +141,9 @@ CREATE OR REPLACE FUNCTION run_turn_page(wanted_run uuid, page_limit integer, be
     turn integer, input_tokens bigint, output_tokens bigint, cache_read_tokens bigint, cost_usd double precision,
     credits bigint, created_at timestamptz)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT u.id, u.turn, u.input_tokens, u.output_tokens, u.cache_read_tokens, usage_usd(u.cost_nano_usd), u.credits,
+    SELECT u.id, u.turn, u.input_tokens, u.output_tokens, u.cache_read_tokens, usage_usd(u.cost_nano_usd),
+        u.credits + coalesce((SELECT sum(t.credits) FROM run_tool_results t
+                              WHERE t.run_id = u.run_id AND t.turn = u.turn), 0)::bigint,
         u.created_at
     FROM run_of_reader(wanted_run) AS r JOIN usage_records u ON u.run_id = r.id
     WHERE u.turn < coalesce((SELECT b.turn FROM usage_records b WHERE b.id = before AND b.run_id = r.id), 2147483647)

@@ -75,6 +75,11 @@ TEST_F(Grants, EndBeforeTheEndOfThePeriod) {
   EXPECT_EQ(dates(exact), "2025-01-15 2025-02-15");
 }
 
+TEST_F(Grants, HaveNoEndBeforeThePeriodsHoweverLongItIs) {
+  make("'1900-01-31T00:00:00Z'", "'2020-01-01T00:00:00Z'");
+  EXPECT_EQ(maintenance(), "1440");
+}
+
 TEST_F(Grants, AreMadeOnceHoweverOftenAndLateTheJobRuns) {
   std::string id = make("now() - interval '65 days'", "now() + interval '1 year'");
   std::vector<std::thread> jobs;

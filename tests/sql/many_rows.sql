@@ -238,6 +238,11 @@ UPDATE maintainer SET epoch = 1, daemon_id = (SELECT id FROM daemons);
 UPDATE runs SET status = 'running', ended_at = NULL, owner_id = (SELECT id FROM daemons), epoch = 1
 WHERE id = (SELECT min(r.id::text)::uuid FROM runs r
             JOIN users u ON u.id = r.created_by_user_id WHERE u.login = 'user3');
+-- Deleted threads whose contents are still there.
+WITH deleted AS (
+    UPDATE threads t SET deleted_at = t.created_at, updated_at = t.updated_at - interval '1 hour'
+    FROM users u WHERE u.id = t.created_by_user_id AND u.login ~ '[689]$' RETURNING t.id)
+INSERT INTO threads_to_empty (thread_id, due_at) SELECT id, clock_timestamp() FROM deleted;
 RESET session_replication_role;
 SELECT account_runs_recount();
 ANALYZE;

@@ -198,6 +198,7 @@ void read_forwarded(Fields& fields, AguiInput& wanted) {
   Nullable<Fields> given = fields.nullable_object("forwardedProps");
   if (!given.value) return;
   wanted.choice = read_run_choice(*given.value);
+  wanted.end_user = given.value->nullable_text("end_user", end_user_bounds).value;
   if (is_given(*given.value, "metadata")) {
     wanted.metadata = read_metadata(*given.value).value_or("{}");
   }

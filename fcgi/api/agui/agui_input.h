@@ -31,7 +31,8 @@ struct AguiInput {
   // Of the run that a message begins.
   RunChoice choice;
   std::string metadata;
-  std::optional<std::string> tools;  // as the run keeps them
+  std::optional<std::string> end_user;  // of the thread, when it is made
+  std::optional<std::string> tools;     // as the run keeps them
   std::vector<std::string> tool_names;
   std::string context;  // what its model is told behind the persona's prompt
 };

@@ -56,7 +56,7 @@ OneStatement begin(const Input& input, const AguiInput& wanted) {
   return followed(
       query::ClientChatBegin{
           .client_id = wanted.thread_id,
-          .end_user = std::nullopt,
+          .end_user = wanted.end_user,
           .content = wanted.message,
           .words = search_words(wanted.message),
           .route_id = wanted.choice.route_id,

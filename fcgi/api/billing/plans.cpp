@@ -10,6 +10,8 @@ namespace hostler {
 namespace {
 
 constexpr size_t entitlements_max = 100;
+// A grant for each month since then is made in one transaction: 1,200.
+constexpr int64_t start_age_ms_max = 100LL * 12 * 2'629'746'000;
 
 void read_entitlements(Fields& fields, JsonWriter& json) {
   json.key("entitlements").begin_array();
@@ -77,6 +79,9 @@ Task<Response> create_subscription(Call& call) {
   std::string end = fields.required_time("current_period_end");
   std::optional<int64_t> start_ms = parse_rfc3339(start);
   std::optional<int64_t> end_ms = parse_rfc3339(end);
+  if (start_ms && *start_ms < unix_now_ms() - start_age_ms_max) {
+    fields.fault("current_period_start", "out_of_range", "must be within the last 100 years");
+  }
   if (start_ms && end_ms && *end_ms <= *start_ms) {
     fields.fault("current_period_end", "out_of_range", "must be after current_period_start");
   }

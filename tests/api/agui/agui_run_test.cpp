@@ -71,18 +71,22 @@ TEST(AguiRun, TellsItsContextToThisModelAlone) {
   EXPECT_EQ(agui_stream(next).text().find(R"(The open page:\n)"), std::string::npos);
 }
 
-TEST(AguiRun, TakesPersonaRouteAndMetadata) {
+TEST(AguiRun, TakesPersonaRouteAndMarks) {
   TestUser user = register_user(stack());
   std::string persona = make_persona(user, "web_search");
   Answer answer = user.client.post(
       agui_route,
       fmt::format(R"({{"threadId":"c","runId":"r","messages":[{{"role":"user","content":"a"}}],)"
-                  R"("forwardedProps":{{"persona_id":"{}","metadata":{{"a":"b"}},"else":1}}}})",
+                  R"("forwardedProps":{{"persona_id":"{}","metadata":{{"a":"b"}},)"
+                  R"("end_user":"u-7","else":1}}}})",
                   persona));
   agui_stream(answer);
   Json run = user.client.get("/v1/runs/" + answer.header("x-hostler-run")).json();
   EXPECT_EQ(run.text_or("persona_id"), persona);
   EXPECT_EQ(run.find("metadata")->text_or("a"), "b");
+  EXPECT_EQ(run.text_or("end_user"), "u-7");
+  Json thread = user.client.get("/v1/threads/" + std::string(run.text_or("thread_id"))).json();
+  EXPECT_EQ(thread.text_or("end_user"), "u-7");
 }
 
 TEST(AguiRun, GoesOnWithTheResultsOfItsClient) {

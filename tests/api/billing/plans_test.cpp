@@ -140,6 +140,10 @@ TEST(Subscriptions, RefuseWhatIsMissingUnknownOrBackwards) {
       "/v1/subscriptions",
       period(admin.org_id, plan_id, "2026-02-01T00:00:00Z", "2026-02-01T00:00:00Z"));
   EXPECT_TRUE(has_fault(backwards, "current_period_end", "out_of_range"));
+  Answer old = admin.client.post(
+      "/v1/subscriptions",
+      period(admin.org_id, plan_id, "1900-01-01T00:00:00Z", "2100-01-01T00:00:00Z"));
+  EXPECT_TRUE(has_fault(old, "current_period_start", "out_of_range")) << old.body;
   Answer all = admin.client.post(
       "/v1/subscriptions", period(nobody, nobody, "2026-02-01T00:00:00Z", "2026-02-01T00:00:00Z"));
   EXPECT_TRUE(has_fault(all, "org_id", "unknown")) << all.body;

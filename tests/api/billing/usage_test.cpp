@@ -3,6 +3,7 @@
 //   GET /v1/orgs/{org_id}/usage   GET /v1/orgs/{org_id}/usage/daily
 //   GET /v1/orgs/{org_id}/usage/by-model
 //   GET /v1/admin/usage/summary   GET /v1/admin/usage/daily   GET /v1/admin/usage/by-model
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -193,8 +194,22 @@ TEST(RunLimits, OfTurnsToolCallsAndTimeComeFromEntitlements) {
     grant(user, limit.key, limit.value);
     RunStory story = run_story(user.client, limit.message);
     EXPECT_EQ(story.only("run.failed").text_or("code"), limit.code) << limit.key;
+    std::string message(story.only("run.failed").text_or("message"));
+    EXPECT_THAT(message, testing::EndsWith(fmt::format(": {} is {}.", limit.key, limit.value)));
     EXPECT_EQ(user.client.get("/v1/runs/" + story.run_id).member("status"), "failed");
   }
+}
+
+TEST(RunLimits, OfTurnsAreThePersonasWhereTheyAreFewer) {
+  TestUser user = register_user(stack());
+  Answer persona = user.client.post("/v1/personas?scope=org",
+                                    R"({"persona_key":"brief","version":"1","max_turns":1,)"
+                                    R"("tools":["web_search"]})");
+  ASSERT_EQ(persona.status, 201) << persona.body;
+  RunStory story =
+      run_story(user.client, "[tool web_search] [say x]", R"({"persona_id":"brief@1"})");
+  EXPECT_EQ(story.only("run.failed").text_or("message"),
+            "The run took as many model turns as it may: its persona's max_turns is 1.");
 }
 
 TEST(RunLimits, OfToolCallsAreAllThatCountsHoweverManyATurnMakes) {

@@ -1,6 +1,7 @@
 // How runs fail and are tried again, as their streams tell it (POST
 // /v1/threads/{thread_id}/runs, GET /v1/runs/{run_id}/events): the codes of contract section 4,
 // run.retrying, the bound in time, and what is kept of the text.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -103,6 +104,8 @@ TEST(RunOutput, IsBoundedInTheBytesOfTheEvents) {
     RunStory story = run_story(user.client, script);
     EXPECT_EQ(story.status, "failed");
     EXPECT_EQ(story.only("run.failed").text_or("code"), "run.output_limit");
+    EXPECT_THAT(std::string(story.only("run.failed").text_or("message")),
+                testing::HasSubstr("limit.run_event_bytes is 60000."));
     EXPECT_EQ(story.all("run.retrying").size(), 0U) << "another try would be as long";
     size_t bytes = 0;
     for (const Json& event : story.events) bytes += event.find("data")->dump().size();

@@ -147,6 +147,7 @@ TEST(CreateRun, QueuesBehindTheActiveRunWhenAsked) {
   EXPECT_EQ(client.get("/v1/runs/" + second).member("queue_position"), "1");
   EXPECT_EQ(client.get("/v1/runs/" + third).member("queue_position"), "2");
   EXPECT_EQ(client.get("/v1/runs/" + third).member("queued"), "true");
+  EXPECT_EQ(limit_used(client, "limit.queued_runs"), 2);
   EXPECT_EQ(status_of(client, third), "running");
   end_run(stack(), first, "completed", "done");
   EXPECT_EQ(client.get("/v1/threads/" + conversation.thread_id).member("active_run_id"), second);

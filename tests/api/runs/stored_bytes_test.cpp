@@ -53,9 +53,42 @@ TEST(StoredBytes, CountMessagesAndLimitThem) {
   EXPECT_EQ(post_bytes(user.client, thread, 398).status, 201) << "exactly as many";
   EXPECT_TRUE(is_problem(post_bytes(user.client, thread, 1), 422, "limits.reached"));
   EXPECT_EQ(user.client.del("/v1/threads/" + thread).status, 204);
-  EXPECT_EQ(used(user.client), 1000) << "a deleted thread is kept";
+  EXPECT_EQ(used(user.client), 1000) << "a deleted thread is not removed yet";
   override_limit(stack, user, 0);
   EXPECT_EQ(post_bytes(user.client, make_thread(user.client), 60'000).status, 201);
+}
+
+// An answer that is kept for its Idempotency-Key repeats the message.
+TEST(StoredBytes, CountLongAnswersWhileTheyAreKept) {
+  ApiStack& stack = ApiStack::shared();
+  TestUser user = register_user(stack);
+  std::string path = "/v1/threads/" + make_thread(user.client) + "/messages";
+  auto post = [&](const std::string& key, size_t bytes) {
+    std::string body = fmt::format(R"({{"content":"{}"}})", std::string(bytes, 'x'));
+    return user.client.send({"POST", path, body, "application/json", {{"Idempotency-Key", key}}});
+  };
+  EXPECT_EQ(post("short", 3'000).status, 201);
+  EXPECT_EQ(used(user.client), 3'000) << "how many they are is limited";
+  EXPECT_EQ(post("long", 10'000).status, 201);
+  int64_t kept = used(user.client) - 13'000;
+  EXPECT_GT(kept, 10'000);
+  EXPECT_LT(kept, 11'000);
+  EXPECT_EQ(post("long", 10'000).header("idempotency-replayed"), "true");
+  EXPECT_EQ(used(user.client), 13'000 + kept);
+  override_limit(stack, user, 13'000 + kept + 15'000);
+  EXPECT_TRUE(is_problem(post("too long", 10'000), 422, "limits.reached"));
+  EXPECT_EQ(used(user.client), 13'000 + kept) << "neither message nor answer";
+
+  std::string age = fmt::format(
+      "UPDATE idempotency_records SET created_at = created_at - interval '24 hours' WHERE org_id = "
+      "'{}'",
+      user.org_id);
+  stack.sql().run_text(age);
+  EXPECT_EQ(post("long", 10'000).status, 201) << "a new answer takes the old one's place";
+  EXPECT_EQ(used(user.client), 23'000 + kept);
+  stack.sql().run_text(age);
+  stack.sql().run_text("SELECT idempotency_prune(1000)");
+  EXPECT_EQ(used(user.client), 23'000);
 }
 
 TEST(StoredBytes, AreExactWhenManyPostAtOnce) {

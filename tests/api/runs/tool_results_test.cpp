@@ -207,7 +207,7 @@ TEST(ClientResults, AreNoAnswersOfAHuman) {
                         "results.0.tool_call_id", "unknown"));
 }
 
-TEST(WaitingRuns, AreToldInLists) {
+TEST(WaitingRuns, AreToldInListsAndDetails) {
   TestUser user = register_user(runner_stack());
   AskingRun asking = start_asking(user.client, two_calls);
   std::string thread_id = user.client.get("/v1/runs/" + asking.run_id).member("thread_id");
@@ -216,12 +216,15 @@ TEST(WaitingRuns, AreToldInLists) {
     EXPECT_EQ(waiting.text_or("kind"), "tool_results") << path;
     EXPECT_EQ(waiting.text_or("message"), "Waits for the results of 2 calls.");
     EXPECT_EQ(waiting.text_or("since").substr(0, 2), "20");
+    Json run = user.client.get("/v1/runs/" + asking.run_id).json();
+    EXPECT_EQ(run.find("waiting")->dump(), waiting.dump());
   }
   EXPECT_EQ(asking.answer("[" + asking.result(0, "1") + "," + asking.result(1, "1") + "]").status,
             200);
   EXPECT_EQ(asking.end().status, "completed");
   Json over = user.client.get("/v1/runs").json();
   EXPECT_TRUE(over.as_array()->front().find("waiting")->is_null());
+  EXPECT_EQ(user.client.get("/v1/runs/" + asking.run_id).member("waiting"), "null");
 }
 
 void limit_runs(const TestUser& user, std::string_view key, int value) {
@@ -243,6 +246,7 @@ TEST(WaitingRuns, CountApartFromActiveOnesAndAlwaysGoOn) {
   post_message(user.client, thread_id, one_call);
   Answer third = user.client.post(runs_of(thread_id), run_with_tools({city_tool("weather")}));
   EXPECT_TRUE(is_problem(third, 429, "runs.limit_exceeded"));
+  EXPECT_EQ(limit_used(user.client, "limit.waiting_runs"), 2);
   EXPECT_NE(third.body.find("At most 2 runs"), std::string::npos) << third.body;
   std::string asks = start_output(user.client, "[ask Why?]");
   ASSERT_EQ(wait_for_status(user.client, asks, "waiting_for_input"), "waiting_for_input");
@@ -252,6 +256,8 @@ TEST(WaitingRuns, CountApartFromActiveOnesAndAlwaysGoOn) {
   EXPECT_EQ(second.end().status, "completed");
   EXPECT_TRUE(is_problem(user.client.post(runs_of(thread_id), "{}"), 429, "runs.limit_exceeded"))
       << "a question counts as active";
+  EXPECT_EQ(limit_used(user.client, "limit.concurrent_runs"), 1);
+  EXPECT_EQ(limit_used(user.client, "limit.waiting_runs"), 0);
 }
 
 }  // namespace

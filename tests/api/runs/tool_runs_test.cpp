@@ -302,6 +302,10 @@ TEST(PlatformTools, CostWhatTheOperatorSays) {
   RunStory story = run_story(user.client, two);
   EXPECT_EQ(story.status, "completed");
   EXPECT_EQ(used_by(user, story.run_id), 800) << "the provider was asked, whatever it answered";
+  Json turns = user.client.get("/v1/runs/" + story.run_id + "/turns").json();
+  ASSERT_EQ(turns.as_array()->size(), 2u);
+  EXPECT_EQ(turns.as_array()->at(0).integer_or("credits", -1), 0);
+  EXPECT_EQ(turns.as_array()->at(1).integer_or("credits", -1), 800) << "of the turn that called";
   RunStory poor = run_story(user.client, search_call("y") + "[say sorry]");
   EXPECT_EQ(poor.status, "completed") << "the model is told";
   EXPECT_EQ(poor.outcomes(), Texts{"credits.insufficient"});
@@ -338,6 +342,7 @@ TEST(PlatformTools, AreCountedByDayAndAnOrganizationsOwnAreNot) {
   std::sort(outcomes.begin(), outcomes.end());
   EXPECT_EQ(outcomes, (Texts{"ok", "ok", "tool.limit_exceeded"}));
   EXPECT_EQ(run_story(user.client, search_call("x")).outcomes(), Texts{"tool.limit_exceeded"});
+  EXPECT_EQ(limit_used(user.client, "limit.platform_tool_calls_per_day"), 2);
   EXPECT_EQ(user.client.put(provider_path("web_search.beta", "activate") + "?scope=org", "").status,
             204);
   EXPECT_EQ(run_story(user.client, search_call("x")).outcomes(), Texts{"tool.not_configured"})

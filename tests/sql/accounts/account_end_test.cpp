@@ -54,20 +54,20 @@ class AccountEnd : public ::testing::Test {
 };
 
 TEST_F(AccountEnd, LeavesNothingPersonalAndFreesLoginAndAddress) {
-  std::string ada = new_user("ada");
+  std::string ada = new_user("otto");
   value(
       fmt::format("UPDATE sessions SET client_ip = '10.0.0.1', user_agent = 'curl' WHERE user_id "
                   "= '{}' RETURNING 1",
                   ada));
   value(fmt::format(
-      "UPDATE users SET avatar_url = 'https://example.org/ada.png' WHERE id = '{}' RETURNING 1",
+      "UPDATE users SET avatar_url = 'https://example.org/otto.png' WHERE id = '{}' RETURNING 1",
       ada));
-  value("SELECT mail_queue('verify_email', 'ADA@example.org', 'en', '{}')");
+  value("SELECT mail_queue('verify_email', 'OTTO@example.org', 'en', '{}')");
   ASSERT_EQ(end(ada), ErrorCode::count_);
   std::string row = value(fmt::format("SELECT u::text FROM users u WHERE id = '{}'", ada));
-  EXPECT_EQ(row.find("ada"), row.npos) << row;
+  EXPECT_EQ(row.find("otto"), row.npos) << row;
   EXPECT_NE(row.find("deleted"), row.npos);
-  EXPECT_EQ(value("SELECT count(*) FROM user_names WHERE name_key = 'ada'"), "0");
+  EXPECT_EQ(value("SELECT count(*) FROM user_names WHERE name_key = 'otto'"), "0");
   EXPECT_EQ(value(fmt::format("SELECT s::text FROM sessions s WHERE user_id = '{}' AND (revoked_at "
                               "IS NULL OR client_ip IS NOT NULL OR user_agent <> '') UNION ALL "
                               "SELECT 'none'",
@@ -75,11 +75,11 @@ TEST_F(AccountEnd, LeavesNothingPersonalAndFreesLoginAndAddress) {
             "none");
   EXPECT_EQ(value("SELECT count(*) FROM access_tokens"), "0");
   EXPECT_EQ(value("SELECT count(*) FROM refresh_tokens"), "0");
-  EXPECT_EQ(value("SELECT count(*) FROM orgs WHERE name LIKE '%ada%'"), "0");
+  EXPECT_EQ(value("SELECT count(*) FROM orgs WHERE name LIKE '%otto%'"), "0");
   EXPECT_EQ(value("SELECT string_agg(status, ' ') FROM outbox WHERE recipient = ''"), "cancelled");
   EXPECT_EQ(value(fmt::format("SELECT is_active FROM invite_codes WHERE user_id = '{}'", ada)),
             "f");
-  EXPECT_NE(new_user("ada"), ada);
+  EXPECT_NE(new_user("otto"), ada);
   EXPECT_EQ(end(ada), ErrorCode::users_not_found);
 }
 

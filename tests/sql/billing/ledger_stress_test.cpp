@@ -85,8 +85,8 @@ class LedgerStress : public testing::Test {
     std::string secret =
         fmt::format(R"({{"id": "{}", "key_version": 1, "wrapped_key": "eA==", "sealed": "{}"}})",
                     next_secret_id_, to_base64(answer));
-    api_.session().run(
-        query::IdempotencyKeep{.call_hash = call, .body_hash = sha256("body"), .secret = secret});
+    api_.session().run(query::IdempotencyKeep{
+        .call_hash = call, .body_hash = sha256("body"), .secret = secret, .limit_stored_bytes = 0});
   }
 
   // A call as the organization's owner or as administrator, with an Idempotency-Key, repeated until

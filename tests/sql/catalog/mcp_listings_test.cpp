@@ -138,5 +138,20 @@ TEST_F(McpListings, ThatFailAreMadeAgainEverLater) {
   EXPECT_EQ(of(server, "is_pinned"), "false") << "nothing was shown that could be approved";
 }
 
+// Of 64 KiB of them Postgres would write a hundred megabytes to hash one tool.
+TEST_F(McpListings, LeaveToolsOutWhoseNumbersAreWrittenShortAndStoredLong) {
+  for (auto [number, is_kept] : {std::pair{"0e-16383", false},
+                                 {"1E+131071", false},
+                                 {"1.7976931348623157e+308", true},
+                                 {R"("\\" , "e": "\"1e9999")", true}}) {
+    std::string definition =
+        fmt::format(R"({{"name":"t","inputSchema":{{"type":"object","x":{}}}}})", number);
+    EXPECT_EQ(fixture_.column(fmt::format("SELECT (mcp_listed_hash('t', $${}$$) IS NOT NULL)::text",
+                                          definition)),
+              is_kept ? "true" : "false")
+        << definition;
+  }
+}
+
 }  // namespace
 }  // namespace hostler

@@ -163,5 +163,19 @@ TEST_F(Elicitations, TakeNoMemberThatIsDoubledOrUnknown) {
   }
 }
 
+// As jsonb writes it, such a number has as many digits as its exponent says.
+TEST_F(Elicitations, TakeNoNumberThatIsWrittenShortAndStoredLong) {
+  for (const char* number : {"1e131071", "-2.5E+0400", "0e-16383"}) {
+    EXPECT_THAT(answered(fmt::format(R"({{"action":"accept","content":{{"size":{}}}}})", number)),
+                HasSubstr("less than 400"))
+        << number;
+  }
+  EXPECT_THAT(answered(R"({"action":"accept","content":{"size":0.5e+0001,"ok":true}})"),
+              HasSubstr(R"("size": 5)"));
+  EXPECT_THAT(answered(R"({"action":"accept","content":{"size":5,"ok":true,"name":"e\"1e999"}})"),
+              HasSubstr("at most 3 characters"))
+      << "texts are no numbers";
+}
+
 }  // namespace
 }  // namespace hostler

@@ -24,14 +24,14 @@ class UiAnswers : public testing::Test {
  protected:
   UiAnswers() : thread_id_(fixture_.new_thread()), run_id_(fixture_.new_run(thread_id_)) {}
 
-  void wait(std::string_view kind) {
+  void wait(std::string_view kind, std::string_view further = "") {
     std::string daemon_id = fixture_.new_daemon("a");
     int64_t epoch = fixture_.claim(daemon_id, run_id_);
     postgres::DbSession session = database_.as_runner();
     std::string request =
         fmt::format(R"({{"request_id": "{}", "kind": "{}", "turn": 1, "tool_call_id": "c",)"
-                    R"( "tool_name": "f"}})",
-                    shown, kind);
+                    R"( "tool_name": "f"{}}})",
+                    shown, kind, further);
     session.run(query::RunWait{.daemon_id = daemon_id,
                                .run_id = run_id_,
                                .epoch = epoch,
@@ -85,6 +85,18 @@ TEST_F(UiAnswers, ToWhatWasShownAnswerNoOtherQuestion) {
   wait("question");
   EXPECT_EQ(answered_behind_the_next(), ErrorCode::runs_not_waiting);
   EXPECT_EQ(fixture_.column("SELECT count(*) FROM run_inputs"), "0");
+}
+
+// As jsonb each such number would have 309 digits, where the bounds of an output count its own.
+TEST_F(UiAnswers, AreKeptAsTheyWereWritten) {
+  wait("tool_results",
+       R"(, "calls": [{"tool_call_id": "c", "tool_name": "f", "answered_by": "client"}])");
+  fixture_.as_owner(query::UiChatAnswer{
+      .chat = thread_id_,
+      .results = R"([{"tool_call_id":"c","output":{"z":1e+308,"a":[1.50]},"words":"w"}])",
+      .approvals = "[]",
+      .limit_input_bytes = 100});
+  EXPECT_EQ(fixture_.column("SELECT result FROM run_tool_results"), R"({"z":1e+308,"a":[1.50]})");
 }
 
 }  // namespace

@@ -3,10 +3,10 @@
 
 Says "listening on PORT" and appends every request to RECORD as a line of JSON {method, path,
 headers, body, rpc, tool}. Paths are /REVISION/FORM/NAME: REVISION is modern (2026-07-28) or older
-(2025-11-25, with a session); FORM is json, sse, torn (an event stream that ends before the answer,
-taken up by GET), or beside (it asks on the stream of a GET); NAME sets servers apart. POST
-/definition/NAME with a description changes what the tools of NAME say of themselves. It runs until
-it is killed.
+(2025-11-25, with a session); FORM is json, sse (with a message that is cut off before the answer),
+torn (an event stream that ends before the answer, taken up by GET), or beside (it asks on the
+stream of a GET); NAME sets servers apart. POST /definition/NAME with a description changes what the
+tools of NAME say of themselves. It runs until it is killed.
 
 Tools: echo {text}, order (structured), fail (an error of the tool), refuse (an error of the
 protocol), picture, ask (asks for a form, then tells what it got; an older server on the stream of
@@ -184,7 +184,7 @@ async def say(form, path, message, result, writer):
     answer = answer_of(message, result)
     if form == "sse":
         note = {"jsonrpc": "2.0", "method": "notifications/message", "params": {}}
-        respond_stream(writer, [("1", json.dumps(note)), ("2", json.dumps(answer))])
+        respond_stream(writer, [("1", json.dumps(note)), ("2", '{"id"'), ("3", json.dumps(answer))])
     elif form == "torn" and message["method"] == "tools/call":
         torn[path] = answer
         respond_stream(writer, [("cut", "")])

@@ -84,6 +84,15 @@ std::string make_api_key(ApiStack& stack, const TestUser& user, const std::strin
   return key.text;
 }
 
+int64_t limit_used(const Client& client, std::string_view key) {
+  Json list = client.get("/v1/entitlements").json();
+  for (const Json& item : *list.as_array()) {
+    if (item.text_or("key") == key) return item.integer_or("used", -1);
+  }
+  ADD_FAILURE() << key << " is not listed";
+  return -1;
+}
+
 std::string sql_value(ApiStack& stack, const std::string& text) {
   postgres::Result result = stack.sql().run_text(text);
   EXPECT_FALSE(result.empty()) << "no row: " << text;

@@ -38,6 +38,8 @@ void add_member(ApiStack& stack, const std::string& org_id, const TestUser& user
 // A key of the user in the organization; empty scopes: all of the user's rights there.
 std::string make_api_key(ApiStack& stack, const TestUser& user, const std::string& org_id,
                          std::string_view scopes = "");
+// What GET /v1/entitlements says is used of a limit; -1: it is not counted.
+int64_t limit_used(const Client& client, std::string_view key);
 
 // One value, of text that is nobody's statement: the first column of the first row.
 std::string sql_value(ApiStack& stack, const std::string& text);

@@ -143,6 +143,8 @@ TEST(WebhookTools, TellTheModelWhatEachAnswerMeans) {
         Case{"reset", "tool.outcome_unknown", 1, ""},
         Case{"hang", "tool.outcome_unknown", 1, R"(,"timeout_seconds":1)"},
         Case{"hang", "tool.timeout", 3, R"(,"timeout_seconds":1,"is_repeatable":true)"},
+        Case{"trickle", "tool.outcome_unknown", 1, R"(,"timeout_seconds":1)"},
+        Case{"headers", "tool.bad_answer", 1, ""}, Case{"flood", "tool.outcome_unknown", 1, ""},
         Case{"status/503", "tool.failed", 3, R"(,"is_repeatable":true)"},
         Case{"busy/1/1", "tool.bad_answer", 2, R"(,"is_repeatable":true)"}}) {
     SCOPED_TRACE(wanted.path + wanted.further);

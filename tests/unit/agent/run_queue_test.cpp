@@ -37,7 +37,8 @@ class Queue {
         events_(loop_, events_db_, bus_, metrics_, daemon_id,
                 [this](const RunWriterPtr& writer) { queue_.on_fenced(writer); }),
         tools_(loop_, db_, http_, secrets_, settings_),
-        services_{loop_, db_, http_, events_, secrets_, settings_, tools_},
+        long_turns_(loop_, long_turn_shares),
+        services_{loop_, db_, http_, events_, secrets_, settings_, tools_, long_turns_},
         queue_(services_, tasks_, daemon_id, {}, std::move(streams)),
         tasks_(loop_, [](const std::string&, const std::exception_ptr&) {}) {
     tasks_.add_forever("events", events_.write_events());
@@ -77,6 +78,7 @@ class Queue {
   RunnerMetrics metrics_;
   EventLog events_;
   ToolBox tools_;
+  LongTurns long_turns_;
   AgentServices services_;
   RunQueue queue_;
   loop::TaskSet tasks_;  // last: its coroutines use all of the above

@@ -108,5 +108,16 @@ TEST(OpenaiResponse, GoesOnBehindEveryNumber) {
   }
 }
 
+TEST(OpenaiResponse, TellsHowMuchItKeepsOfWhatWasSaid) {
+  for (int64_t frame : {0, 40}) {
+    formats::EncoderState begin =
+        formats::begin_behind(format_of("openai_response"), {run_id, facts}, frame);
+    Story story = {started, delta(std::string(1000, 'x')), call, delta(std::string(500, 'y'))};
+    formats::FrameBatch frames(begin, events_of(story), 0);
+    EXPECT_GE(frames.state()->kept_bytes(), 1500U) << "an item that is closed, and one that is not";
+    EXPECT_LT(frames.state()->kept_bytes(), 2500U);
+  }
+}
+
 }  // namespace
 }  // namespace hostler

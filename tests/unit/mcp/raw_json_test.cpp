@@ -36,6 +36,12 @@ TEST(RawJson, CountsValuesBesideTexts) {
   EXPECT_TRUE(has_few_values(""));
 }
 
+TEST(RawJson, ThatBreaksOffHasNoMemberWithoutItsValue) {
+  for (const char* text : {R"({"id)", R"({"id")", R"({"id" )", R"({"id":)", R"({"id": )"}) {
+    EXPECT_EQ(raw_member(text, "id"), std::nullopt) << text;
+  }
+}
+
 TEST(RawJson, OfAnotherKindHasNone) {
   EXPECT_EQ(raw_member("[1]", "a"), std::nullopt);
   EXPECT_EQ(raw_member("", "a"), std::nullopt);

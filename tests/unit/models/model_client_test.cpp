@@ -7,16 +7,19 @@
 #include <atomic>
 #include <csignal>
 
+#include "runner/models/openai.h"
 #include "runner/models/run_failure.h"
 #include "tests/support/clients/turn_listener.h"
 #include "tests/support/peers/model_stream.h"
 #include "tests/support/peers/scripted_server.h"
 #include "tests/support/run_task.h"
+#include "tests/support/thread_cpu.h"
 
 namespace hostler {
 namespace {
 
 using testing_support::chunk;
+using testing_support::cpu_of_thread_us;
 using testing_support::done_event;
 using testing_support::Peer;
 using testing_support::run_task;
@@ -336,6 +339,29 @@ TEST_F(ModelClientTest, LeavesTextAndUsageToTheOneWhoCancels) {
   EXPECT_EQ(turn_.usage.input_tokens, 3);
   EXPECT_EQ(turn_.usage.output_tokens, 2);
   EXPECT_EQ(turn_.finish_reason, FinishReason::none);
+}
+
+// As JSON it is 48 MB.
+TEST_F(ModelClientTest, WritesALongConversationBesideTheLoop) {
+  std::string seen;
+  ScriptedServer server([&seen](Peer& peer) {
+    seen = peer.read_request();
+    peer.send(stream_of(text_event("ok") + stop_event + done_event));
+    peer.wait_for_close();
+  });
+  ModelRequest request = request_to(server);
+  request.messages = {{ChatRole::user, std::string(8'000'000, '\x01')}};
+  int64_t before_us = cpu_of_thread_us();
+  std::string body = openai_request(request).body;
+  int64_t write_us = cpu_of_thread_us() - before_us;
+  {
+    Task<void> task = stream_model_turn(http_, loop_, request, turn_, listener_, timing_);
+    before_us = cpu_of_thread_us();
+    EXPECT_FALSE(task.start(nullptr));
+    EXPECT_LT(cpu_of_thread_us() - before_us, write_us / 2);
+  }
+  EXPECT_EQ(stream(request), "ok");
+  EXPECT_TRUE(seen.ends_with("\r\n\r\n" + body));
 }
 
 TEST_F(ModelClientTest, SpeaksAnthropicToo) {

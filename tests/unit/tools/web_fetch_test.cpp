@@ -134,10 +134,14 @@ TEST_F(WebFetch, TellsEveryFailureOfAReader) {
 }
 
 TEST_F(WebFetch, TellsWhereThePageWasAskedForWhenTheReaderDoesNot) {
-  KeepingPeer peer(json_answer(R"({"data":{"markdown":"x"}})"));
-  serve(peer, "web_fetch.delta");
-  EXPECT_EQ(fetch("https://93.184.215.14").result,
-            R"({"url":"https://93.184.215.14/","title":"","content":"x","truncated":false})");
+  const std::string too_long =
+      R"({"data":{"markdown":"x","metadata":{"sourceURL":")" + std::string(8193, 'u') + R"("}}})";
+  for (const std::string& body : {std::string(R"({"data":{"markdown":"x"}})"), too_long}) {
+    KeepingPeer peer(json_answer(body));
+    serve(peer, "web_fetch.delta");
+    EXPECT_EQ(fetch("https://93.184.215.14").result,
+              R"({"url":"https://93.184.215.14/","title":"","content":"x","truncated":false})");
+  }
 }
 
 TEST_F(WebFetch, CutsAtACharacterToMaxChars) {

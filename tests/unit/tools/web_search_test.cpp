@@ -113,6 +113,15 @@ TEST_F(WebSearch, GivesNoMoreResultsThanWereAskedFor) {
   EXPECT_EQ(count(R"({"query":"a","max_results":20})"), 20u);
 }
 
+TEST_F(WebSearch, LeavesOutAddressesThatAreLongerThanAny) {
+  std::string longest = "https://x/" + std::string(8192 - 10, 'u');
+  KeepingPeer peer(
+      json_answer(R"({"results":[{"url":")" + longest + R"(u"},{"url":")" + longest + R"("}]})"));
+  serve(peer, "web_search.beta");
+  EXPECT_EQ(search().result,
+            R"({"results":[{"title":"","url":")" + longest + R"(","content":""}]})");
+}
+
 TEST_F(WebSearch, IsNotConfiguredWithoutAProvider) {
   ToolOutcome outcome = search();
   EXPECT_EQ(outcome.error_code, "tool.not_configured");

@@ -5,9 +5,15 @@
 
 #include <string>
 
+#include "runner/tools/webhook_call.h"
+#include "tests/support/run_task.h"
+#include "tests/support/thread_cpu.h"
+
 namespace hostler::runner {
 namespace {
 
+using testing_support::cpu_of_thread_us;
+using testing_support::run_task;
 using Kind = WebhookAnswer::Kind;
 using Failure = http::HttpFailureKind;
 
@@ -35,12 +41,46 @@ TEST(WebhookAnswer, IsTheResultWhenItIsJson) {
 }
 
 TEST(WebhookAnswer, IsBadWhenItIsNoJsonOrTooLong) {
-  for (const char* body : {"", "ok", "{"}) {
-    EXPECT_EQ(read_webhook_answer(answered(200, body)).outcome.error_code, "tool.bad_answer");
+  const std::string deep = std::string(65, '[') + std::string(65, ']');
+  for (const std::string& body :
+       {std::string(), std::string("ok"), std::string("{"), deep, std::string("\"\xff\""),
+        std::string(R"({"a":1,"a":2})"), std::string(R"(["\u0000"])"), std::string("1 2")}) {
+    EXPECT_EQ(read_webhook_answer(answered(200, body)).outcome.error_code, "tool.bad_answer")
+        << body;
   }
   WebhookAnswer answer = read_webhook_answer(broke(Failure::too_large));
   EXPECT_EQ(answer.kind, Kind::done);
   EXPECT_EQ(answer.outcome.error_code, "tool.bad_answer");
+}
+
+// Such an array takes forty times the memory of its text.
+TEST(WebhookAnswer, IsReadBesideTheLoopWhenItIsLong) {
+  loop::Loop loop;
+  std::string body = "[0";
+  while (body.size() < webhook_answer_bytes_max - 2) body += ",0";
+  http::HttpAnswer long_answer = answered(200, body + "]");
+  int64_t before_us = cpu_of_thread_us();
+  WebhookAnswer answer = read_webhook_answer(long_answer);
+  int64_t read_us = cpu_of_thread_us() - before_us;
+  EXPECT_EQ(answer.outcome.result, long_answer.body);
+  {
+    Task<WebhookAnswer> reading = read_webhook_answer(loop, long_answer);
+    before_us = cpu_of_thread_us();
+    EXPECT_FALSE(reading.start(nullptr));
+    EXPECT_LT(cpu_of_thread_us() - before_us, read_us / 2);
+  }
+  WebhookAnswer again = run_task(loop, read_webhook_answer(loop, std::move(long_answer)));
+  EXPECT_EQ(again.outcome.result, answer.outcome.result);
+}
+
+TEST(WebhookAnswer, ThatIsKeptIsTakenAsItStands) {
+  ToolOutcome kept;
+  kept.result = R"({"output":[1.50,"}"]})";
+  EXPECT_EQ(early_outcome(early_json("c", kept)).result, kept.result);
+  ToolOutcome failure =
+      early_outcome(R"({"tool_call_id": "c", "error": {"code": "a", "message": "b"}})");
+  EXPECT_EQ(failure.error_code + failure.error_message, "ab");
+  EXPECT_EQ(early_outcome(R"({"tool_call_id":"c","output":{"error":1}})").result, R"({"error":1})");
 }
 
 TEST(WebhookAnswer, ComesLaterBehind202) {

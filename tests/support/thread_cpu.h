@@ -1,0 +1,16 @@
+// What the calling thread has worked so far, for tests of what is left to other threads: unlike the
+// clock it stands still while the machine is busy with others.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+
+namespace hostler::testing_support {
+
+inline int64_t cpu_of_thread_us() {
+  timespec spent{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  return spent.tv_sec * 1'000'000 + spent.tv_nsec / 1'000;
+}
+
+}  // namespace hostler::testing_support
