@@ -70,7 +70,7 @@ constexpr std::array<ErrorRow, static_cast<size_t>(count_)> table{{
     {orgs_not_found, 404, "orgs.not_found", "There is no such organization"},
     {orgs_slug_taken, 409, "orgs.slug_taken", "The slug is taken"},
     {orgs_last_owner, 409, "orgs.last_owner", "The last owner of an organization stays"},
-    {orgs_personal, 409, "orgs.personal", "A personal organization takes no members"},
+    {orgs_personal, 409, "orgs.personal", "Only a workspace has members and a slug of its own"},
     {members_not_found, 404, "members.not_found", "There is no such member"},
     {sessions_not_found, 404, "sessions.not_found", "There is no such session"},
     {invitations_not_found, 404, "invitations.not_found", "There is no such invitation"},

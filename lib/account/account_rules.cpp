@@ -6,12 +6,12 @@
 
 #include "lib/control_characters.h"
 #include "lib/json.h"
+#include "lib/mail_address.h"
 
 namespace hostler::account {
 namespace {
 
 constexpr size_t name_characters_max = 64;
-constexpr size_t email_bytes_max = 254;  // RFC 5321, section 4.5.3.1.3, less the brackets
 constexpr size_t password_characters_min = 8;
 constexpr size_t password_characters_max = 128;
 
@@ -52,11 +52,12 @@ std::optional<TextFault> name_fault(std::string_view name) {
 }
 
 std::optional<TextFault> email_fault(std::string_view email) {
-  size_t at = email.find('@');
-  bool has_one_at = at != email.npos && at > 0 && at + 1 < email.size() && email.rfind('@') == at;
-  bool is_plain = is_utf8(email) && !has_control(email) && email.find(' ') == email.npos;
-  if (!has_one_at || !is_plain) return TextFault{"bad_format", "must be a mail address"};
-  if (email.size() <= email_bytes_max) return std::nullopt;
+  if (!has_mail_address_form(email)) {
+    return TextFault{"bad_format",
+                     "must be a mail address like ada@example.org, without blanks, quotes, commas "
+                     "and brackets"};
+  }
+  if (is_mail_address(email)) return std::nullopt;
   return TextFault{"too_long", "must have at most 254 characters"};
 }
 

@@ -23,8 +23,8 @@ struct TextFault {
 };
 
 // Each answers what is wrong, or nothing.
-std::optional<TextFault> name_fault(std::string_view name);  // a login or username, trimmed
-std::optional<TextFault> email_fault(std::string_view email);
+std::optional<TextFault> name_fault(std::string_view name);    // a login or username, trimmed
+std::optional<TextFault> email_fault(std::string_view email);  // lib/mail_address.h
 std::optional<TextFault> password_fault(std::string_view password, std::string_view login,
                                         std::string_view email);
 std::optional<TextFault> locale_fault(std::string_view locale);      // BCP 47, by its form

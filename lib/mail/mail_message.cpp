@@ -9,6 +9,7 @@
 
 #include "lib/crypto.h"
 #include "lib/json.h"
+#include "lib/mail_address.h"
 
 namespace hostler::mail {
 namespace {
@@ -82,18 +83,6 @@ std::string_view domain_of(std::string_view address) {
 }
 
 }  // namespace
-
-bool is_mail_address(std::string_view address) {
-  constexpr std::string_view refused = " <>()[]\\,;:\"";
-  if (address.size() > 254 || !is_utf8(address)) return false;
-  for (char c : address) {
-    bool is_control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-    if (is_control || refused.find(c) != std::string_view::npos) return false;
-  }
-  size_t at = address.find('@');
-  return at != std::string_view::npos && at > 0 && at + 1 < address.size() &&
-         address.find('@', at + 1) == std::string_view::npos;
-}
 
 std::optional<Mailbox> parse_mailbox(std::string_view text) {
   if (is_mail_address(text)) return Mailbox{"", std::string(text)};

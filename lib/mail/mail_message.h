@@ -8,10 +8,6 @@
 
 namespace hostler::mail {
 
-// An address as it may stand in an envelope: one @, no blank, no control character, nothing that
-// has a meaning in an address list.
-bool is_mail_address(std::string_view address);
-
 struct Mailbox {
   std::string name;  // what people see; may be empty
   std::string address;

@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "lib/loop/wait.h"
+#include "lib/mail_address.h"
 #include "lib/time_text.h"
 
 namespace hostler::mail {

@@ -111,6 +111,13 @@ CREATE TRIGGER org_members_counted AFTER INSERT OR DELETE ON org_members FOR EAC
 CREATE TRIGGER orgs_counted AFTER UPDATE OF seen_day ON orgs FOR EACH ROW
     WHEN (OLD.seen_day IS DISTINCT FROM NEW.seen_day) EXECUTE FUNCTION platform_count_workspace();
 
+-- ---------------------------------------------------------------- members
+
+ALTER TABLE org_members ADD COLUMN id uuid;
+UPDATE org_members SET id = uuidv7_at((extract(epoch FROM created_at) * 1000000)::bigint);
+ALTER TABLE org_members ALTER COLUMN id SET NOT NULL, ALTER COLUMN id SET DEFAULT uuidv7();
+CREATE INDEX org_members_newest ON org_members (org_id, id);
+
 -- ---------------------------------------------------------------- audit log
 
 ALTER TABLE audit_logs ADD COLUMN count bigint NOT NULL DEFAULT 1 CHECK (count > 0), ADD COLUMN denial_key uuid;
@@ -400,7 +407,7 @@ DROP FUNCTION IF EXISTS access_log_append, account_taken_back, admin_user, admin
     llm_model_create, message_create, message_page, org_create, org_hold, persona_create, registration_begin,
     registration_check, route_resolve, run_list_text, runs_commit, thread_json, thread_item, thread_newest_messages,
     thread_text, thread_text_of_caller, run_list_item, turns_charge, webhook_create, run_tool_commit, run_expire_inputs,
-    search_query, search_vector, search_words;
+    run_waiting, search_query, search_vector, search_words;
 DROP VIEW run_list_items;
 
 -- ---------------------------------------------------------------- one maintainer

@@ -172,7 +172,7 @@ BEGIN
     DELETE FROM login_failures WHERE login_key = gone.id::text;
     PERFORM audit_forget(gone);
     UPDATE outbox SET status = CASE status WHEN 'delivered' THEN status ELSE 'cancelled' END, next_attempt_at = NULL,
-        owner_id = NULL, lease_until = NULL, recipient = '', fields = '{}'
+        owner_id = NULL, lease_until = NULL, recipient = '', fields = '{}', last_error = NULL
     WHERE kind = 'mail' AND name_key(recipient) = name_key(gone.email);
     IF gone.email_verified_at IS NOT NULL THEN
         DELETE FROM attempts WHERE kind IN ('otp.email', 'otp.email_day', 'invitations.to')

@@ -59,8 +59,10 @@ CREATE TABLE org_members (
     user_id uuid NOT NULL REFERENCES users,
     role text NOT NULL CHECK (role IN ('owner', 'admin', 'member')),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    id uuid NOT NULL DEFAULT uuidv7(),  -- of the membership: members are listed by it
     PRIMARY KEY (org_id, user_id)
 );
+CREATE INDEX org_members_newest ON org_members (org_id, id);
 CREATE INDEX org_members_user ON org_members (user_id);
 CREATE INDEX org_members_owners ON org_members (org_id, user_id) WHERE role = 'owner';
 SELECT make_tenant_table('org_members');

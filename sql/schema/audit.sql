@@ -295,12 +295,18 @@ LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
             CASE WHEN candidate IS NULL THEN current_request() ->> 'login_hmac' END)), '{}'), 'failed', NULL)
 $$;
 
--- When a user is deleted: addresses that invitations told of are taken out of the log. gone: the user as they were.
+-- When a user is deleted: what the log tells of their address and name is taken out of it. An address stands in
+-- invitations to it, and in test mails, where the words of the mail server may repeat it; the name of a personal
+-- organization is made of its owner's. gone: the user as they were.
 CREATE OR REPLACE FUNCTION audit_forget(gone users) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     UPDATE audit_logs SET before_state = before_state - 'email', after_state = after_state - 'email'
     WHERE action IN ('invitations.create', 'invitations.revoke')
-          AND name_key(coalesce(after_state, before_state) ->> 'email') = name_key(gone.email)
+          AND name_key(coalesce(after_state, before_state) ->> 'email') = name_key(gone.email);
+    UPDATE audit_logs SET after_state = after_state - ARRAY['to', 'error']
+    WHERE action = 'email.test' AND name_key(after_state ->> 'to') = name_key(gone.email);
+    UPDATE audit_logs SET before_state = before_state - 'name', after_state = after_state - 'name'
+    WHERE action = 'orgs.update' AND org_id = gone.personal_org_id
 $$;
 REVOKE EXECUTE ON FUNCTION audit_state, audit_org, audit_window, audit_gather, audit_denial_rows, audit_login_failed,
     audit_forget FROM hostler_api, hostler_runner;

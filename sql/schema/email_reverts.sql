@@ -48,14 +48,18 @@ CREATE OR REPLACE FUNCTION personal_settings_off(user_row users, since timestamp
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET enable_seqscan = off AS $$
 DECLARE
     org CONSTANT uuid := user_row.personal_org_id;
-    changed CONSTANT uuid[] := CASE WHEN isfinite(since) THEN ARRAY(
-        SELECT a.target_id::uuid FROM audit_logs a
-        WHERE a.org_id = org AND a.id >= uuidv7_floor(since) AND a.action IN (
-            'llm_providers.update', 'tools.update', 'mcp_servers.update', 'webhooks.update', 'personas.update')) END;
+    changed uuid[];
     endpoint uuid;
     off bigint;
     off_count bigint;
 BEGIN
+    -- No CASE: which months there is no need to read is worked out before anything of a plan, and fails without an end.
+    IF isfinite(since) THEN
+        changed := ARRAY(
+            SELECT a.target_id::uuid FROM audit_logs a
+            WHERE a.org_id = org AND a.id >= uuidv7_floor(since) AND a.action IN (
+                'llm_providers.update', 'tools.update', 'mcp_servers.update', 'webhooks.update', 'personas.update'));
+    END IF;
     UPDATE llm_models m SET is_default = false FROM llm_providers p
     WHERE m.org_id = org AND m.is_default AND m.deleted_at IS NULL AND p.id = m.provider_id
           AND (p.created_at >= since OR m.created_at >= since OR p.id = ANY (changed));

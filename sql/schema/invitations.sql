@@ -107,13 +107,16 @@ BEGIN
 END
 $$;
 
--- POST /v1/org-invitations/{token}/accept: by the user whose verified mail address it was sent to.
+-- POST /v1/org-invitations/{token}/accept: by the user whose verified mail address it was sent to. As all who change
+-- members it holds the organization first: whoever hands a workspace over to a member that is left sees the new one.
 CREATE OR REPLACE FUNCTION invitation_accept(given_hash bytea) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     i org_invitations;
     me users;
 BEGIN
+    PERFORM 1 FROM orgs o WHERE o.id = (SELECT q.org_id FROM org_invitations q WHERE q.token_hash = given_hash)
+    FOR NO KEY UPDATE;
     SELECT * INTO i FROM org_invitations WHERE token_hash = given_hash FOR UPDATE;
     IF i.id IS NULL OR i.revoked_at IS NOT NULL THEN
         PERFORM fail('invitations.not_found');

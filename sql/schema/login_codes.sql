@@ -81,7 +81,7 @@ BEGIN
                               'auth.otp_rate_limited');
     END IF;
     IF code.guesses[place] >= limit_otp_guesses THEN
-        PERFORM fail_for_now('auth.otp_locked', code.expires_at);
+        PERFORM fail('auth.otp_locked', 'next_code_serves');  -- waiting changes nothing, also not for its expiry
     ELSIF code.user_id IS NULL OR code.user_id IS DISTINCT FROM of_user OR code.hmac <> given_hmac
           OR code.expires_at <= clock_timestamp() THEN
         IF code.expires_at > clock_timestamp() THEN

@@ -130,13 +130,17 @@ BEGIN
 END
 $$;
 
--- The cursor of a page of members is the user's id; users who came last stand first.
+-- GET …/members, newest memberships first. before: the user_id of the last member that a client saw, or, as a link has
+-- it, the membership's id, which still tells the place when the member has left meanwhile.
 CREATE OR REPLACE FUNCTION member_page(page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    place uuid := coalesce((SELECT m.id FROM org_members m WHERE m.org_id = current_org() AND m.user_id = before),
+                           before);
 BEGIN
-    RETURN QUERY SELECT m.user_id, member_json(m, u) FROM org_members m JOIN users u ON u.id = m.user_id
-    WHERE m.org_id = current_org() AND (before IS NULL OR m.user_id < before)
-    ORDER BY m.user_id DESC LIMIT page_limit;
+    RETURN QUERY SELECT m.id, member_json(m, u) FROM org_members m JOIN users u ON u.id = m.user_id
+    WHERE m.org_id = current_org() AND (place IS NULL OR m.id < place)
+    ORDER BY m.id DESC LIMIT page_limit;
 END
 $$;
 

@@ -128,7 +128,9 @@ BEGIN
         PERFORM thread_of_caller(thread, false);
     END IF;
     RETURN QUERY
-        SELECT r.id, r.status, r.end_user, r.metadata, r.created_at, run_waiting(r) FROM runs r
+        SELECT r.id, r.status, r.end_user, r.metadata, r.created_at,
+            CASE WHEN r.input_request IS NOT NULL THEN run_waiting(r.input_request, r.created_at) END
+        FROM runs r
         WHERE r.thread_id = thread AND r.id < upper_end
         ORDER BY r.id DESC LIMIT page_limit;
 END

@@ -136,14 +136,14 @@ BEGIN
 END
 $$;
 
--- POST /v1/auth/check.
+-- POST /v1/auth/check. It says of a name what registration does: an address that comes back to its account exists.
 CREATE OR REPLACE FUNCTION login_exists(typed text, max_per_minute integer) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     PERFORM set_config('synchronous_commit', 'off', true);  -- a count need not survive a crash
     PERFORM attempt_or_fail('auth.check', request_network()::text, max_per_minute, interval '1 minute',
                             'auth.rate_limited');
-    RETURN user_named(typed) IS NOT NULL;
+    RETURN user_named(typed) IS NOT NULL OR email_is_kept(typed, NULL);
 END
 $$;
 

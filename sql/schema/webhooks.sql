@@ -285,8 +285,8 @@ BEGIN
 END
 $$;
 
--- :redeliver: due now, under its old id; the schedule begins anew. One that is under way stays as it is. Sent also
--- to an endpoint that is switched off, once.
+-- :redeliver: due now, under its old id; the schedule begins anew. Of one that is under way that attempt is the first.
+-- Sent also to an endpoint that is switched off, once.
 CREATE OR REPLACE FUNCTION webhook_redeliver(endpoint uuid, delivery uuid) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -297,7 +297,9 @@ BEGIN
     IF o.id IS NULL THEN
         PERFORM fail('webhooks.not_found', 'delivery_unknown');
     END IF;
-    IF o.owner_id IS NULL OR o.lease_until < clock_timestamp() THEN
+    IF o.lease_until >= clock_timestamp() THEN
+        UPDATE outbox SET attempts_before = attempts WHERE id = o.id RETURNING * INTO o;
+    ELSE
         UPDATE outbox SET status = 'pending', next_attempt_at = clock_timestamp(), attempts_before = attempts,
             is_put_off = false, delivered_at = NULL, owner_id = NULL, lease_until = NULL
         WHERE id = o.id RETURNING * INTO o;

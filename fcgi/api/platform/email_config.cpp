@@ -5,6 +5,7 @@
 #include "fcgi/http/input.h"
 #include "fcgi/identity/caller_database.h"
 #include "fcgi/identity/sealed_secret.h"
+#include "lib/account/account_rules.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
 #include "lib/log.h"
@@ -134,8 +135,9 @@ OneStatement set_email_config(const Input& input) {
 Task<Response> test_email(Call& call) {
   Fields fields = call.input.body();
   std::string to = fields.required_text("to", {.min = 1, .max = 254, .trims = true});
-  if (!to.empty() && !mail::is_mail_address(to)) {
-    fields.fault("to", "bad_format", "must be a mail address");
+  std::optional<account::TextFault> fault_of_address = account::email_fault(to);
+  if (!to.empty() && fault_of_address) {
+    fields.fault("to", fault_of_address->code, fault_of_address->message);
   }
   fields.check();
   postgres::BoundStatement asked = query::EmailConfigShow{};

@@ -65,6 +65,10 @@ Answer register_as(const std::string& email) {
   return stack().client().post("/v1/auth/register", account_json(new_name(), "long enough", email));
 }
 
+Answer check(const std::string& email) {
+  return stack().client().post("/v1/auth/check", fmt::format(R"({{"login":"{}"}})", email));
+}
+
 Answer try_login(const TestUser& user, std::string_view password) {
   return stack().client().post(
       "/v1/auth/login",
@@ -209,6 +213,7 @@ TEST_F(EmailRevert, KeepsTheOldAddressFromOthersUntilItsEnd) {
   change_to(user, new_email());
   std::string upper = "USER" + user.email.substr(4);
   EXPECT_TRUE(is_problem(register_as(upper), 409, "auth.email_exists"));
+  EXPECT_EQ(check(upper).body, R"({"exists":true})") << "as registration says";
   Answer asked = other.client.post(
       "/v1/me/email",
       fmt::format(R"({{"email":"{}","current_password":"{}"}})", upper, other.password));
@@ -223,6 +228,7 @@ TEST_F(EmailRevert, KeepsTheOldAddressFromOthersUntilItsEnd) {
   stack().sql().run_text(fmt::format(
       "UPDATE email_reverts SET expires_at = now() - interval '2 minutes' WHERE user_id = '{}'",
       user.id));
+  EXPECT_EQ(check(upper).body, R"({"exists":false})");
   EXPECT_EQ(register_as(upper).status, 201);
 }
 

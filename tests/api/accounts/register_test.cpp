@@ -180,6 +180,8 @@ TEST(Register, KnowsTheBoundsOfLoginPasswordAndAddress) {
            {"x", "a@example.org", "a@example.org", "password", "bad_format"},
            {"x", "password1", "a@b@c", "email", "bad_format"},
            {"x", "password1", "@example.org", "email", "bad_format"},
+           {"x", "password1", "a,b@example.org", "email", "bad_format"},
+           {"x", "password1", R"("a b"@example.org)", "email", "bad_format"},
            {"x", "password1", long_email, "email", "too_long"}}) {
     Answer answer = stack().client().post("/v1/auth/register",
                                           account_json(bad.login, bad.password, bad.email));

@@ -154,8 +154,9 @@ TEST(UpdateOrg, RenamesAPersonalOneButKeepsItsSlug) {
   TestUser user = register_user(stack());
   std::string path = "/v1/orgs/" + user.org_id;
   EXPECT_EQ(user.client.patch(path, R"({"name":"Mine"})").member("name"), "Mine");
-  EXPECT_TRUE(
-      is_problem(user.client.patch(path, R"({"slug":"mine-at-last"})"), 409, "orgs.personal"));
+  Answer kept = user.client.patch(path, R"({"slug":"mine-at-last"})");
+  EXPECT_TRUE(is_problem(kept, 409, "orgs.personal"));
+  EXPECT_NE(kept.member("title").find("slug"), std::string::npos) << kept.body;
 }
 
 TEST(Members, AreListedForEveryMemberInPages) {
@@ -171,6 +172,27 @@ TEST(Members, AreListedForEveryMemberInPages) {
   }
   EXPECT_TRUE(
       is_problem(register_user(stack()).client.get(team.path + "/members"), 404, "orgs.not_found"));
+}
+
+TEST(Members, AreListedFromTheNewestMembershipOn) {
+  TestUser last = register_user(stack());  // whose account is the oldest
+  TestUser middle = register_user(stack());
+  TestUser owner = register_user(stack());
+  std::string path = new_org(owner);
+  std::string org_id = path.substr(path.rfind('/') + 1);
+  add_member(stack(), org_id, middle, "member");
+  add_member(stack(), org_id, last, "member");
+  auto first_of = [&](const std::string& page) {
+    return std::string(owner.client.get(page).json().as_array()->front().text_or("user_id"));
+  };
+  std::string list = path + "/members?limit=1";
+  EXPECT_EQ(first_of(list), last.id);
+  EXPECT_EQ(first_of(list + "&before=" + last.id), middle.id);
+  std::string behind_last = owner.client.get(list).next_path();
+  std::string behind_middle = owner.client.get(behind_last).next_path();
+  EXPECT_EQ(first_of(behind_last), middle.id);
+  ASSERT_EQ(owner.client.del(path + "/members/" + middle.id).status, 204);
+  EXPECT_EQ(first_of(behind_middle), owner.id) << "a link still leads on when its member has left";
 }
 
 TEST(UpdateMember, ChangesARoleFromTheNextRequestOn) {

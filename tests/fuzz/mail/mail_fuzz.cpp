@@ -3,6 +3,7 @@
 #include "lib/mail/mail_message.h"
 
 #include "lib/json.h"
+#include "lib/mail_address.h"
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/targets.h"
 
@@ -36,8 +37,8 @@ void mail(std::string_view input) {
   std::string_view from = take_line(input);
   std::string_view to = take_line(input);
   std::optional<mail::Mailbox> mailbox = mail::parse_mailbox(from);
-  if (!mailbox || !mail::is_mail_address(to)) return;
-  require(mail::is_mail_address(mailbox->address), "a mailbox has an address");
+  if (!mailbox || !is_mail_address(to)) return;
+  require(is_mail_address(mailbox->address), "a mailbox has an address");
   require(mailbox->name.find_first_of("\r\n<>\"") == std::string::npos, "a name is a name");
   std::string_view subject = take_line(input);
   mail::MailHead head{"018f0000-0000-7000-8000-000000000000", *mailbox, std::string(to),

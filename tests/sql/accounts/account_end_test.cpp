@@ -91,9 +91,9 @@ TEST_F(AccountEnd, LeavesTheAddressNowhere) {
     for (const char* status : {"pending", "delivered", "failed"}) {
       value(
           fmt::format("INSERT INTO outbox (kind, template, recipient, locale, fields, status, "
-                      "next_attempt_at) VALUES ('mail', 'invitation', 'Ada@example.org', 'en', "
-                      "'{{\"username\": \"ada\"}}', '{0}', CASE '{0}' WHEN 'pending' THEN now() "
-                      "END) RETURNING 1",
+                      "next_attempt_at, last_error) VALUES ('mail', 'invitation', "
+                      "'Ada@example.org', 'en', '{{\"username\": \"ada\"}}', '{0}', CASE '{0}' "
+                      "WHEN 'pending' THEN now() END, '450 <ada@example.org> is busy') RETURNING 1",
                       status));
     }
     for (const char* kind : {"otp.email", "otp.email_day", "invitations.to"})
@@ -226,6 +226,32 @@ TEST_F(AccountEnd, KeepsOneOfManyAdministratorsWhoGoAtOnce) {
   }
   EXPECT_EQ(count_ends(database_, statements, ErrorCode::users_last_admin), 1);
   EXPECT_EQ(value("SELECT count(*) FROM users WHERE platform_admin AND status = 'active'"), "1");
+}
+
+// Else whoever ends the only owner's account would see nobody to whom the workspace goes.
+TEST_F(AccountEnd, HandsAWorkspaceOverToWhoJoinedItJustBefore) {
+  std::string ada = new_user("ada"), cy = new_user("cy");
+  std::string work = new_workspace("work");
+  add_member(work, ada, "owner");
+  value(fmt::format("UPDATE users SET email_verified_at = now() WHERE id = '{}' RETURNING 1", cy));
+  value(
+      fmt::format("INSERT INTO org_invitations (org_id, email, role, invited_by_user_id, "
+                  "token_hash) VALUES ('{}', 'cy@example.org', 'member', '{}', sha256('t')) "
+                  "RETURNING 1",
+                  work, ada));
+  postgres::DbSession guest = database_.as_superuser();
+  guest.begin();
+  guest.run_text(fmt::format("SELECT set_config('hostler.user_id', '{}', true)", cy));
+  guest.run_text("SELECT invitation_accept(sha256('t'))");
+  std::string hold =
+      fmt::format("SELECT 1 FROM orgs WHERE id = '{}' FOR NO KEY UPDATE NOWAIT", work);
+  EXPECT_EQ(code_of(hold), ErrorCode::overload_busy) << "whoever changes members waits";
+  guest.commit();
+  value(fmt::format("SELECT workspaces_hand_over('{}')", ada));
+  EXPECT_EQ(value(fmt::format("SELECT string_agg(user_id || ' ' || role, ', ') FROM org_members "
+                              "WHERE org_id = '{}'",
+                              work)),
+            cy + " owner");
 }
 
 // What the daemon finds that was just sending it.

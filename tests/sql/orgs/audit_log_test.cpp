@@ -221,6 +221,36 @@ TEST_F(AuditLog, ForgetsTheAddressesOfWhoIsDeleted) {
             "4");
 }
 
+TEST_F(AuditLog, ForgetsWhatTestMailsAndPersonalOrganizationsToldOfWhoIsDeleted) {
+  fixture_.column("UPDATE users SET email = 'zoe@example.org' WHERE login = 'owner'");
+  for (const char* address : {"Zoe@example.org", "bob@example.org"}) {
+    fixture_.column(fmt::format(
+        "SELECT email_test_audit('{0}', 'RCPT failed: 550 <{0}> is unknown')", address));
+  }
+  std::string workspace = fixture_.column(
+      "INSERT INTO orgs (slug, name, type) VALUES ('work', 'Work', 'workspace') RETURNING id");
+  std::string personal = fixture_.column("SELECT personal_org_id FROM users WHERE login = 'owner'");
+  for (const std::string& org : {personal, workspace}) {
+    fixture_.column(
+        fmt::format("SELECT audit('orgs.update', 'org', 'x', '{}', "
+                    "'{{\"name\": \"zoe''s workspace\", \"type\": \"x\"}}', "
+                    "'{{\"name\": \"home of zoe\", \"type\": \"x\"}}')",
+                    org));
+  }
+  fixture_.column("SELECT audit_forget(u) FROM users u WHERE login = 'owner'");
+  EXPECT_EQ(fixture_.column("SELECT string_agg(concat_ws(' ', action, before_state, after_state), "
+                            "', ' ORDER BY id) FROM audit_logs WHERE audit_logs::text ILIKE "
+                            "'%zoe%'"),
+            R"(orgs.update {"name": "zoe's workspace", "type": "x"} )"
+            R"({"name": "home of zoe", "type": "x"})")
+      << "a workspace keeps what others named it";
+  EXPECT_EQ(fixture_.column("SELECT string_agg(coalesce(after_state ->> 'to', '-'), ' ' ORDER BY "
+                            "id) FROM audit_logs WHERE action = 'email.test'"),
+            "- bob@example.org");
+  EXPECT_EQ(fixture_.column("SELECT count(*) FROM audit_logs WHERE before_state ->> 'type' = 'x'"),
+            "2");
+}
+
 class AuditRetention : public AuditLog {
  protected:
   int64_t prune(int64_t days) const {

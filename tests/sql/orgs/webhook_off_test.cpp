@@ -1,4 +1,5 @@
-// Endpoints that are switched off while many messages wait for them.
+// Endpoints that are switched off while many messages wait for them, and messages that are sent
+// again.
 #include "queries/maintenance.h"
 #include "queries/webhooks.h"
 #include "tests/support/rows/webhook_fixture.h"
@@ -60,6 +61,23 @@ TEST_F(WebhookOff, CancelsWhatOneCallCannotPageByPageAndSendsNoneOfIt) {
   EXPECT_EQ(fixture_.column("SELECT status FROM outbox WHERE id = '" + owned + "'"), "pending")
       << "an attempt under way ends by itself";
   EXPECT_EQ(pages(), 1);
+}
+
+// What is being sent is not sent twice at once, but it is tried as often as what is new.
+TEST_F(WebhookOff, BeginsItsScheduleAnewForWhatIsSentAgainWhileAnAttemptIsUnderWay) {
+  std::string endpoint_id = new_endpoint();
+  add_messages(endpoint_id, 1);
+  std::string message = fixture_.column(
+      "UPDATE outbox SET owner_id = uuidv7(), epoch = 7, lease_until = clock_timestamp() + "
+      "interval '1 hour', attempts = 9 RETURNING id");
+  fixture_.as_owner(query::WebhookRedeliver{.endpoint_id = endpoint_id, .delivery_id = message});
+  EXPECT_EQ(claimed(), "");
+  EXPECT_EQ(fixture_.column("SELECT outbox_failed(owner_id, id, 7, 500, 'answered 500', NULL, "
+                            "false, false) FROM outbox"),
+            "t");
+  EXPECT_EQ(fixture_.column("SELECT concat_ws(' ', status, attempts, next_attempt_at < "
+                            "clock_timestamp() + interval '10 s') FROM outbox"),
+            "pending 10 t");
 }
 
 TEST_F(WebhookOff, GoesOnWhoeverDiesBetweenTwoPages) {

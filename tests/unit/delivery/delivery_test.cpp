@@ -185,14 +185,7 @@ TEST(MailMessage, HasNoLineThatIsTooLongAndNoneFromOutside) {
   EXPECT_NE(message.find("Message-ID: <id-1@example.org>\r\n"), std::string::npos);
 }
 
-TEST(MailAddress, IsOneAddressAndNothingElse) {
-  for (const char* good : {"a@b", "ada.lovelace+x@example.org", "用户@example.org"}) {
-    EXPECT_TRUE(mail::is_mail_address(good)) << good;
-  }
-  for (const char* bad : {"", "a", "@b", "a@", "a@b@c", "a b@c", "a@b\r\nx", "<a@b>", "a@b,c@d",
-                          "\"a\"@b", "a@b\x01"}) {
-    EXPECT_FALSE(mail::is_mail_address(bad)) << bad;
-  }
+TEST(Mailbox, IsOneAddressWithANameOrWithout) {
   EXPECT_EQ(mail::parse_mailbox("Ada <a@b.org>")->name, "Ada");
   EXPECT_EQ(mail::parse_mailbox("\"Ada L\" <a@b.org>")->name, "Ada L");
   EXPECT_EQ(mail::parse_mailbox("a@b.org")->address, "a@b.org");
