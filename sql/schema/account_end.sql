@@ -28,7 +28,8 @@ BEGIN
     SELECT o.slug INTO alone FROM org_members m JOIN orgs o ON o.id = m.org_id AND o.type = 'workspace'
     WHERE m.user_id = of_user AND m.role = 'owner' AND NOT EXISTS (
         SELECT 1 FROM org_members other JOIN users u ON u.id = other.user_id AND u.status = 'active'
-        WHERE other.org_id = m.org_id AND other.role = 'owner' AND other.user_id <> of_user)
+        WHERE other.org_id = m.org_id AND other.role = 'owner' AND other.user_id <> of_user
+        OFFSET 0)  -- asked of each workspace: as a join it reads the owners of all, without statistics
     ORDER BY o.id LIMIT 1;
     IF alone IS NOT NULL THEN
         PERFORM fail('orgs.last_owner', 'user_owns_alone', jsonb_build_object('slug', alone));
