@@ -75,7 +75,7 @@ function Change({ row, on_close, on_done }) {
       row.key.startsWith('limit.') && ` ${t('settings.effect_limit')}`
     }</p>
     <${Form} form=${form} label=${row.key} on_submit=${async ({ value }) => {
-      const secrets = row.secret ? { value: 'SETTING' } : {};
+      const secrets = row.secret ? { value: 'HOSTLER_SETTING' } : {};
       await with_fresh_login(() =>
         api.put(path_of(row.key), { value: value_of(row, value) }, { secrets }),
       );
