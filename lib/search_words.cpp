@@ -177,8 +177,7 @@ void keep_distinct(std::vector<std::string_view>& words) {
   std::ranges::sort(words, [](std::string_view a, std::string_view b) {
     return a == b ? a.data() < b.data() : a < b;
   });
-  auto repeated = std::ranges::unique(words);
-  words.erase(repeated.begin(), repeated.end());
+  words.erase(std::unique(words.begin(), words.end()), words.end());
 }
 
 // Those that come first in the text, as many as count.
