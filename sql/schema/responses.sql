@@ -139,11 +139,10 @@ LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 $$;
 
 -- POST /v1/openai/responses. items: what the response is given, as of run_histories; words: search_words() of each that
--- a person reads. previous: the response that it
--- goes on from, in its thread when nothing came behind it, else in a copy of the thread up to there. conversation: the
--- thread where it goes on from whatever is there. Of these one or none. answered_calls, missing_calls: ids of calls
--- that items have outputs of; of all, and of those that are not called in items. facts: as they are stored, with the
--- conversation's id.
+-- a person reads. previous: the response that it goes on from, in its thread when nothing came behind it, else in a
+-- copy of the thread up to there. conversation: the thread where it goes on from whatever is there. Of these one or
+-- none. answered_calls, missing_calls: ids of calls that items have outputs of; of all, and of those that are not
+-- called in items. facts: as they are stored, with the conversation's id.
 CREATE OR REPLACE FUNCTION response_create(persona_id text, route uuid, items json, words text[], previous uuid,
     conversation uuid, sampling json, end_user text, metadata json, keeps boolean, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_stored_bytes bigint, credit_run_hold bigint, response_format json,
