@@ -1,11 +1,6 @@
 // FastCGI requests on the loop; see fcgi/worker.h.
-//
-// nginx connects with the whole request buffered, so accepting and reading do not wait; a peer that
-// connects and stays silent would block the loop, which the socket's mode and the master's watchdog
-// cover (ARCHITECTURE.md). Without FCGX_Detach, finishing would wait for nginx to close.
 #include "fcgi/worker.h"
 
-#include <fcgiapp.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -22,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "fcgi/connection.h"
 #include "fcgi/dispatch.h"
 #include "fcgi/response_head.h"
 #include "fcgi/worker_parts.h"
@@ -35,6 +31,8 @@ namespace {
 
 constexpr size_t in_flight_max = 512;
 constexpr int accepts_per_turn = 16;
+// Connections that wait for nginx' next request, beside those in flight.
+constexpr size_t kept_max = 128;
 // A worker that takes less leaves more to its neighbours; libfcgi's select() needs descriptors <
 // 1024.
 constexpr rlim_t descriptors_max = 1000;
@@ -44,18 +42,19 @@ constexpr int64_t heartbeat_every_ms = 250;
 constexpr int64_t drain_limit_ms = 20'000;
 constexpr timeval peer_limit{.tv_sec = 2, .tv_usec = 0};
 constexpr int64_t refusal_logged_every_us = 1'000'000;
-// What is read of a body that nobody wants, so that nginx takes the answer.
-constexpr int64_t discard_bytes_max = 8 << 20;
 // What is read of a body while all other requests of the worker wait. A socket holds some 200 KiB;
 // the rest of a longer one comes as fast as nginx finds a core.
 constexpr int64_t body_at_once_bytes = 96 << 10;
 
-// One request in flight, used again and again.
+// One connection and its request in flight, used again and again.
 struct Slot : std::enable_shared_from_this<Slot> {
-  FCGX_Request fcgx;
-  std::optional<Request> request;
+  explicit Slot(int listen_fd) : connection(listen_fd) {}
+  Connection connection;
+  std::optional<Request> request;  // none: the connection is kept, or there is none
   Task<void> task;
   int64_t begun_us = 0;
+  bool may_be_kept = false;
+  std::unique_ptr<loop::FdWatch> watch;  // of a connection that was kept
 };
 
 // One of the sockets that all workers take connections from.
@@ -76,8 +75,7 @@ class Worker {
  private:
   void accept_some(Listener& listener);
   bool accept_one(Listener& listener);
-  int take_connection(const Listener& listener, FCGX_Request& fcgx);
-  int take_peer(const Listener& listener, FCGX_Request& fcgx);
+  int take_peer(const Listener& listener, Connection& connection);
   void refuse_peer(const std::optional<net::IpAddress>& peer);
   void watch_listeners(bool watches);
   void pause_accepting();
@@ -87,11 +85,12 @@ class Worker {
   void write(Slot& slot, const Answered& answered);
   void count(const Slot& slot, const Answered& answered);
   void finish(Slot& slot);
+  void go_on(Slot& slot);
+  void release(Slot& slot);
   void heartbeat();
   void drain();
   void stop_when_idle();
-  bool is_full() const { return free_.empty() && slots_.size() >= in_flight_max; }
-  size_t in_flight() const { return slots_.size() - free_.size(); }
+  bool is_full() const { return in_flight_ >= in_flight_max; }
 
   WorkerContext context_;
   WorkerSlot& worker_slot_;
@@ -99,6 +98,8 @@ class Worker {
   WorkerParts parts_;
   std::vector<std::shared_ptr<Slot>> slots_;
   std::vector<Slot*> free_;
+  size_t in_flight_ = 0;
+  size_t kept_ = 0;  // connections without a request
   bool is_draining_ = false;
   int64_t heartbeat_due_us_ = 0;
   int64_t sessions_counted_ = 0;
@@ -112,30 +113,12 @@ class Worker {
   loop::Timer drain_timer_;
 };
 
-std::string host_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
-postgres::DatabaseOptions database_options(const config::Settings& settings, int slot_number) {
-  postgres::DatabaseOptions options;
-  options.conninfo = settings.text("database.url");
-  // node_list() in sql/schema/dashboard.sql takes it apart. Postgres keeps 63 bytes.
-  options.application_name =
-      fmt::format("hostler-api/{} {} {:.40}", slot_number, HOSTLER_VERSION, host_name());
-  options.dedicated_connections_max = static_cast<int>(settings.integer("api.own_connections"));
-  options.party_connections_max = std::max(1, options.dedicated_connections_max / 2);
-  return options;
-}
-
 Worker::Worker(const config::Settings& settings, const config::SecretBox& secret_box,
                const client::RiskyNetworks& risky_networks, SharedPool& shared,
                const WorkerContext& context)
     : context_(context),
       worker_slot_(shared.worker_slots[context.slot_number]),
-      parts_(loop_, database_options(settings, context.slot_number), settings, secret_box, shared,
-             context.slot_number, risky_networks),
+      parts_(loop_, settings, secret_box, shared, context.slot_number, risky_networks),
       peers_(net::CidrList::parse(settings.strings("api.tcp_peers")).value_or(net::CidrList())),
       socket_(loop_, context.listen_fd, [this](bool, bool) { accept_some(socket_); }),
       drain_pipe_(loop_, context.drain_fd, [this](bool, bool) { drain(); }),
@@ -165,7 +148,7 @@ void Worker::heartbeat() {
   const MetricsWriter& metrics = parts_.metrics;
   if (heartbeat_due_us_ > 0)
     metrics.set(metric_loop_lag_us, 0, std::max(now_us - heartbeat_due_us_, 0L));
-  metrics.set(metric_in_flight, 0, static_cast<int64_t>(in_flight()));
+  metrics.set(metric_in_flight, 0, static_cast<int64_t>(in_flight_));
   metrics.set(metric_password_waiting, 0, parts_.passwords.waiting());
   metrics.set(metric_dedicated_connections, 0, parts_.database.dedicated_busy());
   metrics.set(metric_dedicated_waiting, 0, parts_.database.dedicated_waiting());
@@ -196,14 +179,16 @@ void Worker::accept_some(Listener& listener) {
 
 bool Worker::accept_one(Listener& listener) {
   if (free_.empty()) {
-    slots_.push_back(std::make_shared<Slot>());
+    slots_.push_back(std::make_shared<Slot>(context_.listen_fd));
     free_.push_back(slots_.back().get());
-    FCGX_InitRequest(&free_.back()->fcgx, context_.listen_fd, 0);
   }
   Slot& slot = *free_.back();
-  int failed = take_connection(listener, slot.fcgx);
+  bool is_of_port = &listener != &socket_;
+  int failed = is_of_port ? take_peer(listener, slot.connection) : slot.connection.accept();
   if (failed == 0) {
     free_.pop_back();
+    // Of a host that vanished nginx would hear only after the time it waits for an answer.
+    slot.may_be_kept = !is_of_port;
     begin(slot);
     return true;
   }
@@ -215,20 +200,9 @@ bool Worker::accept_one(Listener& listener) {
   return false;
 }
 
-// 0, or an errno below 0.
-int Worker::take_connection(const Listener& listener, FCGX_Request& fcgx) {
-  if (&listener != &socket_) {
-    int failed = take_peer(listener, fcgx);
-    if (failed != 0) return failed;
-  }
-  errno = 0;
-  return FCGX_Accept_r(&fcgx);
-}
-
-// A connection to the port: libfcgi finds it there already, as one that it kept from a request
-// before, and reads from it. What is not whole behind the limits is given up: on a private network
-// a buffered request arrives at once.
-int Worker::take_peer(const Listener& listener, FCGX_Request& fcgx) {
+// A connection to the port. What is not whole behind the limits is given up: on a private network a
+// buffered request arrives at once. 0, or an errno below 0.
+int Worker::take_peer(const Listener& listener, Connection& connection) {
   for (int i = 0; i < accepts_per_turn; ++i) {
     int fd = accept4(listener.fd, nullptr, nullptr, SOCK_CLOEXEC);
     if (fd < 0) return errno == ECONNABORTED ? -EAGAIN : -errno;
@@ -237,9 +211,7 @@ int Worker::take_peer(const Listener& listener, FCGX_Request& fcgx) {
       net::tune_connection(fd);
       setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &peer_limit, sizeof peer_limit);
       setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &peer_limit, sizeof peer_limit);
-      fcgx.ipcFd = fd;
-      fcgx.keepConnection = 1;
-      return 0;
+      return connection.adopt(fd);
     }
     close(fd);
     refuse_peer(peer);
@@ -266,22 +238,10 @@ bool has_body(const Request& request) {
   return request.content_length > 0 && request.content_length <= body_bytes_limit;
 }
 
-// Reads the input to its end, whatever becomes of it, into the room that there is for it.
-void read_body(FCGX_Stream* in, Request& request) {
-  if (has_body(request)) {
-    int count = FCGX_GetStr(request.body.data(), static_cast<int>(request.body.size()), in);
-    request.body.resize(static_cast<size_t>(count < 0 ? 0 : count));
-    request.body_is_short = static_cast<int64_t>(request.body.size()) < request.content_length;
-  }
-  char rest[4096];
-  for (int64_t discarded = 0; discarded < discard_bytes_max; discarded += sizeof rest) {
-    if (FCGX_GetStr(rest, sizeof rest, in) < static_cast<int>(sizeof rest)) return;
-  }
-}
-
 void Worker::begin(Slot& slot) {
+  ++in_flight_;
   slot.begun_us = monotonic_us();
-  Request& request = slot.request.emplace(request_of(slot.fcgx.envp));
+  Request& request = slot.request.emplace(request_of(slot.connection.params()));
   if (has_body(request)) request.body.resize(static_cast<size_t>(request.content_length));
   slot.task = serve(slot);
   slot.task.start(nullptr);
@@ -289,24 +249,22 @@ void Worker::begin(Slot& slot) {
 
 Task<void> Worker::read_on_thread(Slot& slot) {
   std::function<bool()> read = [kept = slot.shared_from_this()] {
-    read_body(kept->fcgx.in, *kept->request);
-    return true;
+    return kept->connection.read_body(*kept->request);
   };
-  co_await loop::on_thread(loop_, std::move(read));
+  slot.may_be_kept &= co_await loop::on_thread(loop_, std::move(read));
 }
 
 Task<void> Worker::serve(Slot& slot) {
   bool is_long = slot.request->content_length > body_at_once_bytes;
   if (is_long) co_await read_on_thread(slot);
-  if (!is_long) read_body(slot.fcgx.in, *slot.request);
+  if (!is_long) slot.may_be_kept &= slot.connection.read_body(*slot.request);
   Answered answered = co_await dispatch(parts_, *slot.request);
   write(slot, answered);
   count(slot, answered);
   finish(slot);
-  free_.push_back(&slot);
   if (is_draining_) {
     stop_when_idle();
-  } else if (in_flight() == in_flight_max - 1) {
+  } else if (in_flight_ == in_flight_max - 1) {
     watch_listeners(true);
   }
 }
@@ -325,29 +283,54 @@ void Worker::count(const Slot& slot, const Answered& answered) {
                         {"duration_us", std::to_string(duration_us)}});
 }
 
-void put(FCGX_Stream* out, std::string_view text) {
-  // A peer that went away shows itself here and nowhere else; there is nobody left to tell.
-  FCGX_PutStr(text.data(), static_cast<int>(text.size()), out);
-}
-
 void Worker::write(Slot& slot, const Answered& answered) {
   const Request& request = *slot.request;
   http::HeaderList cors_headers;
   http::CorsRequest asked{request.origin, http::is_protocol_path(request.uri)};
   http::add_cors_headers(parts_.settings.current()->strings("http.cors_origins"), asked,
                          cors_headers);
-  put(slot.fcgx.out, response_head(request, answered, cors_headers));
-  if (request.method != Method::head) put(slot.fcgx.out, answered.response.body());
+  slot.connection.write(response_head(request, answered, cors_headers));
+  if (request.method != Method::head) slot.connection.write(answered.response.body());
 }
 
-// Last: the request's views point into what libfcgi frees here. The connection ends with it, though
-// nginx offers to keep it (nginx/snippets/api.conf): libfcgi would read the next request from it,
-// waiting.
+// Connections of reads alone are kept: nginx sends one again when its connection ends, as with each
+// worker that goes; for anything else it would have to answer 502, so it gives others a connection
+// of their own (nginx/hostler.conf).
+bool is_read(const Request& request) {
+  return request.method == Method::get || request.method == Method::head;
+}
+
 void Worker::finish(Slot& slot) {
-  slot.request.reset();
-  slot.fcgx.keepConnection = 0;
-  FCGX_Detach(&slot.fcgx);
-  FCGX_Finish_r(&slot.fcgx);
+  bool keeps = slot.may_be_kept && is_read(*slot.request) && !is_draining_ && kept_ < kept_max;
+  slot.request.reset();  // its views end with the connection's request
+  slot.connection.finish(keeps);
+  --in_flight_;
+  if (slot.connection.is_open() && !slot.watch) {
+    slot.watch = loop::FdWatch::of_copy(loop_, slot.connection.fd(),
+                                        [this, &slot](bool, bool) { go_on(slot); });
+  }
+  if (!slot.connection.is_open() || !slot.watch) return release(slot);
+  ++kept_;
+  slot.watch->watch(true, false);
+}
+
+// A kept connection has something: its next request, or its end, maybe in the middle of one.
+void Worker::go_on(Slot& slot) {
+  if (slot.request) {
+    slot.may_be_kept = false;
+    slot.watch->watch(false, false);
+    return;
+  }
+  Connection::Next next = slot.connection.next();
+  if (next == Connection::Next::nothing && !is_draining_) return;
+  --kept_;
+  next == Connection::Next::request ? begin(slot) : release(slot);
+}
+
+void Worker::release(Slot& slot) {
+  slot.watch.reset();
+  slot.connection.close();
+  free_.push_back(&slot);
 }
 
 // What connected already is still taken: when the whole pool stops, nobody else would.
@@ -361,6 +344,9 @@ void Worker::drain() {
   }
   while (port_ && !is_full() && accept_one(*port_)) {
   }
+  for (const std::shared_ptr<Slot>& slot : slots_) {
+    if (slot->watch && !slot->request) go_on(*slot);
+  }
   accept_timer_.cancel();
   drain_timer_.restart(drain_limit_ms);
   parts_.denials.finish([this] { stop_when_idle(); });
@@ -369,7 +355,7 @@ void Worker::drain() {
 
 // Answers first, then what the audit log has to hear of them.
 void Worker::stop_when_idle() {
-  if (in_flight() == 0 && parts_.denials.is_written()) loop_.stop();
+  if (in_flight_ == 0 && parts_.denials.is_written()) loop_.stop();
 }
 
 void limit_descriptors() {

@@ -1,6 +1,6 @@
 // One worker of the pool: takes FastCGI requests from the shared listener, many in flight on one
-// loop, and writes their answers. Called by main in a forked child; fcgi/worker.cpp is the only
-// owner of libfcgi. Never decides what an answer is: that is fcgi/dispatch.h.
+// loop, and writes their answers. Called by main in a forked child. Never decides what an answer
+// is: that is fcgi/dispatch.h.
 #pragma once
 
 #include "fcgi/pool/worker_slot.h"

@@ -1,13 +1,35 @@
 // See fcgi/worker_parts.h.
 #include "fcgi/worker_parts.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace hostler {
 namespace {
 
 constexpr int64_t written_every_ms = 60'000;
 constexpr size_t known_max = 4096;
+
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+postgres::DatabaseOptions database_options(const config::Settings& settings, int slot_number) {
+  postgres::DatabaseOptions options;
+  options.conninfo = settings.text("database.url");
+  // node_list() in sql/schema/dashboard.sql takes it apart. Postgres keeps 63 bytes.
+  options.application_name =
+      fmt::format("hostler-api/{} {} {:.40}", slot_number, HOSTLER_VERSION, host_name());
+  options.dedicated_connections_max = static_cast<int>(settings.integer("api.own_connections"));
+  options.party_connections_max = std::max(1, options.dedicated_connections_max / 2);
+  return options;
+}
 
 }  // namespace
 
@@ -19,11 +41,11 @@ bool LastUsed::is_due(const std::string& id, int64_t now_ms) {
   return true;
 }
 
-WorkerParts::WorkerParts(loop::Loop& worker_loop, postgres::DatabaseOptions options,
-                         const config::Settings& configured, const config::SecretBox& box,
-                         SharedPool& shared, int slot_number, client::RiskyNetworks networks)
+WorkerParts::WorkerParts(loop::Loop& worker_loop, const config::Settings& configured,
+                         const config::SecretBox& box, SharedPool& shared, int slot_number,
+                         client::RiskyNetworks networks)
     : loop(worker_loop),
-      database(loop, std::move(options)),
+      database(loop, database_options(configured, slot_number)),
       http(loop, {.ca_file = configured.text("outbound.ca_file"),
                   .allow_cidrs = {},
                   .proxy_socket = configured.text("outbound.socket")}),

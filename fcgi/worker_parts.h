@@ -34,9 +34,9 @@ class LastUsed {
 
 struct WorkerParts {
   // What they refer to outlives this.
-  WorkerParts(loop::Loop& loop, postgres::DatabaseOptions options,
-              const config::Settings& configured, const config::SecretBox& secret_box,
-              SharedPool& shared, int slot_number, client::RiskyNetworks risky_networks);
+  WorkerParts(loop::Loop& loop, const config::Settings& configured,
+              const config::SecretBox& secret_box, SharedPool& shared, int slot_number,
+              client::RiskyNetworks risky_networks);
   WorkerParts(const WorkerParts&) = delete;
   WorkerParts& operator=(const WorkerParts&) = delete;
 

@@ -125,7 +125,7 @@ inline Findings foreign_header(const SourceFile& file) {
       {"rapidjson/", "lib/json.cpp"},
       {"re2/", "lib/json_schema/pattern.cpp"},
       {"libpq", "lib/postgres/"},
-      {"fcgi", "fcgi/worker.cpp"},
+      {"fcgi", "fcgi/connection."},
       {"openssl/", "lib/crypto.cpp"},
       {"sodium", "lib/account/password.cpp"},
       {"curl/", "lib/http/client lib/mail/smtp"},

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/clients/fastcgi_client.h"
 #include "tests/support/clients/stream_client.h"
 #include "tests/support/eventually.h"
 #include "tests/support/rigs/run_harness.h"
@@ -19,8 +20,6 @@
 
 namespace hostler::testing_support {
 namespace {
-
-using std::string_literals::operator""s;
 
 constexpr const char* peer = "127.0.0.2";
 constexpr const char* stranger = "127.0.0.3";
@@ -47,32 +46,6 @@ std::string exchange(const char* from, int port, const std::string& bytes) {
   }
   close(fd);
   return answer;
-}
-
-// FastCGI 1.0, section 3.3: one record.
-std::string record(char type, const std::string& content) {
-  std::string bytes = "\x01"s + type + "\x00\x01"s;
-  bytes += static_cast<char>(content.size() >> 8);
-  bytes += static_cast<char>(content.size());
-  return bytes + "\x00\x00"s + content;
-}
-
-std::string fastcgi_text(const std::string& path, const std::string& token) {
-  ScgiPairs pairs = {{"REQUEST_METHOD", "GET"},
-                     {"REQUEST_URI", path},
-                     {"SERVER_PROTOCOL", "HTTP/1.1"},
-                     {"HTTPS", "on"},
-                     {"REMOTE_ADDR", "192.0.2.7"}};
-  if (!token.empty()) pairs.emplace_back("HTTP_AUTHORIZATION", "Bearer " + token);
-  std::string params;
-  for (const auto& [name, value] : pairs) {
-    params += static_cast<char>(name.size());
-    params += static_cast<char>(value.size());
-    params += name + value;
-  }
-  // As a responder, and the connection may be kept: so says nginx.
-  return record(1, "\x00\x01\x01\x00\x00\x00\x00\x00"s) + record(4, params) + record(4, "") +
-         record(5, "");
 }
 
 class Ports : public testing::Test {
