@@ -178,7 +178,9 @@ class Stress {
     ApiStackOptions options;
     options.has_runner = true;
     options.settings = {"HOSTLER_OUTBOUND_CA_FILE=" + OutsidePeer::ca_file(),
-                        "HOSTLER_OUTBOUND_ALLOW_CIDRS=127.0.0.0/8"};
+                        "HOSTLER_OUTBOUND_ALLOW_CIDRS=127.0.0.0/8",
+                        // On a slow machine more are under way than an organization may have.
+                        "HOSTLER_LIMIT_CONCURRENT_RUNS=1000"};
     return options;
   }
 
