@@ -1,10 +1,15 @@
 // Backup and restore; see ctl/backup.h.
 #include "ctl/backup.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -72,6 +77,54 @@ bool write_whole(const std::string& path, const std::string& text) {
   return !file.fail();
 }
 
+// FILE.part, which becomes FILE when all is in it, and goes when not. Of one backup at a time: a
+// second one into the same file would cut off what the first has written. pg_dump inherits the
+// lock, so that it outlives a hostlerctl that is killed. What a killed backup left is written over.
+class UnfinishedFile {
+ public:
+  explicit UnfinishedFile(const std::string& file)
+      : file_(file), path_(file + ".part"), fd_(open(path_.c_str(), O_WRONLY | O_CREAT, 0600)) {
+    if (fd_ < 0) {
+      refusal_ = {exit_cannot_create,
+                  fmt::format("cannot write {}: {}", file, std::strerror(errno))};
+    } else if (flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      // Any other fault is of a file system without locks: there nothing guards.
+      refusal_ = {exit_try_again, "another backup into " + file + " is under way"};
+    } else if (std::filesystem::exists(file)) {  // it ended between the look and the lock
+      refusal_ = {exit_bad_input, file + " exists; name another file"};
+    } else {
+      is_ours_ = true;
+      fchmod(fd_, 0600);  // a leftover may be open to more than its owner
+    }
+  }
+  ~UnfinishedFile() {
+    if (is_ours_) std::remove(path_.c_str());
+    if (fd_ >= 0) close(fd_);
+  }
+  UnfinishedFile(const UnfinishedFile&) = delete;
+  UnfinishedFile& operator=(const UnfinishedFile&) = delete;
+
+  bool is_ours() const { return is_ours_; }
+  int refuse() const { return fail(refusal_.status, refusal_.words); }
+  const std::string& path() const { return path_; }
+  // False, with errno, when it cannot have its name.
+  bool finish() {
+    is_ours_ = std::rename(path_.c_str(), file_.c_str()) != 0;
+    return !is_ours_;
+  }
+
+ private:
+  struct Refusal {
+    int status = exit_ok;
+    std::string words;
+  };
+  std::string file_;
+  std::string path_;
+  int fd_;
+  bool is_ours_ = false;
+  Refusal refusal_;
+};
+
 int back_up(const CommandCall& call, const std::string& file) {
   const config::Settings& settings = call.settings();
   if (std::filesystem::exists(file)) {
@@ -81,24 +134,24 @@ int back_up(const CommandCall& call, const std::string& file) {
   OwnerSession owner = open_migrated(url, application);
   if (!owner.session) return fail(owner.status, owner.refusal);
   umask(077);  // it holds everybody's data
-  std::string unfinished = file + ".part";
-  if (!write_whole(unfinished, "")) return fail(exit_cannot_create, "cannot write " + file);
+  UnfinishedFile unfinished(file);
+  if (!unfinished.is_ours()) return unfinished.refuse();
   postgres::DbSession& session = *owner.session;
   session.begin();
   postgres::Result facts = session.run(query::BackupFacts{});
   std::string snapshot(facts.front().text("snapshot"));
   SubprocessRun run = run_subprocess(
       {"pg_dump", "--dbname=" + address_without_password(url), "--role=hostler_owner",
-       "--format=custom", "--snapshot=" + snapshot, "--file=" + unfinished},
+       "--format=custom", "--snapshot=" + snapshot, "--file=" + unfinished.path()},
       false);
   session.rollback();
-  if (run.status != 0) {
-    std::remove(unfinished.c_str());
-    return tool_failed("pg_dump", run.status);
+  if (run.status != 0) return tool_failed("pg_dump", run.status);
+  if (!write_whole(file + ".json", manifest(facts.front()) + "\n")) {
+    return fail(exit_cannot_create,
+                fmt::format("cannot write {}.json: {}", file, std::strerror(errno)));
   }
-  if (!write_whole(file + ".json", manifest(facts.front()) + "\n") ||
-      std::rename(unfinished.c_str(), file.c_str()) != 0) {
-    return fail(exit_cannot_create, "cannot write " + file);
+  if (!unfinished.finish()) {
+    return fail(exit_cannot_create, fmt::format("cannot write {}: {}", file, std::strerror(errno)));
   }
   std::string lines = fmt::format(
       "{} and {}.json: {}, {}\n"
@@ -115,11 +168,11 @@ int restore(const CommandCall& call, const std::string& file) {
   if (!parsed) return fail(exit_bad_input, file + ".json is not what backup wrote");
   const Json& wanted = *parsed;
   std::string version(wanted.text_or("schema_version"));
+  if (version.empty()) return fail(exit_bad_input, file + ".json is not what backup wrote");
   if (version > schema_version_expected) {
     return fail(exit_bad_input,
-                fmt::format("the backup has schema {}, this program only knows {}: install the "
-                            "version that made it ({})",
-                            version, schema_version_expected, wanted.text_or("version")));
+                fmt::format("the backup has schema {}, this program only knows {}; {}", version,
+                            schema_version_expected, newer_schema_mend));
   }
   const std::string& url = call.settings().text("database.url");
   {

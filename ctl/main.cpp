@@ -2,7 +2,11 @@
 // and administrators, shows organizations, ends sessions and keys, mends the outbox, verifies the
 // ledger, follows runs, shows and checks the settings. Talks to Postgres directly, never over HTTP,
 // as a superuser or a member of hostler_owner (database.url). Exit status: 0, or as in sysexits.h.
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -56,6 +60,13 @@ std::string words_of(const Error& error) {
   return error.cause.empty() ? words : words + ": " + error.cause;
 }
 
+// A result that found no room is no success, whatever was done.
+int when_printed(int status) {
+  if (std::fflush(stdout) == 0) return status;
+  return fail(exit_cannot_create,
+              fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+}
+
 int print_version(const CommandCall& call) {
   JsonWriter json;
   json.begin_object().member("version", HOSTLER_VERSION);
@@ -96,9 +107,11 @@ int main(int argc, char** argv) {
   CommandLine line;
   try {
     add_commands(line);
-    return line.run(argc, argv);
+    return when_printed(line.run(argc, argv));
   } catch (const Error& error) {
     return fail(status_of(error.code), words_of(error));
+  } catch (const std::system_error& error) {  // a full disk below a long result; a folder's rights
+    return fail(exit_cannot_create, error.what());
   } catch (const std::exception& error) {
     return fail(exit_software, error.what());
   }

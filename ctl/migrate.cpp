@@ -79,8 +79,8 @@ std::optional<std::string> mismatch(const Schema& schema, const Found& found) {
         found.version(), schema.version, preview_version);
   }
   if (found.version() > schema.version) {
-    return fmt::format("the database has version {}, which is newer than this program's {}",
-                       found.version(), schema.version);
+    return fmt::format("the database has version {}, which is newer than this program's {}; {}",
+                       found.version(), schema.version, newer_schema_mend);
   }
   for (const Migration& migration : schema.migrations) {
     if (found.applied.empty() || migration.version < found.applied.front().version) continue;

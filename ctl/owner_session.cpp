@@ -33,17 +33,20 @@ OwnerSession open_as_owner(const std::string& database_url, const std::string& a
 OwnerSession open_migrated(const std::string& database_url, const std::string& application_name) {
   OwnerSession owner = open_as_owner(database_url, application_name);
   if (!owner.session) return owner;
-  bool is_migrated = owner.session->run(query::SchemaTables{}).front().boolean("has_migrations");
+  postgres::Result tables = owner.session->run(query::SchemaTables{});
   std::string version;
-  if (is_migrated) {
+  if (tables.front().boolean("has_migrations")) {
     postgres::Result found =
         owner.session->run(query::SchemaVersion{.version = schema_version_expected});
     if (found.front().boolean("fits")) return owner;
     version = found.text();
   }
   owner.status = exit_bad_input;
-  owner.refusal = fmt::format("the schema is {}, this program needs {}; run hostlerctl migrate",
-                              version.empty() ? "missing" : version, schema_version_expected);
+  // That of a build between releases has higher numbers; migrate tells what it needs.
+  bool is_newer = tables.front().boolean("has_functions") && version > schema_version_expected;
+  owner.refusal = fmt::format("the schema is {}, this program needs {}; {}",
+                              version.empty() ? "missing" : version, schema_version_expected,
+                              is_newer ? newer_schema_mend : "run hostlerctl migrate");
   owner.session.reset();
   return owner;
 }

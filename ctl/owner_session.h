@@ -8,6 +8,10 @@
 
 namespace hostler {
 
+// How programs that are older than the database come to work on it: migrations only go forward.
+inline constexpr const char* newer_schema_mend =
+    "upgrade Hostler on this host to a version that has it";
+
 struct OwnerSession {
   std::optional<postgres::DbSession> session;
   std::string refusal;  // why this role cannot be hostler_owner, when there is no session

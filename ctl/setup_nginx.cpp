@@ -92,6 +92,13 @@ int set_up_certificate(const SetupOptions& options) {
     report_step("certificate", fmt::format("{} is there", certificate_file));
     return exit_ok;
   }
+  for (const char* lone : {certificate_file, certificate_key_file}) {
+    if (options.self_signed.empty() || !file_exists(lone)) continue;
+    // Such as the key of a certificate that is still to come: nothing brings it back.
+    return fail(exit_bad_input, fmt::format("{} is there without its other half: put that beside "
+                                            "it, or take it away, and repeat",
+                                            lone));
+  }
   if (!options.self_signed.empty()) return make_certificate(options);
   return fail(exit_bad_input, certificate_advice);
 }

@@ -49,7 +49,7 @@ When every host has that file and the programs were restarted,
 uses it; restart them once more, and say it again for what they stored meanwhile.
 .Sh EXIT STATUS
 0 when what was asked for is done; else as in sysexits.h: 64 bad command line, 65 bad input or nothing of that name,
-69 the database is out of reach, 70 an error of ours, 73 a file that cannot be made,
+69 the database is out of reach, 70 an error of ours, 73 a file or a result that cannot be written,
 75 something is locked, try again, 77 not allowed, 78 bad settings.
 .Sh SEE ALSO
 .Xr hostler.toml 5 ,

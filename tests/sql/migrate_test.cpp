@@ -203,6 +203,7 @@ TEST_F(Migrate, RefusesADatabaseThatIsNewer) {
   ProgramRun run = migrate_folder();
   EXPECT_EQ(run.status, 65);
   EXPECT_THAT(run.err, HasSubstr("newer than this program's 00001"));
+  EXPECT_THAT(run.err, HasSubstr("upgrade Hostler on this host"));
 }
 
 // What programs made for `expected` are told of the schema.

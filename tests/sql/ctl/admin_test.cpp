@@ -113,6 +113,16 @@ TEST_F(Admin, WaitsForTheSchema) {
   EXPECT_THAT(run.err, HasSubstr("run hostlerctl migrate"));
 }
 
+TEST_F(Admin, IsNotSentToAMigrationThatCannotGoBack) {
+  ask("INSERT INTO schema_migrations (version, name, checksum, compatible_from) "
+      "VALUES ('99999', 'later', '', '99999') RETURNING 1");
+  ProgramRun run = create("root", "root@example.org");
+  EXPECT_EQ(run.status, 65);
+  EXPECT_THAT(run.err, HasSubstr("the schema is 99999"));
+  EXPECT_THAT(run.err, HasSubstr("upgrade Hostler on this host"));
+  EXPECT_THAT(run.err, testing::Not(HasSubstr("run hostlerctl migrate")));
+}
+
 TEST_F(Admin, AndEveryOtherCommandEndsWith77WhereTheRoleMayNotBeTheOwner) {
   std::string none = "01900000-0000-7000-8000-000000000001";
   std::vector<std::vector<std::string>> commands{

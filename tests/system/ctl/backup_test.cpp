@@ -1,5 +1,8 @@
 // A backup that was taken while all ran, and the database that comes out of it.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -53,6 +56,14 @@ TEST_F(BackupTest, OfARunningInstallationFillsAnEmptyDatabase) {
   EXPECT_EQ(ctl(name, {"migrate", "--status"}).status, 0);
   EXPECT_EQ(ctl(name, {"restore", file}).status, 65) << "only an empty database is filled";
   EXPECT_EQ(ctl(name, {"restore", folder_ / "nothing"}).status, 65);
+  std::ofstream(folder_ / "other.json") << "[]";
+  ProgramRun other = ctl(name, {"restore", folder_ / "other"});
+  EXPECT_EQ(other.status, 65);
+  EXPECT_NE(other.err.find("is not what backup wrote"), std::string::npos) << other.err;
+  std::ofstream(folder_ / "newer.json") << R"({"schema_version":"99999"})";
+  ProgramRun newer = ctl(name, {"restore", folder_ / "newer"});
+  EXPECT_EQ(newer.status, 65);
+  EXPECT_NE(newer.err.find("upgrade Hostler on this host"), std::string::npos) << newer.err;
   EXPECT_EQ(ctl("hostler", {"backup", folder_ / "no" / "dump"}).status, 73);
 }
 
@@ -69,6 +80,33 @@ TEST_F(BackupTest, WhoseCountsDifferSaysWhatToDoWithTheDatabase) {
   EXPECT_EQ(restored.status, 65);
   EXPECT_NE(restored.err.find("users: the backup had -1"), std::string::npos) << restored.err;
   EXPECT_NE(restored.err.find("drop it"), std::string::npos) << restored.err;
+}
+
+TEST_F(BackupTest, WaitsForNobodyAndCutsOffNothingThatAnotherWrites) {
+  std::string file = folder_ / "dump";
+  std::string words = "what another backup has written";
+  std::ofstream(file + ".part") << words;
+  int fd = open((file + ".part").c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_EQ(flock(fd, LOCK_EX | LOCK_NB), 0);
+  ProgramRun second = ctl("hostler", {"backup", file});
+  EXPECT_EQ(second.status, 75);
+  EXPECT_NE(second.err.find("is under way"), std::string::npos) << second.err;
+  EXPECT_EQ(std::filesystem::file_size(file + ".part"), words.size());
+
+  close(fd);  // as when that backup was killed
+  ProgramRun third = ctl("hostler", {"backup", file});
+  EXPECT_EQ(third.status, 0) << third.err;
+  EXPECT_FALSE(std::filesystem::exists(file + ".part"));
+}
+
+TEST_F(BackupTest, WithoutItsManifestIsNone) {
+  std::string file = folder_ / "dump";
+  std::filesystem::create_directory(file + ".json");
+  ProgramRun backup = ctl("hostler", {"backup", file});
+  EXPECT_EQ(backup.status, 73);
+  EXPECT_NE(backup.err.find("cannot write " + file + ".json: "), std::string::npos) << backup.err;
+  EXPECT_FALSE(std::filesystem::exists(file));
+  EXPECT_FALSE(std::filesystem::exists(file + ".part")) << "it would keep the disk full";
 }
 
 TEST_F(BackupTest, ShowsNobodyThePasswordAmongTheArgumentsOfItsTool) {

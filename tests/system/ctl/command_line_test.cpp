@@ -148,6 +148,15 @@ TEST(Hostlerctl, HasTheOptionsOfEveryCommandInTheHelpOfAll) {
   EXPECT_LT(range.err.size(), 200u) << range.err;
 }
 
+TEST(Hostlerctl, FailsWhenThereIsNoRoomForItsResult) {
+  for (const char* words : {"version", "--help", "config --example"}) {
+    std::string command = build_folder() + "/hostlerctl " + words + " >/dev/full";
+    ProgramRun full = run_program({"/bin/sh", "-c", command});
+    EXPECT_EQ(full.status, 73) << words;
+    EXPECT_THAT(full.err, HasSubstr("No space left on device")) << words;
+  }
+}
+
 TEST(Hostlerctl, PrintsItsVersionsAsJson) {
   EXPECT_THAT(run_ctl({"version", "-o", "json"}).out,
               testing::ContainsRegex(R"(^\{"version":"[0-9.]+","schema_version":"[0-9]{5}"\})"));
