@@ -17,8 +17,11 @@ const threads = {
   ahead: ({ end_user = '' }) => [threads_path('', end_user)],
 };
 
+// Whoever went on before this was shown is not called back.
 function Home() {
-  useEffect(() => go('/threads', {}, { replace: true }), []);
+  useEffect(() => {
+    if (/^#?\/?(\?|$)/.test(location.hash)) go('/threads', {}, { replace: true });
+  }, []);
   return null;
 }
 
