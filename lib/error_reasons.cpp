@@ -276,7 +276,10 @@ Error error_of_reason(std::string_view raised, std::string_view facts_text) {
   std::string wait = filled(further.retry_after);
   std::from_chars(wait.data(), wait.data() + wait.size(), error.retry_after_s);
   if (!further.field.empty()) {
-    error.faults.push_back({filled(further.field), std::string(further.fault), error.detail});
+    std::string field = filled(further.field);
+    error.faults.push_back({field, std::string(further.fault), error.detail});
+    // These sentences speak of a field: the detail names it, as that of Error::validation does.
+    if (*code == validation_error) error.detail = field + ": " + error.detail;
   }
   if (!further.shown.empty()) {
     const Json* shown = facts.find(further.shown);

@@ -198,6 +198,7 @@ std::variant<Json, JsonFault> parse_bounded_json(std::string_view text, size_t v
   if (result.IsError()) {
     std::string why = builder.refusal();
     if (why.empty()) why = rapidjson::GetParseError_En(result.Code());
+    if (why.ends_with('.')) why.pop_back();  // callers go on with the byte
     return JsonFault{result.Offset(), std::move(why)};
   }
   // RapidJSON takes a NUL byte for the end of the text: whatever follows it was never read.

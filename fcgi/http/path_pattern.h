@@ -47,8 +47,11 @@ constexpr PathPattern path_pattern(std::string_view path) {
   }
 }
 
-// OpenAI's API has no verbs, but routes as models: "route:<route_id>".
-constexpr bool may_hold_colon(const PatternSegment& pattern) { return pattern.name == "model"; }
+// Paths of OpenAI's API and of the AI SDK have no verbs, but routes as models ("route:<route_id>")
+// and chats of any name.
+constexpr bool may_hold_colon(const PatternSegment& pattern) {
+  return pattern.name == "model" || pattern.name == "chat";
+}
 
 // A value holds no colon, so that an unknown verb is an unknown path, and is not empty.
 constexpr bool matches(const PatternSegment& pattern, std::string_view text) {

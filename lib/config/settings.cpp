@@ -89,6 +89,13 @@ bool is_web_address(std::string_view text, bool is_origin) {
   return scheme != 0 && is_sound && (is_whole || !is_origin);
 }
 
+// Origins are compared as texts: one that no browser writes like this would let nobody in.
+bool is_written_by_browsers(std::string_view origin) {
+  bool is_small = std::none_of(origin.begin(), origin.end(),
+                               [](char c) { return (c >= 'A' && c <= 'Z') || c == '*'; });
+  return is_small && !origin.ends_with(origin.starts_with("https:") ? ":443" : ":80");
+}
+
 bool has_form(SettingForm form, const std::string& text) {
   switch (form) {
     case SettingForm::any:
@@ -96,7 +103,7 @@ bool has_form(SettingForm form, const std::string& text) {
     case SettingForm::web_url:
       return text.empty() || is_web_address(text, false);
     case SettingForm::origin:
-      return is_web_address(text, true);
+      return is_web_address(text, true) && is_written_by_browsers(text);
     case SettingForm::network:
       return net::CidrList::parse({text}).has_value();
     case SettingForm::part_network:
@@ -281,7 +288,9 @@ std::string setting_form(const SettingRow& row) {
       if (row.form == SettingForm::part_network) {
         return "a list of addresses or CIDRs, none of them everybody";
       }
-      if (row.form == SettingForm::origin) return "a list of scheme://host[:port]";
+      if (row.form == SettingForm::origin) {
+        return "a list of scheme://host[:port], as browsers send it: small letters, no usual port";
+      }
       return "a list of texts";
     case SettingType::integer:
     case SettingType::number:

@@ -55,7 +55,8 @@ std::string usage_json(std::string_view stored) {
   JsonWriter json;
   json.begin_object().member("prompt_tokens", input).member("completion_tokens", output);
   json.member("total_tokens", input + output).key("prompt_tokens_details").begin_object();
-  json.member("cached_tokens", usage->integer_or("cache_read_tokens", 0)).end_object();
+  json.member("cached_tokens", usage->integer_or("cache_read_tokens", 0));
+  json.member("cache_write_tokens", usage->integer_or("cache_write_tokens", 0)).end_object();
   json.end_object();
   return json.take();
 }

@@ -17,7 +17,8 @@ std::string usage_json(std::string_view stored) {
   int64_t output = usage->integer_or("output_tokens", 0);
   JsonWriter json;
   json.begin_object().member("input_tokens", input).key("input_tokens_details").begin_object();
-  json.member("cached_tokens", usage->integer_or("cache_read_tokens", 0)).end_object();
+  json.member("cached_tokens", usage->integer_or("cache_read_tokens", 0));
+  json.member("cache_write_tokens", usage->integer_or("cache_write_tokens", 0)).end_object();
   json.member("output_tokens", output).key("output_tokens_details").begin_object();
   json.member("reasoning_tokens", 0).end_object().member("total_tokens", input + output);
   return json.end_object().take();

@@ -79,7 +79,10 @@ std::optional<HttpUrl> parse_http_url(std::string_view text) {
   if (curl_url_set(url.get(), CURLUPART_URL, std::string(text).c_str(), 0) != CURLUE_OK) {
     return std::nullopt;
   }
-  return read_parts(url.get());
+  std::optional<HttpUrl> result = read_parts(url.get());
+  // curl tells of none where nothing stands behind the #.
+  if (result) result->has_fragment = text.find('#') != std::string_view::npos;
+  return result;
 }
 
 std::optional<HttpUrl> resolve_http_url(const HttpUrl& from, std::string_view location) {

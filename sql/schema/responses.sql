@@ -297,6 +297,9 @@ BEGIN
     UPDATE messages m SET hidden_by_run_id = coalesce(m.run_id, r.id)
     WHERE m.thread_id = thread_row.id AND m.id >= uuidv7_floor(r.created_at - interval '20 milliseconds')
           AND (m.id > r.id OR m.run_id = r.id);
+    -- Nothing that is given later gets their turns back.
+    DELETE FROM run_left_calls c
+    WHERE c.run_id = ANY (ARRAY(SELECT d.id FROM runs d WHERE d.thread_id = thread_row.id AND d.id >= r.id));
     PERFORM audit('responses.delete', 'run', r.id::text, r.org_id, jsonb_build_object(
         'created_by_user_id', r.created_by_user_id, 'status', r.status));
     RETURN stopped;

@@ -283,7 +283,7 @@ BEGIN
     IF thread_row.active_run_id IS NOT NULL THEN
         PERFORM run_busy(thread_row.active_run_id);
     END IF;
-    SELECT * INTO last_run FROM runs WHERE thread_id = thread_row.id ORDER BY id DESC LIMIT 1;
+    SELECT * INTO last_run FROM runs WHERE thread_id = thread_row.id AND deleted_at IS NULL ORDER BY id DESC LIMIT 1;
     IF last_run.id IS NULL THEN
         PERFORM fail('runs.nothing_to_retry', 'thread_has_no_run', jsonb_build_object('thread_id', thread_row.id));
     END IF;

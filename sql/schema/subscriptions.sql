@@ -216,8 +216,9 @@ BEGIN
     UPDATE subscriptions SET status = 'cancelled', cancelled_at = clock_timestamp()
     WHERE id = wanted AND status = 'active' AND current_period_end > clock_timestamp() RETURNING * INTO new_state;
     IF new_state.id IS NULL THEN
-        PERFORM fail('subscriptions.not_active', 'subscription_has_status',
-                     jsonb_build_object('status', subscription_status(old_state)));
+        -- Read anew: somebody else may have cancelled it while this waited for the account.
+        PERFORM fail('subscriptions.not_active', 'subscription_has_status', jsonb_build_object(
+            'status', (SELECT subscription_status(s) FROM subscriptions s WHERE s.id = wanted)));
     END IF;
     PERFORM audit('subscriptions.cancel', 'subscription', old_state.id::text, old_state.org_id,
                   subscription_json(old_state)::jsonb,

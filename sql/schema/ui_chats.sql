@@ -45,7 +45,8 @@ BEGIN
     PERFORM ui_permissions_check('data.runs.read');
     IF thread IS NOT NULL THEN
         PERFORM thread_of_caller_locked(thread);
-        SELECT * INTO last_run FROM runs r WHERE r.thread_id = thread ORDER BY r.id DESC LIMIT 1;
+        SELECT * INTO last_run FROM runs r
+        WHERE r.thread_id = thread AND r.deleted_at IS NULL ORDER BY r.id DESC LIMIT 1;
     END IF;
     IF last_run.id IS NULL THEN
         PERFORM fail('runs.nothing_to_retry', 'chat_has_no_run');
@@ -197,7 +198,7 @@ BEGIN
         SELECT r.id, r.created_at, r.ended_at, r.client_facts, r.response_format IS NOT NULL AS is_checked,
             r.event_bytes AS bytes FROM runs r
         WHERE r.thread_id = thread AND r.id < upper_end AND r.ended_at IS NOT NULL AND r.started_at IS NOT NULL
-              AND ui_run_is_shown(r)
+              AND r.deleted_at IS NULL AND ui_run_is_shown(r)
         ORDER BY r.id DESC LIMIT page_limit + 1),
     listed AS (
         SELECT i.*, row_number() OVER w AS nth, sum(i.bytes) OVER w AS bytes_so_far

@@ -111,7 +111,7 @@ CREATE OR REPLACE FUNCTION usage_days(wanted_start date, wanted_end date, OUT fi
 LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
 BEGIN
     last_day := coalesce(wanted_end, (clock_timestamp() AT TIME ZONE 'UTC')::date);
-    first_day := coalesce(wanted_start, last_day - 29);
+    first_day := coalesce(wanted_start, greatest(last_day - 29, '0001-01-01'));  -- no day before has a text
     IF first_day > last_day THEN
         PERFORM fail('validation.error', 'start_after_end');
     END IF;
@@ -131,7 +131,8 @@ CREATE OR REPLACE FUNCTION run_usage(wanted_run uuid) RETURNS json
 LANGUAGE sql STABLE AS $$
     SELECT json_build_object('input_tokens', saturated(coalesce(sum(u.input_tokens), 0)),
         'output_tokens', saturated(coalesce(sum(u.output_tokens), 0)),
-        'cache_read_tokens', saturated(coalesce(sum(u.cache_read_tokens), 0)))
+        'cache_read_tokens', saturated(coalesce(sum(u.cache_read_tokens), 0)),
+        'cache_write_tokens', saturated(coalesce(sum(u.cache_write_tokens), 0)))
     FROM usage_records u WHERE u.run_id = wanted_run
 $$;
 

@@ -174,6 +174,12 @@ BEGIN
     UPDATE webhook_endpoints SET url = new_state.url, events = new_state.events, enabled = new_state.enabled,
         failing_since = CASE WHEN old_state.enabled AND old_state.url = new_state.url THEN failing_since END
     WHERE id = old_state.id;
+    IF new_state.url <> old_state.url THEN
+        -- What is on its way to the address before is due again, at this one: nothing that is answered there counts
+        -- here, a 410 of who moved away least of all.
+        UPDATE outbox SET owner_id = NULL, lease_until = NULL
+        WHERE owner_id IS NOT NULL AND endpoint_id = old_state.id AND kind = 'webhook';
+    END IF;
     IF NOT new_state.enabled THEN
         PERFORM webhook_cancel_pending(old_state.id);
     END IF;

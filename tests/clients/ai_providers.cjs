@@ -97,6 +97,8 @@ const checks = {
     const prompt = '[answer {"celsius":"warm"}] [answer {"celsius":21}]';
     assert.deepStrictEqual((await ai.generateText({ model, prompt, output })).output, { celsius: 21 });
     assert.deepStrictEqual(await ai.streamText({ model, prompt, output }).output, { celsius: 21 });
+    const any = await ai.generateText({ model, prompt: '[answer {"a":[1]}]', output: ai.Output.json() });
+    assert.deepStrictEqual(any.output, { a: [1] });
   },
   async 'is told what was cut short'(model) {
     for (const [reason, told] of [['length', 'length'], ['content_filter', 'content-filter']]) {

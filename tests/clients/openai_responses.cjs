@@ -60,6 +60,8 @@ const checks = {
     const { input_tokens: input, output_tokens: output, total_tokens: sum } = answer.usage;
     assert.strictEqual(sum, input + output);
     assert.ok(input > 0 && output > 0);
+    const { cached_tokens: read, cache_write_tokens: written } = answer.usage.input_tokens_details;
+    assert.deepStrictEqual([read, written], [0, 0]);
     assert.match(answer.id, /^resp_[0-9a-f-]{36}$/);
     assert.match(answer.conversation.id, /^conv_[0-9a-f-]{36}$/);
     assert.ok(Math.abs(answer.created_at - Date.now() / 1000) < 60);

@@ -1,10 +1,12 @@
 // Monthly grants: on their dates, once, however often and late the job runs.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "tests/support/eventually.h"
 #include "tests/support/rows/run_money.h"
 
 #include "queries/access.h"
@@ -29,6 +31,14 @@ class Grants : public testing::Test {
         "({0})::timestamptz "
         "FROM p RETURNING id",
         start, end, fixture_.org_id));
+  }
+  // Begins a transaction, and cancels the subscription in it.
+  void cancel(postgres::DbSession& api, const std::string& subscription) {
+    api.begin();
+    api.run(query::SetRequestContext{.org_id = fixture_.org_id,
+                                     .user_id = fixture_.owner_id,
+                                     .context = R"({"platform_admin": true})"});
+    api.run(query::SubscriptionCancel{.subscription_id = subscription});
   }
   std::string maintenance() {
     postgres::DbSession session = database_.as_runner();
@@ -104,14 +114,37 @@ TEST_F(Grants, AreMadeOnceHoweverOftenAndLateTheJobRuns) {
 TEST_F(Grants, OfACancelledSubscriptionStopButWhatWasDueIsGiven) {
   std::string id = make("now() - interval '40 days'", "now() + interval '1 year'");
   postgres::DbSession api = database_.as_api();
-  api.begin();
-  api.run(query::SetRequestContext{.org_id = fixture_.org_id,
-                                   .user_id = fixture_.owner_id,
-                                   .context = R"({"platform_admin": true})"});
-  api.run(query::SubscriptionCancel{.subscription_id = id});
+  cancel(api, id);
   api.commit();
   EXPECT_EQ(granted(), 2);
   EXPECT_EQ(maintenance(), "0");
+}
+
+TEST_F(Grants, OfASubscriptionThatTwoCancelAtOnceStopAndOneIsToldSo) {
+  std::string id = make("now() - interval '40 days'", "now() + interval '1 year'");
+  postgres::DbSession first = database_.as_api();
+  cancel(first, id);
+  std::optional<Error> refusal;
+  std::thread second([&] {
+    postgres::DbSession api = database_.as_api();
+    try {
+      cancel(api, id);
+    } catch (const Error& error) {
+      refusal = error;
+    }
+  });
+  auto waits = [&] {
+    return fixture_.column(
+               "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+               "wait_event_type = 'Lock'") == "1";
+  };
+  EXPECT_TRUE(eventually(10'000, waits));
+  first.commit();
+  second.join();
+  ASSERT_TRUE(refusal.has_value());
+  EXPECT_EQ(refusal->code, ErrorCode::subscriptions_not_active);
+  EXPECT_EQ(refusal->detail, "The subscription is cancelled.");
+  EXPECT_EQ(granted(), 2);
 }
 
 TEST_F(Grants, AreCutAtTheBoundOfABalance) {

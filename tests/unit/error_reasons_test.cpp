@@ -43,8 +43,8 @@ TEST(ErrorReasons, WriteBracesOfTheirOwn) {
   EXPECT_EQ(
       error_of_reason("validation.error content_is_no_json", R"({"offset": 7, "found": "x"})")
           .detail,
-      R"(at byte 7 of the JSON x; answer approve, deny, or {"decision": "approve" or "deny", )"
-      R"("arguments": {…}, "reason": "…"})");
+      R"(content: at byte 7 of the JSON x; answer approve, deny, or {"decision": "approve" or )"
+      R"("deny", "arguments": {…}, "reason": "…"})");
 }
 
 TEST(ErrorReasons, KnowASecondStatusAndWhenToTryAgain) {
@@ -60,7 +60,7 @@ TEST(ErrorReasons, KnowASecondStatusAndWhenToTryAgain) {
 
 TEST(ErrorReasons, NameTheFieldAtFault) {
   Error error = error_of_reason("validation.error start_after_end", "{}");
-  EXPECT_EQ(error.detail, "must not be after end");
+  EXPECT_EQ(error.detail, "start: must not be after end");
   ASSERT_EQ(error.faults.size(), 1u);
   EXPECT_EQ(error.faults[0].field, "start");
   EXPECT_EQ(error.faults[0].code, "out_of_range");
@@ -68,6 +68,12 @@ TEST(ErrorReasons, NameTheFieldAtFault) {
   error = error_of_reason("validation.error name_not_comparable", R"({"field": "login"})");
   ASSERT_EQ(error.faults.size(), 1u);
   EXPECT_EQ(error.faults[0].field, "login");
+  EXPECT_EQ(error.detail, "login: must have other characters than these");
+  // Where the code says what is wrong, the detail is a sentence of its own.
+  error = error_of_reason("threads.not_found conversation_unknown", "{}");
+  ASSERT_EQ(error.faults.size(), 1u);
+  EXPECT_EQ(error.faults[0].field, "conversation");
+  EXPECT_EQ(error.detail, "There is no such conversation.");
 }
 
 TEST(ErrorReasons, MakeMembersOfTheFactsThatAreShown) {

@@ -53,6 +53,17 @@ TEST(Json, RefusesDuplicateMembersDepthAndTrailingBytes) {
   EXPECT_FALSE(is_refused(R"({"a":{"a":1},"b":{"a":1}})"));
 }
 
+TEST(Json, SaysWhatIsWrongInWordsThatGoOnWithTheByte) {
+  for (const char* text : {"", R"({"a" 1})", R"({"a":1 "b":2})", "[1 2]", R"({"a":.5})", "1e400",
+                           "{\"a\":\"\xff\"}", R"({"a":1,"a":2})", "[] []"}) {
+    const auto refused = parse_json(text);
+    ASSERT_TRUE(std::holds_alternative<JsonFault>(refused)) << text;
+    const std::string& words = std::get<JsonFault>(refused).message;
+    EXPECT_FALSE(words.empty()) << text;
+    EXPECT_FALSE(words.ends_with('.')) << words;
+  }
+}
+
 TEST(BoundedJson, CountsValuesAndNotNames) {
   struct Case {
     const char* text;

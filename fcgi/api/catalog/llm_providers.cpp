@@ -10,7 +10,8 @@ namespace hostler {
 namespace {
 
 constexpr TextBounds name_bounds{.min = 1, .max = 200, .trims = true};
-constexpr TextBounds key_bounds{.min = 1, .max = 4096};
+// Blanks around a key come from where it was copied; a server takes none.
+constexpr TextBounds key_bounds{.min = 1, .max = 4096, .trims = true};
 constexpr TextBounds url_bounds{.min = 1, .max = 2048};
 
 void add_text(JsonWriter& json, std::string_view name, const std::optional<std::string>& value) {

@@ -12,6 +12,9 @@
 namespace hostler {
 namespace {
 
+// Blanks around a key come from where it was copied; a server takes none.
+constexpr TextBounds key_bounds{.min = 1, .max = 1000, .trims = true};
+
 OneStatement switch_provider(const Input& input, bool active) {
   return OneStatement::no_content(
       query::ToolProviderSwitch{.group = input.path_value("group"),
@@ -61,8 +64,7 @@ OneStatement deactivate_tool_provider(const Input& input) { return switch_provid
 
 Task<Response> set_tool_credential(Call& call) {
   Fields fields = call.input.optional_body();
-  std::optional<std::string> api_key =
-      fields.nullable_text("api_key", {.min = 1, .max = 1000}).value;
+  std::optional<std::string> api_key = fields.nullable_text("api_key", key_bounds).value;
   std::optional<std::string> written =
       fields.nullable_text("base_url", {.min = 1, .max = 2048}).value;
   std::optional<std::string> base_url = co_await read_base_url(call, fields, std::move(written));

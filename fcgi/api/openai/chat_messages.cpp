@@ -138,9 +138,13 @@ class HistoryReader {
     if (!open_.insert(id).second) call.fault("id", "taken", "is another call's too");
     called_.insert(std::move(id));
     Nullable<Fields> function = call.nullable_object("function");
+    const Json* type = call.any("type");
     if (function.value) {
       json_.member("name", function.value->required_text("name", id_bounds));
       json_.member("arguments", function.value->required_text("arguments", text_bounds));
+    } else if (type != nullptr && type->is_text() && *type->as_text() != "function") {
+      call.fault("type", std::string(http::unsupported_parameter),
+                 fmt::format("{} is not supported here, function is", *type->as_text()));
     } else {
       call.fault("function", "required", "is required");
     }
@@ -198,7 +202,8 @@ ChatMessages read_chat_messages(Fields& fields) {
   std::vector<Fields> messages = fields.optional_objects("messages", messages_max);
   if (messages.empty() && !fields.has("messages")) {
     fields.fault("messages", "required", "is required");
-  } else if (messages.empty() && fields.any("messages")->as_array() != nullptr) {
+  } else if (const Json::Array* given = fields.any("messages")->as_array();
+             given != nullptr && given->empty()) {
     fields.fault("messages", "too_short", "must have at least 1 item");
   }
   ChatMessages chat = HistoryReader(messages).read();

@@ -85,6 +85,10 @@ class InputReader {
       read_call(item);
     } else if (type == "function_call_output") {
       read_output(item);
+    } else if (type == "item_reference") {
+      item.fault("type", std::string(http::unsupported_parameter),
+                 "item_reference is not supported here: send the item itself, as clients do with "
+                 "store: false, or previous_response_id");
     } else if (type != "reasoning") {  // a model's thoughts are its own again only there
       refuse_type(item, "type", type);
     }

@@ -145,6 +145,12 @@ std::optional<std::string> read_sampling(Fields& fields, const ChatTools& tools)
   return text;
 }
 
+// What @ai-sdk/open-responses makes of the wish for JSON of any kind.
+bool wants_any_json(const Json* format) {
+  return format != nullptr && format->is_object() && format->text_or("type") == "json_schema" &&
+         is_nothing(format->find("name")) && is_nothing(format->find("schema"));
+}
+
 std::optional<std::string> read_format(Fields& fields) {
   Nullable<Fields> text = fields.nullable_object("text");
   if (!text.value) return std::nullopt;
@@ -153,6 +159,7 @@ std::optional<std::string> read_format(Fields& fields) {
   if (verbosity.value && verbosity.value != "medium") {
     refuse(*text.value, "verbosity", "must be medium: others are not supported here");
   }
+  if (wants_any_json(text.value->any("format"))) return R"({"type":"json_object"})";
   return read_text_format(*text.value);
 }
 

@@ -318,6 +318,9 @@ TEST(Usage, RefusesParametersThatAreWrong) {
         has_fault(client.get(daily + "?start=2024-01-01&end=2025-01-01"), "start", "out_of_range"));
     Json year = client.get(daily + "?start=2024-01-01&end=2024-12-31").json();
     EXPECT_EQ(year.as_array()->size(), 366u);
+    Json earliest = client.get(daily + "?end=0001-01-02").json();
+    ASSERT_EQ(earliest.as_array()->size(), 2u);
+    EXPECT_EQ(earliest.as_array()->front().text_or("date"), "0001-01-01");
   }
 }
 

@@ -49,6 +49,21 @@ TEST(CreateLlmProvider, AnswersItWithItsKeyMasked) {
   EXPECT_EQ(list.body, "[" + made.body + "]");
 }
 
+TEST(CreateLlmProvider, TakesTheKeyWithoutTheBlanksAroundIt) {
+  TestUser user = register_user(stack());
+  auto create = [&](std::string_view written) {
+    return user.client.post("/v1/llm-providers?scope=org",
+                            provider_json("Main", fmt::format(R"("api_key":"{}")", written)));
+  };
+  EXPECT_TRUE(has_fault(create(" \\n"), "api_key", "required"));
+  Answer made = create(fmt::format(" {}\\n", key));
+  ASSERT_EQ(made.status, 201) << made.body;
+  std::string mask = made.member("key_prefix");
+  EXPECT_EQ(mask.substr(mask.find('*')), "****wxyz");
+  std::string path = fmt::format("/v1/llm-providers/{}?scope=org", made.member("id"));
+  EXPECT_TRUE(has_fault(user.client.patch(path, R"({"api_key":"  "})"), "api_key", "required"));
+}
+
 TEST(CreateLlmProvider, StoresTheKeyEncrypted) {
   TestUser user = register_user(stack());
   Answer made = user.client.post("/v1/llm-providers?scope=org",
@@ -102,6 +117,7 @@ TEST(CreateLlmProvider, InAnOrganizationTakesOnlyPublicHttpsAddresses) {
         Case{"https://8.8.8.8:25", "denied"}, Case{"https://a..b/", "bad_format"},
         Case{"ftp://8.8.8.8/", "bad_format"}, Case{"https://me:pw@8.8.8.8/", "bad_format"},
         Case{"https://8.8.8.8/?a=b", "bad_format"}, Case{"https://8.8.8.8/#a", "bad_format"},
+        Case{"https://8.8.8.8/v1#", "bad_format"}, Case{"https://8.8.8.8/v1?", "bad_format"},
         Case{"//8.8.8.8/", "bad_format"}}) {
     Answer answer =
         user.client.post("/v1/llm-providers?scope=org",

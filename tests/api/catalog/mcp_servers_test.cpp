@@ -122,8 +122,10 @@ TEST(McpServers, ListEveryFault) {
   Answer empty = post(user, "{}");
   EXPECT_TRUE(has_fault(empty, "key", "required"));
   EXPECT_TRUE(has_fault(empty, "url", "required"));
-  Answer fragment = post(user, R"({"key":"a","url":"https://93.184.216.34/#x"})");
-  EXPECT_TRUE(has_fault(fragment, "url", "bad_format"));
+  for (const char* url : {"https://93.184.216.34/#x", "https://93.184.216.34/mcp#"}) {
+    Answer fragment = post(user, fmt::format(R"({{"key":"a","url":"{}"}})", url));
+    EXPECT_TRUE(has_fault(fragment, "url", "bad_format")) << url;
+  }
   EXPECT_EQ(user.client.patch(path(made_by(user, "files")), "{}").status, 422);
 }
 

@@ -81,6 +81,16 @@ TEST(ToolProviders, ShowAKeyMaskedAndForgetItWhenTold) {
             0);
 }
 
+TEST(ToolProviders, KeepAKeyWithoutTheBlanksAroundIt) {
+  TestUser user = register_user(stack());
+  std::string credential = path("web_search.alpha", "credential");
+  Answer blank = user.client.put(credential, R"({"api_key":" \t "})");
+  EXPECT_TRUE(has_fault(blank, "api_key", "required"));
+  EXPECT_FALSE(flag(shown(user, "web_search.alpha"), "configured"));
+  EXPECT_EQ(user.client.put(credential, R"({"api_key":" tvly-0123456789abcdef\n"})").status, 204);
+  EXPECT_EQ(shown(user, "web_search.alpha").text_or("key_prefix"), "tvl****cdef");
+}
+
 TEST(ToolProviders, WantWhatTheyRequireAndTakeNothingForNothing) {
   TestUser user = register_user(stack());
   TestUser admin = register_admin(stack());
@@ -92,6 +102,7 @@ TEST(ToolProviders, WantWhatTheyRequireAndTakeNothingForNothing) {
   EXPECT_EQ(user.client.put(beta, "{}").status, 204);
   EXPECT_EQ(user.client.send({"PUT", beta, "", "", {}}).status, 204) << "no body at all";
   for (const char* url : {"ftp://x", "https://u:p@x.org", "https://x.org/?q", "https://x.org#f",
+                          "https://93.184.216.34/#", "https://93.184.216.34/?",
                           "http://93.184.216.34", "https://127.0.0.1", "https://[::1]/"}) {
     Answer answer = user.client.put(beta, fmt::format(R"({{"base_url":"{}"}})", url));
     EXPECT_EQ(answer.status, 422) << url;

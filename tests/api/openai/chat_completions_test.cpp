@@ -238,6 +238,8 @@ TEST(ChatCompletions, RefuseWhatIsNoConversation) {
         R"({"model":"normal","messages":[{"role":"user","content":"a"}],"stream_options":{}})"}) {
     EXPECT_TRUE(is_problem(user.client.post(route, body), 400, "validation.error")) << body;
   }
+  Answer word = user.client.post(route, R"({"model":"normal","messages":["a"]})");
+  EXPECT_EQ(word.json().find("error")->text_or("message"), "messages.0: must be an object");
   EXPECT_TRUE(is_problem(user.client.post(route, "{"), 400, "http.bad_json"));
   EXPECT_TRUE(is_problem(user.client.send({"POST", route, "a", "text/plain", {}}), 415,
                          "http.unsupported_media_type"));

@@ -131,6 +131,10 @@ TEST(ChatHistory, HasAResultRightBehindEachCall) {
         R"({"role":"assistant","audio":{"id":"a"},"content":""})"}) {
     EXPECT_TRUE(is_problem(ask_chat(user, older), 400, "unsupported_parameter")) << older;
   }
+  Answer custom = ask_chat(
+      user, calling(R"({"id":"c1","type":"custom","custom":{"name":"f"}})") + "," + result("c1"));
+  EXPECT_TRUE(is_problem(custom, 400, "unsupported_parameter")) << custom.body;
+  EXPECT_EQ(param_of(custom), "messages.1.tool_calls.0.type");
   EXPECT_EQ(user.client.get("/v1/runs").body, "[]");
 }
 

@@ -229,6 +229,33 @@ TEST(DeleteResponse, HidesItAndWhatFollowsButNeverItsUsage) {
   EXPECT_EQ(thread_of(client, next), thread_of(client, first));
 }
 
+TEST(DeleteResponse, LeavesNothingOfItWhereItHadNoAnswer) {
+  TestUser user = register_user(runner_stack());
+  const Client& client = user.client;
+  std::string first = make_response(client, "[say one]");
+  constexpr const char* tools =
+      R"(,"tools":[{"type":"function","name":"parcel","parameters":{"type":"object"}}])";
+  Answer second = client.post(
+      route, fmt::format(R"({{"model":"normal","input":"[think hush][tool parcel {{}}]"{}{}}})",
+                         tools, behind(first)));
+  ASSERT_EQ(second.status, 200) << second.body;
+  std::string call_id(second.json().find("output")->as_array()->back().text_or("call_id"));
+  std::string chat = fmt::format("/v1/ui/chat/{}/messages", thread_of(client, first));
+  EXPECT_NE(client.get(chat).body.find("hush"), std::string::npos);
+  ASSERT_EQ(client.del(path_of(second.member("id"))).status, 200);
+  // Neither its thoughts and calls in the chat of its thread, nor its turn for what comes later.
+  std::string messages = client.get(chat).body;
+  EXPECT_EQ(messages.find("hush"), messages.npos) << messages;
+  EXPECT_EQ(messages.find("parcel"), messages.npos) << messages;
+  EXPECT_NE(messages.find("\"one\""), messages.npos) << messages;
+  Answer late = client.post(route, fmt::format(R"({{"model":"normal","input":[)"
+                                               R"({{"type":"function_call_output","call_id":"{}",)"
+                                               R"("output":"late"}}]}})",
+                                               call_id));
+  EXPECT_EQ(late.status, 400) << late.body;
+  EXPECT_EQ(late.json().find("error")->text_or("param"), "input") << late.body;
+}
+
 // GET /v1/openai/responses/{response}/input_items
 TEST(ListResponseItems, ArePagesOfItsOwnInput) {
   TestConversation conversation = make_conversation(stack());

@@ -128,6 +128,11 @@ TEST(CreateResponse, FitsItsFormat) {
       user.client.post(route, asking(script, format + std::string(R"(,"stream":true)")));
   EXPECT_EQ(streamed.body.find(R"(\"d\")"), std::string::npos) << "what did not fit was sent";
   EXPECT_EQ(output_text(*events_in(streamed).back().find("response")), R"({"c":1})");
+  // A schema that is none wants JSON of any kind; one without its name is a mistake.
+  constexpr const char* any = R"(,"text":{"format":{"type":"json_schema"}})";
+  EXPECT_EQ(text_of(user.client.post(route, asking("[answer no][answer {}]", any))), "{}");
+  constexpr const char* nameless = R"(,"text":{"format":{"type":"json_schema","schema":{}}})";
+  EXPECT_TRUE(is_problem(user.client.post(route, asking("a", nameless)), 400, "validation.error"));
 }
 
 TEST(CreateResponse, FitsTheFormatOfItsPersonaToo) {
@@ -226,6 +231,9 @@ TEST(CreateResponse, TellsWhatItCannotHonourByName) {
     std::string body = fmt::format(R"({{"model":"normal","input":[{}]}})", item);
     EXPECT_TRUE(is_problem(user.client.post(route, body), 400, "unsupported_parameter")) << item;
   }
+  Answer reference = user.client.post(
+      route, R"({"model":"normal","input":[{"type":"item_reference","id":"msg_1"}]})");
+  EXPECT_NE(reference.body.find("send the item itself"), std::string::npos) << reference.body;
   // What asks for nothing, and what nobody knows, is taken.
   constexpr const char* harmless =
       R"(,"include":["reasoning.encrypted_content"],"reasoning":{"summary":"auto"},"tools":[],)"

@@ -128,6 +128,10 @@ TEST(SetSetting, TakesEachTypeAsJson) {
 TEST(SetSetting, RefusesAValueThatDoesNotFitAndSaysTheBounds) {
   EXPECT_TRUE(has_fault(put("limit.tool_calls", "\"5\""), "value", "wrong_type"));
   EXPECT_TRUE(has_fault(put("limit.tool_calls", "5.5"), "value", "wrong_type"));
+  for (const char* none : {"https://A.example", "https://a.example:443", "https://*.example"}) {
+    Answer refused = put("http.cors_origins", fmt::format(R"(["{}"])", none));
+    EXPECT_TRUE(has_fault(refused, "value", "bad_format")) << "no browser sends " << none;
+  }
   EXPECT_TRUE(has_fault(put("limit.tool_calls", "null"), "value", "wrong_type"));
   EXPECT_TRUE(has_fault(put("limit.tool_calls", "-1"), "value", "out_of_range"));
   EXPECT_TRUE(has_fault(put("auth.registration_mode", "\"closed\""), "value", "out_of_range"));

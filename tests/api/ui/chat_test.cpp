@@ -68,6 +68,18 @@ TEST(UiChat, IsAThreadUnderItsOwnNameAndByItsId) {
   EXPECT_EQ(messages_of(user.client, thread_id).as_array()->size(), 4u);
 }
 
+TEST(UiChat, MayHaveAnyNameInPaths) {
+  TestUser user = register_user(runner_stack());
+  for (std::string_view chat : {"ticket:4711", ":stop", "a/b", "%2F?#", "ä b", "\n"}) {
+    std::string run_id = run_of(user.client.post(ui_route, saying(chat, "[say one]")));
+    Json messages = messages_of(user.client, chat);
+    ASSERT_EQ(messages.as_array()->size(), 2u) << chat;
+    EXPECT_EQ(messages.as_array()->back().text_or("id"), run_id) << chat;
+    EXPECT_EQ(user.client.get(path_of(chat, "stream")).status, 204) << chat;
+    EXPECT_EQ(user.client.post(path_of(chat, "stop")).status, 200) << chat;
+  }
+}
+
 TEST(UiChat, IsTakenUpFromItsBeginning) {
   TestUser user = register_user(runner_stack());
   std::string chat = new_name("chat");
@@ -128,6 +140,29 @@ TEST(UiChat, MakesItsLastAnswerAgain) {
 }
 
 // Else the new answer would stand below a question that it does not answer.
+TEST(UiChat, MakesTheAnswerAgainThatADeletedResponseLeftLast) {
+  TestUser user = register_user(runner_stack());
+  auto respond = [&](std::string_view further) {
+    Answer answer = user.client.post(
+        "/v1/openai/responses",
+        fmt::format(R"({{"model":"normal","input":"[say one]"{}}})", further));
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    return answer.member("id");
+  };
+  std::string first = respond("");
+  std::string second = respond(fmt::format(R"(,"previous_response_id":"{}")", first));
+  ASSERT_EQ(user.client.del("/v1/openai/responses/" + second).status, 200);
+  std::string first_run = first.substr(first.find('_') + 1);
+  std::string chat = user.client.get("/v1/runs/" + first_run).member("thread_id");
+  std::string run_id = run_of(user.client.post(ui_route, retrying(chat, first_run)));
+  Json messages = messages_of(user.client, chat);
+  ASSERT_EQ(messages.as_array()->size(), 2u);
+  EXPECT_EQ(messages.as_array()->back().text_or("id"), run_id);
+  // The answer of which it takes the place is no part of the thread, either.
+  std::string path = fmt::format("/v1/threads/{}/messages", chat);
+  EXPECT_EQ(user.client.get(path).json().as_array()->size(), 2u);
+}
+
 TEST(UiChat, MakesNoAnswerToAnOlderQuestionAgain) {
   TestUser user = register_user(runner_stack());
   std::string chat = new_name("chat");

@@ -80,6 +80,29 @@ TEST_F(WebhookOff, BeginsItsScheduleAnewForWhatIsSentAgainWhileAnAttemptIsUnderW
             "pending 10 t");
 }
 
+// Who moves away answers 410 at the old address.
+TEST_F(WebhookOff, IsNotForWhatAnAddressAnswersThatWasLeftMeanwhile) {
+  std::string endpoint_id = new_endpoint();
+  add_messages(endpoint_id, 1);
+  std::string daemon = fixture_.column(
+      "UPDATE outbox SET owner_id = uuidv7(), epoch = 7, lease_until = clock_timestamp() + "
+      "interval '1 hour' RETURNING owner_id");
+  fixture_.as_owner(
+      query::WebhookUpdate{.endpoint_id = endpoint_id, .changes = R"({"events":["run.failed"]})"});
+  EXPECT_EQ(claimed(), "") << "the attempt goes on";
+  fixture_.as_owner(query::WebhookUpdate{.endpoint_id = endpoint_id,
+                                         .changes = R"({"url":"https://new.example.org"})"});
+  EXPECT_EQ(fixture_.column(fmt::format(
+                "SELECT outbox_failed('{}', id, 7, 410, 'answered 410', NULL, false, true) "
+                "FROM outbox",
+                daemon)),
+            "f");
+  EXPECT_EQ(fixture_.column("SELECT concat_ws(' ', e.enabled, o.status, o.attempts) FROM outbox o "
+                            "JOIN webhook_endpoints e ON e.id = o.endpoint_id"),
+            "t pending 0");
+  EXPECT_EQ(claimed(), endpoint_id) << "for the new one";
+}
+
 TEST_F(WebhookOff, GoesOnWhoeverDiesBetweenTwoPages) {
   std::string endpoint_id = new_endpoint();
   add_messages(endpoint_id, 3'000);

@@ -64,7 +64,9 @@ inline events::EventBatch events_of(const Story& story, size_t from = 0, size_t 
     bool is_last = events::is_terminal_event(story[i].type);
     events.append(static_cast<int64_t>(i) + 1, story[i].type, story[i].data,
                   "2025-11-20T15:30:00.500Z",
-                  is_last ? R"({"input_tokens":12,"output_tokens":5,"cache_read_tokens":4})" : "");
+                  is_last ? R"({"input_tokens":12,"output_tokens":5,"cache_read_tokens":4,)"
+                            R"("cache_write_tokens":2})"
+                          : "");
   }
   return events;
 }

@@ -115,6 +115,20 @@ TEST(SettingsFile, RefusesATableOrADateForASetting) {
   EXPECT_THAT(of_file("[http]\ncors_origins = [1]\n").faults, ElementsAre(HasSubstr("it takes")));
 }
 
+TEST(SettingsFile, TakesOriginsAsBrowsersSendThemAlone) {
+  auto faults_of = [](const std::string& origin) {
+    return of_file("[http]\ncors_origins = [\"" + origin + "\"]\n").faults;
+  };
+  for (const char* origin : {"https://a.example", "https://a.example:80", "http://a.example:443",
+                             "http://localhost:8000", "http://[::1]:8080", "https://a:8443"}) {
+    EXPECT_THAT(faults_of(origin), IsEmpty()) << origin;
+  }
+  for (const char* origin : {"https://A.example", "https://a.example:443", "http://a.example:80",
+                             "https://*.example", "https://a.example/", "a.example", "null"}) {
+    EXPECT_THAT(faults_of(origin), ElementsAre(HasSubstr("it takes a list of scheme"))) << origin;
+  }
+}
+
 TEST(SettingsEnvironment, WinsOverTheFileAndReadsEachType) {
   config::LoadedSettings loaded = of_file("[run]\nslots = 7\n");
   std::vector<std::string> variables = {

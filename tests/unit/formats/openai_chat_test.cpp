@@ -48,7 +48,9 @@ events::EventBatch events_of(const Story& story, size_t from = 0, size_t count =
     bool is_last = events::is_terminal_event(story[i].type);
     events.append(static_cast<int64_t>(i) + 1, story[i].type, story[i].data,
                   "2026-11-20T15:04:05.123Z",
-                  is_last ? R"({"input_tokens":12,"output_tokens":5,"cache_read_tokens":4})" : "");
+                  is_last ? R"({"input_tokens":12,"output_tokens":5,"cache_read_tokens":4,)"
+                            R"("cache_write_tokens":2})"
+                          : "");
   }
   return events;
 }
@@ -90,7 +92,8 @@ std::string choice(const std::string& delta_json, const std::string& reason = "n
 }
 const std::string role = choice(R"({"role":"assistant","content":"","refusal":null})");
 const std::string usage_text = R"({"prompt_tokens":12,"completion_tokens":5,"total_tokens":17,)"
-                               R"("prompt_tokens_details":{"cached_tokens":4}})";
+                               R"("prompt_tokens_details":{"cached_tokens":4,)"
+                               R"("cache_write_tokens":2}})";
 
 // The text of all chunks together.
 std::string content_of(const std::string& frames) {

@@ -56,7 +56,8 @@ TEST(OpenaiResponse, IsItemsPartsAndDeltas) {
       fmt::format(R"({{"id":"resp_{}","object":"response","created_at":{},"status":"completed",)"
                   R"("completed_at":1763652600,"error":null,"incomplete_details":null,)"
                   R"("output":[{}],"usage":{{"input_tokens":12,"input_tokens_details":)"
-                  R"({{"cached_tokens":4}},"output_tokens":5,"output_tokens_details":)"
+                  R"({{"cached_tokens":4,"cache_write_tokens":2}},)"
+                  R"("output_tokens":5,"output_tokens_details":)"
                   R"({{"reasoning_tokens":0}},"total_tokens":17}},"model":"normal@1",)"
                   R"("instructions":null}})",
                   run_id, made_at, item));

@@ -54,6 +54,12 @@ TEST(PathPattern, ReadsEscapesAsTheCharactersTheyStandFor) {
   EXPECT_TRUE(fits("/v1/a/{b}", "/v1/a/1%2F2")) << "an escaped slash does not part segments";
 }
 
+TEST(PathPattern, TakesColonsWhereNoVerbCanStand) {
+  EXPECT_TRUE(fits("/v1/openai/models/{model}", "/v1/openai/models/route:7"));
+  EXPECT_TRUE(fits("/v1/ui/chat/{chat}/stop", "/v1/ui/chat/ticket:7/stop"));
+  EXPECT_TRUE(fits("/v1/ui/chat/{chat}/stop", "/v1/ui/chat/%3Astop/stop"));
+}
+
 TEST(PathPattern, OfTwentySegmentsFitsNothing) {
   std::string path;
   for (int i = 0; i < 20; ++i) path += "/a";

@@ -308,13 +308,14 @@ TEST(OpenaiChatStream, TellsWhatTheRunTook) {
   harness.sql(fmt::format(
       "INSERT INTO usage_records (org_id, run_id, turn, user_id, model, input_tokens, "
       "output_tokens, cache_read_tokens, cache_write_tokens, cost_nano_usd, measured) "
-      "SELECT '{}', '{}', turn, '{}', 'm', 10, 2, 3, 0, 0, true FROM generate_series(1, 2) AS turn",
+      "SELECT '{}', '{}', turn, '{}', 'm', 10, 2, 3, 1, 0, true FROM generate_series(1, 2) AS turn",
       harness.fixture.org_id, run_id, harness.fixture.owner_id));
   harness.publish(run_id, 2, 3, Last::completed);
   for (StreamClient* client : {&chunks, &whole}) {
     ASSERT_TRUE(client->read_to_end());
     EXPECT_NE(client->body().find(R"("prompt_tokens":20,"completion_tokens":4,"total_tokens":24,)"
-                                  R"("prompt_tokens_details":{"cached_tokens":6})"),
+                                  R"("prompt_tokens_details":{"cached_tokens":6,)"
+                                  R"("cache_write_tokens":2})"),
               std::string::npos)
         << client->body();
     EXPECT_NE(client->body().find("word 2"), std::string::npos);
