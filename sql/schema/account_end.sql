@@ -147,6 +147,20 @@ BEGIN
 END
 $$;
 
+-- What the personal organization of a deleted user told of its runs and called in them: its webhooks and tools, their
+-- addresses and what signs them. Messages that wait go with their endpoint (webhook_prune).
+CREATE OR REPLACE FUNCTION endpoints_end(org uuid) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    UPDATE webhook_endpoints SET deleted_at = clock_timestamp(), enabled = false, secret_id = NULL
+    WHERE org_id = org AND deleted_at IS NULL;
+    UPDATE tools SET deleted_at = clock_timestamp(), secret_id = NULL WHERE org_id = org AND deleted_at IS NULL;
+    DELETE FROM webhook_old_secrets WHERE org_id = org;
+    DELETE FROM tool_old_secrets WHERE org_id = org;
+    DELETE FROM secrets WHERE org_id = org AND kind IN ('webhook', 'tool');
+END
+$$;
+
 -- What is personal in an account: names, address, password, whence somebody came, and the address in mails, counters
 -- and invitations of others. Login and address are free again. A daemon that is sending a mail to the user meanwhile
 -- finds that the mail is no longer its own, and writes nothing. What others sent to an address, and how often, is only
@@ -164,6 +178,7 @@ BEGIN
     UPDATE orgs SET name = nobody WHERE id = gone.personal_org_id;
     PERFORM mcp_user_end(gone);
     PERFORM provider_keys_end(gone.personal_org_id);
+    PERFORM endpoints_end(gone.personal_org_id);
     DELETE FROM access_tokens WHERE session_id IN (SELECT id FROM sessions WHERE user_id = gone.id);
     DELETE FROM refresh_tokens WHERE session_id IN (SELECT id FROM sessions WHERE user_id = gone.id);
     UPDATE sessions SET revoked_at = coalesce(revoked_at, clock_timestamp()), client_ip = NULL, user_agent = ''
@@ -280,5 +295,5 @@ END
 $$;
 REVOKE EXECUTE ON FUNCTION user_of_operator, user_demote, session_revoke_by_operator, sessions_revoke_by_operator,
     last_admin_guard, last_owner_guard, user_set_status, user_stop_runs, user_scrub, user_delete, user_promote_proved,
-    provider_keys_end, mcp_connections_of, mcp_user_rests, mcp_user_end
+    provider_keys_end, endpoints_end, mcp_connections_of, mcp_user_rests, mcp_user_end
     FROM hostler_api, hostler_runner;

@@ -133,6 +133,36 @@ TEST_F(AccountEnd, LeavesTheAddressNowhere) {
   EXPECT_EQ(value("SELECT count(*) FROM outbox WHERE recipient ILIKE 'ada@%'"), "0");
 }
 
+TEST_F(AccountEnd, EndsWhatThePersonalOrganizationCalled) {
+  std::string ada = new_user("otto");
+  std::string org = value(fmt::format("SELECT personal_org_id FROM users WHERE id = '{}'", ada));
+  value(fmt::format(
+      "WITH kept AS (INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed) "
+      "SELECT uuidv7(), '{0}', k, 1, 'x', 'x' FROM unnest(ARRAY['webhook', 'tool']) AS k, "
+      "generate_series(1, 2) RETURNING id, kind), firsts AS (SELECT kind, min(id::text)::uuid AS "
+      "id, max(id::text)::uuid AS old_id FROM kept GROUP BY kind), e AS (INSERT INTO "
+      "webhook_endpoints (org_id, url, events, secret_id) SELECT '{0}', 'https://x', "
+      "'{{run.failed}}', id FROM firsts WHERE kind = 'webhook' RETURNING id), t AS (INSERT INTO "
+      "tools (org_id, name, description, parameters, url, secret_id) SELECT '{0}', 'find', 'd', "
+      "'{{}}', 'https://x', id FROM firsts WHERE kind = 'tool' RETURNING id), o AS (INSERT INTO "
+      "webhook_old_secrets (secret_id, org_id, endpoint_id, until) SELECT f.old_id, '{0}', e.id, "
+      "'infinity' FROM firsts f, e WHERE f.kind = 'webhook') INSERT INTO tool_old_secrets "
+      "(secret_id, org_id, tool_id, until) SELECT f.old_id, '{0}', t.id, 'infinity' FROM firsts f, "
+      "t WHERE f.kind = 'tool' RETURNING 1",
+      org));
+  ASSERT_EQ(end(ada), ErrorCode::count_);
+  EXPECT_EQ(value(fmt::format("SELECT count(*) FROM secrets WHERE org_id = '{}'", org)), "0");
+  EXPECT_EQ(value(fmt::format("SELECT (SELECT string_agg(enabled::text, ' ') FROM "
+                              "webhook_endpoints WHERE org_id = '{0}' AND deleted_at IS NOT NULL) "
+                              "|| ' ' || (SELECT count(*) FROM tools WHERE org_id = '{0}' AND "
+                              "deleted_at IS NULL)",
+                              org)),
+            "false 0");
+  value("SELECT webhook_prune(10)");
+  EXPECT_EQ(value(fmt::format("SELECT count(*) FROM webhook_endpoints WHERE org_id = '{}'", org)),
+            "0");
+}
+
 TEST_F(AccountEnd, EndsKeysAndMembershipsButKeepsThePersonalLedger) {
   std::string ada = new_user("ada");
   std::string work = new_workspace("work");
