@@ -1,6 +1,7 @@
 // Requests out of libfcgi; see fcgi/connection.h.
 #include "fcgi/connection.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -46,6 +47,8 @@ Connection::Next Connection::next() {
   close();
   return Next::end;
 }
+
+void Connection::make_blocking() const { fcntl(fd(), F_SETFL, fcntl(fd(), F_GETFL) & ~O_NONBLOCK); }
 
 bool Connection::read_body(Request& request) {
   if (!request.body.empty()) {

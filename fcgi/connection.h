@@ -31,6 +31,9 @@ class Connection {
   enum class Next { nothing, request, end };
   // What a connection that was kept says, without waiting. Behind an end it is closed.
   Next next();
+  // libfcgi takes a write that would have to wait for an error, and a watch makes a descriptor one
+  // that does not wait: to be called behind its making.
+  void make_blocking() const;
   bool is_open() const { return fcgx_.ipcFd >= 0; }
   int fd() const { return fcgx_.ipcFd; }
 

@@ -308,6 +308,7 @@ void Worker::finish(Slot& slot) {
   if (slot.connection.is_open() && !slot.watch) {
     slot.watch = loop::FdWatch::of_copy(loop_, slot.connection.fd(),
                                         [this, &slot](bool, bool) { go_on(slot); });
+    slot.connection.make_blocking();
   }
   if (!slot.connection.is_open() || !slot.watch) return release(slot);
   ++kept_;

@@ -59,7 +59,8 @@ OneStatement create_response(const Input& input) {
       .tools = wanted.tools,
       .answered_calls = wanted.input.answered_calls,
       .missing_calls = wanted.input.missing_calls,
-      .client_facts = wanted.facts};
+      .client_facts = wanted.facts,
+      .opens_stream = wanted.is_stream || !wanted.is_background};
   return OneStatement(std::move(statement),
                       [is_stream = wanted.is_stream,
                        is_background = wanted.is_background](const postgres::Result& result) {

@@ -49,6 +49,16 @@ TEST_F(KeptConnections, CarryOneReadAfterAnother) {
   EXPECT_NE(ask(client, "GET").find(user_.id), std::string::npos) << "behind an answer to HEAD";
 }
 
+// More than a socket holds: who writes it has to wait for who reads.
+TEST_F(KeptConnections, CarryALargeAnswerWhole) {
+  FastcgiClient client(socket_path());
+  client.send(fastcgi_text("/v1/openapi.json", ""));
+  std::string first = client.answer();
+  EXPECT_GT(first.size(), 400'000u);
+  client.send(fastcgi_text("/v1/openapi.json", ""));
+  EXPECT_EQ(client.answer().size(), first.size());
+}
+
 TEST_F(KeptConnections, EndWithTheAnswerToAnythingElse) {
   FastcgiClient client(socket_path());
   ask(client, "GET");
