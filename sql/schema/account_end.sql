@@ -151,12 +151,20 @@ $$;
 -- addresses and what signs them. Messages that wait go with their endpoint (webhook_prune).
 CREATE OR REPLACE FUNCTION endpoints_end(org uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    endpoints uuid[];
+    called uuid[];
 BEGIN
-    UPDATE webhook_endpoints SET deleted_at = clock_timestamp(), enabled = false, secret_id = NULL
-    WHERE org_id = org AND deleted_at IS NULL;
-    UPDATE tools SET deleted_at = clock_timestamp(), secret_id = NULL WHERE org_id = org AND deleted_at IS NULL;
-    DELETE FROM webhook_old_secrets WHERE org_id = org;
-    DELETE FROM tool_old_secrets WHERE org_id = org;
+    WITH ended AS (
+        UPDATE webhook_endpoints SET deleted_at = clock_timestamp(), enabled = false, secret_id = NULL
+        WHERE org_id = org AND deleted_at IS NULL RETURNING id)
+    SELECT array_agg(id) INTO endpoints FROM ended;
+    WITH ended AS (
+        UPDATE tools SET deleted_at = clock_timestamp(), secret_id = NULL
+        WHERE org_id = org AND deleted_at IS NULL RETURNING id)
+    SELECT array_agg(id) INTO called FROM ended;
+    DELETE FROM webhook_old_secrets WHERE endpoint_id = ANY (endpoints);
+    DELETE FROM tool_old_secrets WHERE tool_id = ANY (called);
     DELETE FROM secrets WHERE org_id = org AND kind IN ('webhook', 'tool');
 END
 $$;
