@@ -136,6 +136,7 @@ void Daemon::make_parts() {
   RunQueueOptions queue_options{options_.slots, [this] { outbox_->look_for_webhooks(); }};
   queue_ = std::make_unique<RunQueue>(*agent_services_, tasks_, id_, queue_options,
                                       [this] { return streams(); });
+  full_streams_ = std::make_unique<FullStreams>(loop_, db_, id_, stream_side_.full_holders);
   make_maintenance();
 }
 
@@ -156,6 +157,7 @@ void Daemon::begin_tasks() {
   tasks_.add_forever("heartbeat", queue_->heartbeat_forever());
   tasks_.add_forever("cancels", queue_->watch_cancels_forever());
   tasks_.add_forever("trials", queue_->watch_trials_forever());
+  tasks_.add_forever("full_streams", full_streams_->report_forever());
   // While notifications do not arrive the stream server looks for itself.
   auto on_checked = [this](bool is_listening) {
     bus_.set_listening(is_listening && queue_->is_known_to_others());

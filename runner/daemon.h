@@ -19,6 +19,7 @@
 #include "runner/delivery/outbox.h"
 #include "runner/egress/egress_proxy.h"
 #include "runner/events/event_log.h"
+#include "runner/full_streams.h"
 #include "runner/maintenance/maintainer.h"
 #include "runner/maintenance/maintenance.h"
 #include "runner/mcp/listing_job.h"
@@ -43,6 +44,7 @@ struct StreamSide {
   std::function<void(std::vector<std::string> cors_origins)> allow_origins;
   std::function<void(const config::Settings&)> use_limits;
   std::function<void(const client::Gateway&)> use_gateway;
+  std::function<std::string(int64_t for_ms)> full_holders;  // see FullStreams
 };
 
 class Daemon {
@@ -95,6 +97,7 @@ class Daemon {
   LongTurns long_turns_;
   std::unique_ptr<AgentServices> agent_services_;
   std::unique_ptr<RunQueue> queue_;
+  std::unique_ptr<FullStreams> full_streams_;
   std::unique_ptr<AccessLogTailer> access_log_;
   std::unique_ptr<Outbox> outbox_;
   std::unique_ptr<Maintainer> maintainer_;

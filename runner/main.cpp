@@ -85,6 +85,7 @@ StreamSide stream_side_of(relay::StreamServer& relay) {
     relay.use_limits(relay::stream_limits(now));
   };
   side.use_gateway = [&relay](const client::Gateway& gateway) { relay.use_gateway(gateway); };
+  side.full_holders = [&relay](int64_t for_ms) { return relay.full_holders(for_ms); };
   return side;
 }
 

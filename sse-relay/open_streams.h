@@ -1,12 +1,13 @@
 // How many streams are open here, of each user, organization and network, and whether one more may
 // be (contract section 7). Counted by this daemon alone: what it forgets with its end are streams
-// that ended with it.
+// that ended with it. Who holds as many as may be is told to whoever asks, from any thread.
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <map>
+#include <mutex>
+#include <string>
 
 #include "lib/ids.h"
 #include "lib/net/address_guard.h"
@@ -28,29 +29,38 @@ class OpenStreams {
  public:
   // From any thread. Until then nothing is refused.
   void use_limits(const StreamLimits& limits);
-  int64_t limit_of_org() const { return of_org_.load(); }  // unless an entitlement says otherwise
+  int64_t limit_of_org() const;  // unless an entitlement says otherwise
 
   // Each throws streams_limit_exceeded; a limit of 0 is none.
-  void check_network(const net::IpAddress& address) const;
-  void check(const StreamReader& reader, int64_t limit_of_org) const;
+  void check_network(const net::IpAddress& address);
+  void check(const StreamReader& reader, int64_t limit_of_org);
 
-  void add(const StreamReader& reader);
+  void add(const StreamReader& reader, int64_t limit_of_org);
   void remove(const StreamReader& reader);
+
+  // Who may open no more since so long without a break, as JSON: [{kind, id, streams,
+  // limit_streams}]. From any thread. Of more than a thousand those that came last are left out:
+  // they are refused all the same.
+  std::string full_holders(int64_t for_ms) const;
 
  private:
   using Key = std::array<char, 17>;  // what it is the id of, and the id
-  using Keys = std::array<Key, 3>;
+  struct Count {
+    int64_t streams = 0;
+    int64_t limit = 0;  // an organization's: as it was found when it was asked for last
+  };
   static Key user_key(const StreamReader& reader);
   static Key org_key(const StreamReader& reader);
   static Key network_key(const net::IpAddress& address);
-  static Keys keys_of(const StreamReader& reader);
-  void check_one(const Key& key, int64_t limit, const char* whose) const;
+  int64_t limit_of(const Key& key, int64_t limit_of_org) const;
+  void check_one(const Key& key, int64_t limit, const char* whose);
+  void mark(const Key& key, const Count& count);
 
-  std::atomic<int64_t> of_user_ = 0;
-  std::atomic<int64_t> of_org_ = 0;
-  std::atomic<int64_t> of_network_ = 0;
+  mutable std::mutex lock_;  // of all that follows
+  StreamLimits limits_;
   // Keys of many kinds that clients may choose: in order, so that nobody makes them collide.
-  std::map<Key, int64_t> counts_;
+  std::map<Key, Count> counts_;
+  std::map<Key, int64_t> full_since_ms_;
 };
 
 }  // namespace hostler::relay

@@ -165,7 +165,7 @@ Task<void> StreamClient::open() {
   begin_stream(wanted.after, formats::begin_behind(*format_, facts, wanted.behind_frame));
   if (comes_back()) ends_ms_ = now_ms() + services_.host.age_max_ms();
   is_counted_ = true;
-  services_.open_streams.add(reader_);
+  services_.open_streams.add(reader_, opening.limit_of_org);
   services_.host.opened();
   if (is_over) {
     answer_no_more();

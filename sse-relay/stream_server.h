@@ -56,6 +56,7 @@ class StreamServer final : StreamHost {
   StreamCounts counts() const;
   void allow_origins(std::vector<std::string> cors_origins);
   void use_limits(const StreamLimits& limits) { open_streams_.use_limits(limits); }
+  std::string full_holders(int64_t for_ms) const { return open_streams_.full_holders(for_ms); }
   // Says who clients are. Until it is called, every request is refused with 503: the stored
   // settings may identify a client differently than the file's.
   void use_gateway(client::Gateway gateway);

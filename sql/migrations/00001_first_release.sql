@@ -407,7 +407,7 @@ DROP FUNCTION IF EXISTS access_log_append, account_taken_back, admin_user, admin
     llm_model_create, message_create, message_page, org_create, org_hold, persona_create, registration_begin,
     registration_check, route_resolve, run_list_text, runs_commit, thread_json, thread_item, thread_newest_messages,
     thread_text, thread_text_of_caller, run_list_item, turns_charge, webhook_create, run_tool_commit, run_expire_inputs,
-    run_waiting, search_query, search_vector, search_words;
+    run_waiting, search_query, search_vector, search_words, response_create;
 DROP VIEW run_list_items;
 
 -- ---------------------------------------------------------------- one maintainer
@@ -416,6 +416,10 @@ CREATE TABLE maintainer ( epoch bigint PRIMARY KEY, daemon_id uuid, since timest
 INSERT INTO maintainer (epoch) VALUES (0);
 CREATE TABLE maintenance_jobs ( job text PRIMARY KEY, period_ms bigint NOT NULL, done_at timestamptz, took_ms bigint,
     fault_at timestamptz, fault text, faults bigint NOT NULL DEFAULT 0 );
+CREATE TABLE full_streams ( holder text NOT NULL, daemon_id uuid NOT NULL, streams bigint NOT NULL, limit_streams bigint
+    NOT NULL CHECK (limit_streams > 0), PRIMARY KEY (holder, daemon_id) );
+CREATE INDEX full_streams_of_daemon ON full_streams (daemon_id);
+GRANT SELECT, INSERT, UPDATE, DELETE ON full_streams TO hostler_runner;
 GRANT SELECT, UPDATE ON maintainer, maintenance_jobs TO hostler_runner;
 GRANT INSERT, DELETE ON maintenance_jobs TO hostler_runner;
 

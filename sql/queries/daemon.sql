@@ -54,6 +54,23 @@ FROM (SELECT d.id FROM daemons d
             AND d.heartbeat_at > clock_timestamp() - interval '10 seconds'
       ORDER BY random() LIMIT 1) AS other;
 
+-- name: full_streams_keep
+-- Who has as many streams open at the daemon as may be, in place of what it said before. Need not be durable: it is
+-- said again. holders: [{kind: network, user or organization, id, streams, limit_streams}], an id without its hyphens.
+-- $1 daemon_id uuid, $2 holders json
+WITH full_now AS MATERIALIZED (
+    SELECT t.kind || ' ' || CASE t.kind WHEN 'network' THEN host(network_of(t.id::inet)) ELSE t.id::uuid::text END
+            AS holder,
+        t.streams, t.limit_streams, set_config('synchronous_commit', 'off', true)
+    FROM json_to_recordset($2) AS t (kind text, id text, streams bigint, limit_streams bigint)),
+no_more AS (
+    DELETE FROM full_streams f
+    WHERE f.daemon_id = $1 AND NOT EXISTS (SELECT FROM full_now t WHERE t.holder = f.holder))
+INSERT INTO full_streams AS f (holder, daemon_id, streams, limit_streams)
+SELECT t.holder, $1, t.streams, t.limit_streams FROM full_now t ORDER BY t.holder
+ON CONFLICT (holder, daemon_id) DO UPDATE SET streams = excluded.streams, limit_streams = excluded.limit_streams
+WHERE (f.streams, f.limit_streams) IS DISTINCT FROM (excluded.streams, excluded.limit_streams);
+
 -- name: listening_check
 -- Whether the server at the other end of the connection that LISTENs still answers.
 SELECT true AS is_there;

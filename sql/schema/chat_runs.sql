@@ -57,6 +57,7 @@ BEGIN
     IF NOT has_permission('data.runs.read') THEN
         PERFORM fail('auth.forbidden', 'permission_missing', jsonb_build_object('permission', 'data.runs.read'));
     END IF;
+    PERFORM streams_check();
     IF cardinality(answered_calls) > 0 THEN
         PERFORM left_calls_check(answered_calls, missing_calls, 'messages');
     END IF;

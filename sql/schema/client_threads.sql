@@ -14,6 +14,7 @@ DECLARE
     thread uuid;
 BEGIN
     PERFORM ui_permissions_check('data.threads.write', 'data.runs.read');
+    PERFORM streams_check();
     IF facts IS NULL THEN
         facts := ui_facts(persona_resolve(client_chat_begin.persona_id), function_tools);
     END IF;
@@ -40,6 +41,7 @@ DECLARE
     r runs;
 BEGIN
     PERFORM ui_permissions_check('data.runs.read');
+    PERFORM streams_check();
     IF thread IS NOT NULL THEN
         thread_row := thread_of_caller_locked(thread);
         SELECT * INTO r FROM runs WHERE id = thread_row.active_run_id FOR NO KEY UPDATE;

@@ -66,6 +66,10 @@ BEGIN
     PERFORM runs_after_crash(d.id, true) FROM unnest(dead) AS d(id);
     UPDATE outbox SET owner_id = NULL, lease_until = NULL WHERE owner_id = ANY (dead);
     UPDATE daemons AS d SET stopped_at = clock_timestamp() WHERE d.id = ANY (dead);
+    -- One that lives all the same tells it again (runner/full_streams.h).
+    DELETE FROM full_streams f USING daemons d
+    WHERE f.daemon_id = d.id
+          AND (d.stopped_at IS NOT NULL OR d.heartbeat_at < clock_timestamp() - interval '30 seconds');
     INSERT INTO daemons (host, instance, version, lock_id)
     VALUES (daemon_start.host, daemon_start.instance, daemon_start.version, daemon_start.lock_id)
     RETURNING id INTO me;

@@ -142,11 +142,12 @@ $$;
 -- a person reads. previous: the response that it goes on from, in its thread when nothing came behind it, else in a
 -- copy of the thread up to there. conversation: the thread where it goes on from whatever is there. Of these one or
 -- none. answered_calls, missing_calls: ids of calls that items have outputs of; of all, and of those that are not
--- called in items. facts: as they are stored, with the conversation's id.
+-- called in items. opens_stream: the answer is the relay's. facts: as they are stored, with the conversation's id.
 CREATE OR REPLACE FUNCTION response_create(persona_id text, route uuid, items json, words text[], previous uuid,
     conversation uuid, sampling json, end_user text, metadata json, keeps boolean, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_stored_bytes bigint, credit_run_hold bigint, response_format json,
-    function_tools json, answered_calls text[], missing_calls text[], client_facts json, OUT item json, OUT facts json)
+    function_tools json, answered_calls text[], missing_calls text[], client_facts json, opens_stream boolean,
+    OUT item json, OUT facts json)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     nothing_behind CONSTANT uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
@@ -168,6 +169,9 @@ BEGIN
     -- The answer is what the run says.
     IF NOT has_permission('data.runs.read') THEN
         PERFORM fail('auth.forbidden', 'permission_missing', jsonb_build_object('permission', 'data.runs.read'));
+    END IF;
+    IF opens_stream THEN
+        PERFORM streams_check();
     END IF;
     PERFORM left_calls_check(answered_calls, missing_calls, 'input');
     IF previous IS NOT NULL THEN

@@ -43,6 +43,7 @@ DECLARE
     facts json;
 BEGIN
     PERFORM ui_permissions_check('data.runs.read');
+    PERFORM streams_check();
     IF thread IS NOT NULL THEN
         PERFORM thread_of_caller_locked(thread);
         SELECT * INTO last_run FROM runs r
@@ -82,6 +83,7 @@ DECLARE
     reason text;
 BEGIN
     PERFORM ui_permissions_check('data.runs.read');
+    PERFORM streams_check();
     SELECT * INTO r FROM runs a WHERE a.thread_id = thread_named(chat) AND a.ended_at IS NULL AND NOT a.queued;
     IF r.id IS NULL THEN
         PERFORM fail('runs.not_waiting', 'chat_is_idle');

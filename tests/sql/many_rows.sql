@@ -234,6 +234,8 @@ WHERE id = (SELECT max(r.id::text)::uuid FROM runs r
 UPDATE threads t SET active_run_id = r.id FROM runs r
 WHERE r.thread_id = t.id AND r.status = 'waiting_for_input';
 INSERT INTO daemons (host, instance, version) VALUES ('host', 'place', '1');
+INSERT INTO full_streams (holder, daemon_id, streams, limit_streams)
+SELECT 'user ' || u.id, gen_random_uuid(), 20, 20 FROM users u;
 UPDATE maintainer SET epoch = 1, daemon_id = (SELECT id FROM daemons);
 UPDATE runs SET status = 'running', ended_at = NULL, owner_id = (SELECT id FROM daemons), epoch = 1
 WHERE id = (SELECT min(r.id::text)::uuid FROM runs r

@@ -1,5 +1,5 @@
-// The parameters of statements of webhook tools and MCP servers, as tests/sql/plan_values.h
-// has those of all others. For that file alone.
+// The parameters of statements of webhook tools, MCP servers and open streams, as
+// tests/sql/plan_values.h has those of all others. For that file alone.
 #pragma once
 
 #include <functional>
@@ -19,6 +19,8 @@ inline void add_tool_plan_values(std::map<std::string, std::string>& by_name,
            "timeout_seconds": 30, "is_repeatable": false, "is_active": true}')"},
       {"tool_update.changes", R"('{"is_active": true}')"},
       {"limit_tools", "1000000"},
+      {"holders",
+       R"('[{"kind": "network", "id": "192.0.2.7", "streams": 2, "limit_streams": 2}]')"},
       {"limit_mcp_servers", "1000000"},
       {"server_id", ask("quote_literal(id) FROM mcp_servers WHERE org_id IS NULL")},
       {"mcp_server_create.wanted",

@@ -48,7 +48,8 @@ class ResponseCopies : public ::testing::Test {
             .tools = std::nullopt,
             .answered_calls = std::vector<std::string>(),
             .missing_calls = std::vector<std::string>(),
-            .client_facts = R"({"model":null})"};
+            .client_facts = R"({"model":null})",
+            .opens_stream = false};
   }
   query::ResponseCreate branch() const {
     query::ResponseCreate wanted = response();
