@@ -86,6 +86,8 @@ class Worker {
   void count(const Slot& slot, const Answered& answered);
   void finish(Slot& slot);
   void go_on(Slot& slot);
+  void take_next(Slot& slot, bool keeps);
+  void end_kept();
   void release(Slot& slot);
   void heartbeat();
   void drain();
@@ -195,6 +197,7 @@ bool Worker::accept_one(Listener& listener) {
   bool is_empty = failed == -EAGAIN || failed == -EWOULDBLOCK;
   if (!is_empty) {
     log_warning("accept_failed", {{"cause", strerror(-failed)}});
+    end_kept();
     pause_accepting();
   }
   return false;
@@ -228,7 +231,8 @@ void Worker::refuse_peer(const std::optional<net::IpAddress>& peer) {
               {{"peer", peer ? peer->text() : "gone"}, {"why", "api.tcp_peers does not name it"}});
 }
 
-// Out of descriptors, most likely: trying at once would only spin.
+// Out of descriptors, most likely: trying at once would only spin. Those of kept connections are
+// free by then.
 void Worker::pause_accepting() {
   watch_listeners(false);
   accept_timer_.restart(accept_pause_ms);
@@ -322,10 +326,21 @@ void Worker::go_on(Slot& slot) {
     slot.watch->watch(false, false);
     return;
   }
+  take_next(slot, true);
+}
+
+void Worker::take_next(Slot& slot, bool keeps) {
   Connection::Next next = slot.connection.next();
-  if (next == Connection::Next::nothing && !is_draining_) return;
+  if (next == Connection::Next::nothing && keeps) return;
   --kept_;
   next == Connection::Next::request ? begin(slot) : release(slot);
+}
+
+// What kept connections have sent already is still taken.
+void Worker::end_kept() {
+  for (const std::shared_ptr<Slot>& slot : slots_) {
+    if (slot->watch && !slot->request) take_next(*slot, false);
+  }
 }
 
 void Worker::release(Slot& slot) {
@@ -345,9 +360,7 @@ void Worker::drain() {
   }
   while (port_ && !is_full() && accept_one(*port_)) {
   }
-  for (const std::shared_ptr<Slot>& slot : slots_) {
-    if (slot->watch && !slot->request) go_on(*slot);
-  }
+  end_kept();
   accept_timer_.cancel();
   drain_timer_.restart(drain_limit_ms);
   parts_.denials.finish([this] { stop_when_idle(); });
