@@ -143,9 +143,9 @@ TEST(UiChat, MakesItsLastAnswerAgain) {
 TEST(UiChat, MakesTheAnswerAgainThatADeletedResponseLeftLast) {
   TestUser user = register_user(runner_stack());
   auto respond = [&](std::string_view further) {
-    Answer answer = user.client.post(
-        "/v1/openai/responses",
-        fmt::format(R"({{"model":"normal","input":"[say one]"{}}})", further));
+    Answer answer =
+        user.client.post("/v1/openai/responses",
+                         fmt::format(R"({{"model":"normal","input":"[say one]"{}}})", further));
     EXPECT_EQ(answer.status, 200) << answer.body;
     return answer.member("id");
   };
