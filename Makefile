@@ -286,12 +286,14 @@ valgrind: ## the tests of the API with the pool under memcheck
 	+@tests/valgrind/run
 
 shell_scripts = $(shell git ls-files | xargs grep -lE '^\#!.*\b(ba)?sh$$' 2>/dev/null) $(wildcard $(stack)/*.sh)
+python_scripts = $(shell git ls-files | xargs grep -lE '^\#!.*\bpython3$$' 2>/dev/null) $(shell git ls-files '*.py')
 
 # Short enough to be run by itself behind `make test` (.ci/run).
-check: ## format, style, shell scripts, cppcheck, what clang says; clang-tidy over what changed since TIDY_SINCE
+check: ## format, style, scripts, cppcheck, what clang says; clang-tidy over what changed since TIDY_SINCE
 	@$(stack)/install-packages build test check
 	clang-format-14 --dry-run -Werror $$(git ls-files '*.cpp' '*.h')
 	shellcheck -x $(shell_scripts)
+	/usr/bin/python3 -m pyflakes $(sort $(python_scripts))
 	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release style cppcheck tidy-changed
 	+@$(MAKE) --no-print-directory $(parallel) VARIANT=clang syntax
 

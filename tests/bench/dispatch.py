@@ -2,7 +2,6 @@
 queue."""
 
 import json
-import os
 import subprocess
 import time
 
