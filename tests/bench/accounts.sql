@@ -1,4 +1,4 @@
--- Accounts as registration makes them, with credits, a token and threads; rig.py puts the rest between the braces.
+-- Accounts as registration makes them, with credits, a token and threads; accounts.py puts the rest between the braces.
 CREATE TEMP TABLE wanted (login text, hash bytea);
 INSERT INTO wanted VALUES {hashes};
 CREATE TEMP TABLE made AS

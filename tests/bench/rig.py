@@ -1,24 +1,21 @@
-"""What the bench measures with: the stack's addresses, accounts and threads made in SQL (a password
-hash costs more than all else), one keep-alive connection, and the programs that make load."""
+"""What the bench measures with: the stack's addresses, accounts and their threads, one keep-alive
+connection, and the programs that make load."""
 
-import base64
 import contextlib
-import hashlib
 import http.client
 import json
 import os
 import re
-import secrets
 import signal
 import ssl
 import subprocess
 import time
-import types
+
+from accounts import make_accounts
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "4"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
 POSTGRES_BIN = "/usr/lib/postgresql/15/bin/"
-Account = types.SimpleNamespace  # token, org, user, threads
 
 
 def read_env(path):
@@ -71,22 +68,7 @@ class Rig:
             return file.read().format(**values)
 
     def accounts(self, count, threads_each, message="[delay 0] [words 1]"):
-        """Users with their personal organization, credits, a token and threads with a message."""
-        tokens = ["hat_" + base64.urlsafe_b64encode(secrets.token_bytes(32)).decode().rstrip("=")
-                  for _ in range(count)]
-        mark = "b" + secrets.token_hex(5)
-        hashes = ",".join(f"('{mark}n{i}', '\\x{hashlib.sha256(token.encode()).hexdigest()}')"
-                          for i, token in enumerate(tokens))
-        rows = self.sql(self.own_sql("accounts.sql", hashes=hashes, each=threads_each,
-                                     message=message.replace("'", "''"),
-                                     words=" ".join(sorted(set(re.findall("[a-z0-9]+", message))))))
-        made = {login: Account(user=user, org=org, threads=threads.split(",") if threads else [])
-                for login, user, org, threads in rows}
-        accounts = []
-        for i, token in enumerate(tokens):
-            made[f"{mark}n{i}"].token = token
-            accounts.append(made[f"{mark}n{i}"])
-        return accounts
+        return make_accounts(self.sql, count, threads_each, message)
 
     def wait_for_runs(self, seconds=60):
         """Until no run is left that a daemon works on or could take."""

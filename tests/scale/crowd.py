@@ -1,19 +1,15 @@
 # Who uses the shape of tests/scale/run: accounts with threads, those that start runs, those that
 # follow streams, and servers that take webhooks or hang.
-import base64
-import collections
-import hashlib
 import json
 import pathlib
-import secrets
 import subprocess
 
 import net
+from accounts import make_accounts
 from programs import PORT, SOURCE
 
 RECEIVER_PORT = 18443
 CALLERS = 8
-Account = collections.namedtuple("Account", "token org threads")
 
 
 class Crowd:
@@ -25,19 +21,10 @@ class Crowd:
         self.streams = []
 
     def accounts(self, count, threads_each, message):
-        """Of one organization each, with credits, a token, and threads of one message."""
-        tokens = ["hat_" + base64.urlsafe_b64encode(secrets.token_bytes(32)).decode().rstrip("=")
-                  for _ in range(count)]
-        mark = "s" + secrets.token_hex(4)
-        hashes = ",".join(f"('{mark}n{n}', '\\x{hashlib.sha256(token.encode()).hexdigest()}')"
-                          for n, token in enumerate(tokens))
-        text = (SOURCE / "tests/bench/accounts.sql").read_text().format(
-            hashes=hashes, each=threads_each, message=message.replace("'", "''"))
-        made = {}
-        for line in self.shape.run_sql(text).splitlines():
-            login, _, org, threads = line.split("\t")
-            made[login] = (org, threads.split(","))
-        return [Account(token, *made[f"{mark}n{n}"]) for n, token in enumerate(tokens)]
+        return make_accounts(self.rows, count, threads_each, message)
+
+    def rows(self, text):
+        return [line.split("\t") for line in self.shape.run_sql(text).splitlines()]
 
     def post(self, requests):
         """Requests are (token, path, body); what was answered, in their order."""
