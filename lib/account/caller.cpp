@@ -46,7 +46,8 @@ std::variant<Credential, Error> credential_in(std::string_view authorization) {
   authorization = trimmed(authorization);
   if (authorization.empty()) {
     return Error(ErrorCode::auth_missing_token,
-                 "Send Authorization: Bearer and the access token of a login.");
+                 "Send Authorization: Bearer and the access token of a login, or an API key where "
+                 "keys are taken.");
   }
   size_t space = std::min(authorization.find(' '), authorization.size());
   if (!is_bearer(authorization.substr(0, space))) {

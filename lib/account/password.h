@@ -1,4 +1,4 @@
-// Argon2id password hashes (contract section 2), by libsodium. Both calls take tens of
+// Argon2id password hashes (contract section 2), by libsodium. To hash and to check take tens of
 // milliseconds and 19 MiB: never on a loop.
 #pragma once
 
@@ -18,7 +18,6 @@ std::optional<std::string> hash_password(const std::string& password);
 // it passes for a password that does not match.
 std::optional<PasswordCheck> check_password(const std::string& password, const std::string& stored);
 // A stored hash that no password matches: checking against it costs what a real check costs.
-// Throws overload_busy when there is no memory to make it.
 const std::string& nobodys_password_hash();
 
 }  // namespace hostler::account

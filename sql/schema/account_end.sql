@@ -78,9 +78,10 @@ BEGIN
 END
 $$;
 
--- Makes a user active or suspended, by an administrator of either kind. Suspending ends sessions and keys for good:
--- whoever had them before has none when the user is active again; and cancels the user's runs. MCP servers and
--- connections rest meanwhile. That is rare enough for the notification to go with the commit.
+-- Makes a user active or suspended, by an administrator of either kind. Suspending ends sessions and keys for good, and
+-- a change of the address that was asked for: whoever had them before has none when the user is active again; and
+-- cancels the user's runs. MCP servers and connections rest meanwhile. That is rare enough for the notification to go
+-- with the commit.
 CREATE OR REPLACE FUNCTION user_set_status(of_user uuid, new_status text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -101,6 +102,7 @@ BEGIN
     PERFORM mcp_user_rests(of_user, new_status = 'suspended');
     IF new_status = 'suspended' THEN
         PERFORM sessions_end(of_user, NULL);
+        DELETE FROM email_tokens t WHERE t.user_id = of_user AND t.is_change;
         UPDATE api_keys SET revoked_at = clock_timestamp() WHERE user_id = of_user AND revoked_at IS NULL;
         GET DIAGNOSTICS dead_keys = ROW_COUNT;
         PERFORM pg_notify('hostler_control', run::text) FROM unnest(user_stop_runs(of_user, NULL,
@@ -160,7 +162,7 @@ BEGIN
         WHERE org_id = org AND deleted_at IS NULL RETURNING id)
     SELECT array_agg(id) INTO endpoints FROM ended;
     WITH ended AS (
-        UPDATE tools SET deleted_at = clock_timestamp(), secret_id = NULL
+        UPDATE tools SET deleted_at = clock_timestamp(), secret_id = NULL, description = '', parameters = '{}'
         WHERE org_id = org AND deleted_at IS NULL RETURNING id)
     SELECT array_agg(id) INTO called FROM ended;
     DELETE FROM webhook_old_secrets WHERE endpoint_id = ANY (endpoints);
@@ -169,14 +171,17 @@ BEGIN
 END
 $$;
 
--- What is personal in an account: names, address, password, whence somebody came, and the address in mails, counters
--- and invitations of others. Login and address are free again. A daemon that is sending a mail to the user meanwhile
--- finds that the mail is no longer its own, and writes nothing. What others sent to an address, and how often, is only
--- forgotten for who proved that it is theirs: else anybody could take it back, or begin to count anew.
+-- What is personal in an account: names, address, password, whence somebody came or may come, and the address in mails,
+-- counters and invitations of others. Login and address are free again. A daemon that is sending a mail to the user
+-- meanwhile finds that the mail is no longer its own, and writes nothing. What others sent to an address, and how
+-- often, is only forgotten for who proved that it is theirs: else anybody could take it back, or begin to count anew.
 CREATE OR REPLACE FUNCTION user_scrub(gone users) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     nobody text := 'deleted-' || gone.id;
+    -- And those that lead back to the account, which are nobody else's.
+    addresses text[] := ARRAY(SELECT name_key(gone.email) UNION SELECT name_key(r.email) FROM email_reverts r
+                              WHERE r.user_id = gone.id AND r.expires_at > clock_timestamp());
 BEGIN
     UPDATE users SET status = 'deleted', deleted_at = clock_timestamp(), login = nobody, username = nobody,
         email = nobody || '@deleted.invalid', email_verified_at = NULL, password_hash = NULL, platform_admin = false,
@@ -189,15 +194,21 @@ BEGIN
     PERFORM endpoints_end(gone.personal_org_id);
     DELETE FROM access_tokens WHERE session_id IN (SELECT id FROM sessions WHERE user_id = gone.id);
     DELETE FROM refresh_tokens WHERE session_id IN (SELECT id FROM sessions WHERE user_id = gone.id);
-    UPDATE sessions SET revoked_at = coalesce(revoked_at, clock_timestamp()), client_ip = NULL, user_agent = ''
+    UPDATE sessions SET revoked_at = coalesce(revoked_at, clock_timestamp()), client_ip = NULL, neighbourhood = NULL,
+        user_agent = ''
     WHERE user_id = gone.id;
+    DELETE FROM ip_rules WHERE org_id = gone.personal_org_id;
     DELETE FROM email_tokens WHERE user_id = gone.id;
     DELETE FROM login_codes WHERE user_id = gone.id;
     DELETE FROM login_failures WHERE login_key = gone.id::text;
     PERFORM audit_forget(gone);
+    PERFORM outbox_forget_secret(o.id) FROM outbox o
+    WHERE o.kind = 'mail' AND name_key(o.recipient) = ANY (addresses)
+          AND (gone.email_verified_at IS NOT NULL OR o.template <> 'invitation');
     UPDATE outbox SET status = CASE status WHEN 'delivered' THEN status ELSE 'cancelled' END, next_attempt_at = NULL,
         owner_id = NULL, lease_until = NULL, recipient = '', fields = '{}', last_error = NULL
-    WHERE kind = 'mail' AND name_key(recipient) = name_key(gone.email);
+    WHERE kind = 'mail' AND name_key(recipient) = ANY (addresses)
+          AND (gone.email_verified_at IS NOT NULL OR template <> 'invitation');
     IF gone.email_verified_at IS NOT NULL THEN
         DELETE FROM attempts WHERE kind IN ('otp.email', 'otp.email_day', 'invitations.to')
             AND subject = name_key(gone.email);
@@ -276,7 +287,9 @@ CREATE OR REPLACE FUNCTION sessions_revoke_by_operator(name text) RETURNS intege
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     of_user uuid := user_of_operator(name);
-    ended uuid[] := ARRAY(SELECT id FROM sessions WHERE user_id = of_user AND revoked_at IS NULL ORDER BY id);
+    -- Held, so that none ends by itself meanwhile.
+    ended uuid[] := ARRAY(SELECT id FROM sessions WHERE user_id = of_user AND revoked_at IS NULL ORDER BY id
+                          FOR NO KEY UPDATE);
     ended_one uuid;
 BEGIN
     FOREACH ended_one IN ARRAY ended LOOP

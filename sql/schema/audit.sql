@@ -287,7 +287,7 @@ END
 $$;
 
 -- A login that failed: of a known user by the id, of nobody by the keyed hash that the request brings (login_hmac).
--- way: how somebody tried to log in, null for a password.
+-- login_method: null for a password.
 CREATE OR REPLACE FUNCTION audit_login_failed(candidate uuid, login_method text DEFAULT NULL) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT audit('auth.login', 'user', candidate::text, NULL, NULL,
@@ -296,15 +296,17 @@ LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 $$;
 
 -- When a user is deleted: what the log tells of their address and name is taken out of it. An address stands in
--- invitations to it, and in test mails, where the words of the mail server may repeat it; the name of a personal
--- organization is made of its owner's. gone: the user as they were.
+-- invitations to it, and in test mails, where the words of the mail server may repeat it; it stays there when they did
+-- not prove that it is theirs, else anybody could take it out of what others did. The name of a personal organization
+-- is made of its owner's. gone: the user as they were.
 CREATE OR REPLACE FUNCTION audit_forget(gone users) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     UPDATE audit_logs SET before_state = before_state - 'email', after_state = after_state - 'email'
-    WHERE action IN ('invitations.create', 'invitations.revoke')
+    WHERE action IN ('invitations.create', 'invitations.revoke') AND gone.email_verified_at IS NOT NULL
           AND name_key(coalesce(after_state, before_state) ->> 'email') = name_key(gone.email);
     UPDATE audit_logs SET after_state = after_state - ARRAY['to', 'error']
-    WHERE action = 'email.test' AND name_key(after_state ->> 'to') = name_key(gone.email);
+    WHERE action = 'email.test' AND gone.email_verified_at IS NOT NULL
+          AND name_key(after_state ->> 'to') = name_key(gone.email);
     UPDATE audit_logs SET before_state = before_state - 'name', after_state = after_state - 'name'
     WHERE action = 'orgs.update' AND org_id = gone.personal_org_id
 $$;

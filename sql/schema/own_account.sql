@@ -69,7 +69,8 @@ BEGIN
 END
 $$;
 
--- POST /v1/me/password: the caller's other sessions end.
+-- POST /v1/me/password: the caller's other sessions end, and with them the change of the address that one of them may
+-- have asked for: whoever knew the old password would take the account by the link that was mailed to them.
 CREATE OR REPLACE FUNCTION own_password_set(checked_hash text, new_hash text, auth_forgot_password_seconds integer)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -78,6 +79,7 @@ DECLARE
 BEGIN
     UPDATE users SET password_hash = new_hash WHERE id = me.id;
     PERFORM sessions_end(me.id, (current_request() ->> 'session_id')::uuid);
+    DELETE FROM email_tokens t WHERE t.user_id = me.id AND t.is_change;
     PERFORM password_changed_mail(me);
     PERFORM audit('auth.password_changed', 'user', me.id::text, me.personal_org_id, NULL,
                   jsonb_build_object('forgotten', checked_hash IS NULL));

@@ -257,8 +257,6 @@ CREATE TRIGGER users_code_search AFTER UPDATE OF login, email ON users
     FOR EACH ROW WHEN (OLD.login <> NEW.login OR OLD.email <> NEW.email)
     EXECUTE FUNCTION users_refill_code_search();
 
--- ---------------------------------------------------------------- registrations
-
 -- The code of what is in the way of an account of these names; null: nothing.
 CREATE OR REPLACE FUNCTION registration_taken(new_login text, new_email text) RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$

@@ -68,8 +68,8 @@ LANGUAGE sql AS $$
         'retry_after_s', greatest(1, ceil(extract(epoch FROM free_at - clock_timestamp()))::integer)))
 $$;
 
--- Counts one attempt; raises `code` when the subject had `most` of them within the time, exactly, however many
--- come at once.
+-- Counts one attempt; raises `code` when the subject had `quota` of them within the time, exactly, however many come
+-- at once.
 CREATE OR REPLACE FUNCTION attempt_or_fail(what text, whose text, quota integer, period interval, code text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -283,7 +283,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
                  ORDER BY s.id FOR NO KEY UPDATE)
 $$;
 
--- Raises `code` when the subject had `most` attempts of a kind within the time; counts nothing.
+-- Raises `code` when the subject had `quota` attempts of a kind within the time; counts nothing.
 CREATE OR REPLACE FUNCTION attempt_guard(what text, whose text, quota integer, period interval, code text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$

@@ -1,5 +1,6 @@
 // The caller's own password, as what a change of the account's anchors needs. Called by the
-// handlers of POST /v1/me/password, POST /v1/me/email and DELETE /v1/me; stores no password.
+// handlers of POST /v1/me/password, POST /v1/me/email, DELETE /v1/me and POST /v1/auth/confirm;
+// stores no password.
 #pragma once
 
 #include <string>
@@ -24,8 +25,8 @@ struct OwnAccount {
 // Throws auth.rate_limited after too many wrong passwords.
 Task<OwnAccount> load_own_account(Call& call);
 
-// Throws auth.wrong_password; each such guess counts as a failed login does, and is told to the
-// audit log under the action.
+// Throws auth.wrong_password, always when there is no password; each such guess counts as a failed
+// login does, and is told to the audit log under the action.
 Task<void> check_own_password(Call& call, std::string given, std::string stored_hash,
                               std::string_view action);
 

@@ -105,6 +105,30 @@ TEST_F(FirstProof, EndsWhatWasThereBefore) {
   EXPECT_EQ(try_login("my own at last").status, 200);
 }
 
+// A password that is compared with none is wrong, wherever it is given.
+TEST_F(FirstProof, LeavesAnAccountThatNoPasswordIsRightFor) {
+  TestUser user = register_user(stack());
+  Client owner = enter_by_code(user);
+  const std::string current = fmt::format(R"("current_password":{})", json_quote(user.password));
+  const Call calls[] = {
+      {"POST", "/v1/auth/confirm", R"({"password":"not it"})", "application/json", {}},
+      {"POST",
+       "/v1/me/password",
+       "{" + current + R"(,"new_password":"long enough"})",
+       "application/json",
+       {}},
+      {"POST",
+       "/v1/me/email",
+       "{" + current + R"(,"email":"nobody@example.net"})",
+       "application/json",
+       {}},
+      {"DELETE", "/v1/me", "{" + current + "}", "application/json", {}}};
+  for (const Call& call : calls) {
+    EXPECT_TRUE(is_problem(owner.send(call), 422, "auth.wrong_password")) << call.path;
+  }
+  EXPECT_EQ(owner.post("/v1/me/password", R"({"new_password":"my own at last"})").status, 204);
+}
+
 TEST_F(FirstProof, IsTheFirstAlone) {
   TestUser user = register_user(stack());
   stack().sql().run_text(

@@ -74,6 +74,27 @@ TEST_F(OwnAccount, ChangesThePasswordAndEndsTheOtherSessions) {
   EXPECT_EQ(audited(user, "auth.password_changed"), R"(user ok {"forgotten": false})");
 }
 
+// Whoever knew the old password may have asked for another address, whose link they have.
+TEST_F(OwnAccount, VoidsTheChangeOfTheAddressThatWasAskedForWithTheOldPassword) {
+  TestUser user = register_user(stack());
+  std::string theirs = new_name("thief") + "@example.net";
+  ASSERT_EQ(log_in(stack(), user)
+                .post("/v1/me/email", fmt::format(R"({{"email":"{}","current_password":{}}})",
+                                                  theirs, json_quote(user.password)))
+                .status,
+            204);
+  ASSERT_EQ(change(user, user.password, "a new and better one").status, 204);
+  auto confirm = [](const std::string& token) {
+    return stack().client().post("/v1/auth/email/verify/confirm",
+                                 fmt::format(R"({{"token":"{}"}})", token));
+  };
+  EXPECT_TRUE(is_problem(confirm(mailed(stack(), theirs, "change_email", "token")), 422,
+                         "email.token_invalid"));
+  EXPECT_EQ(confirm(mailed(stack(), user.email, "verify_email", "token")).status, 200)
+      << "that of the registration still serves";
+  EXPECT_EQ(user.client.get("/v1/me").member("email"), user.email);
+}
+
 TEST_F(OwnAccount, TellsAVerifiedAddressOfANewPasswordWithTheKeysThatLiveOn) {
   TestUser user = register_user(stack());
   ASSERT_EQ(change(user, user.password, "the second password").status, 204);

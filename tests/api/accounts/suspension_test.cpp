@@ -6,12 +6,16 @@
 
 #include "tests/support/clients/stream_client.h"
 #include "tests/support/eventually.h"
+#include "tests/support/rigs/api_stack.h"
 #include "tests/support/rigs/run_harness.h"
+#include "tests/support/rows/mails.h"
 
 namespace hostler::testing_support {
 namespace {
 
 constexpr int64_t stream_end_limit_ms = 5'000;
+
+ApiStack& stack() { return ApiStack::shared(); }  // which sends no mail
 
 StreamClient follow(const std::string& run_id, const std::string& token) {
   StreamAsk asked;
@@ -57,6 +61,27 @@ TEST(Suspension, EndsTokensKeysAndStreamsEverywhere) {
   EXPECT_EQ(late.status(), 401);
   others.read_some(0);
   EXPECT_FALSE(others.is_ended()) << "of somebody else";
+}
+
+// Else whoever the account was taken from them for would have it when it is active again.
+TEST(Suspension, VoidsAChangeOfTheAddressThatWasAskedForBefore) {
+  TestUser admin = register_admin(stack());
+  TestUser user = register_user(stack());
+  std::string theirs = new_name("thief") + "@example.net";
+  ASSERT_EQ(user.client
+                .post("/v1/me/email", fmt::format(R"({{"email":"{}","current_password":{}}})",
+                                                  theirs, json_quote(user.password)))
+                .status,
+            204);
+  for (const char* status : {"suspended", "active"}) {
+    Answer changed = admin.client.patch("/v1/admin/users/" + user.id,
+                                        fmt::format(R"({{"status":"{}"}})", status));
+    ASSERT_EQ(changed.status, 200) << changed.body;
+  }
+  std::string token = mailed(stack(), theirs, "change_email", "token");
+  EXPECT_TRUE(is_problem(stack().client().post("/v1/auth/email/verify/confirm",
+                                               fmt::format(R"({{"token":"{}"}})", token)),
+                         422, "email.token_invalid"));
 }
 
 }  // namespace

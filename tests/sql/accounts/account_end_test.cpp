@@ -56,21 +56,25 @@ class AccountEnd : public ::testing::Test {
 TEST_F(AccountEnd, LeavesNothingPersonalAndFreesLoginAndAddress) {
   std::string ada = new_user("otto");
   value(
-      fmt::format("UPDATE sessions SET client_ip = '10.0.0.1', user_agent = 'curl' WHERE user_id "
-                  "= '{}' RETURNING 1",
+      fmt::format("UPDATE sessions SET client_ip = '10.0.0.1', neighbourhood = '10.0.0.0/24', "
+                  "user_agent = 'curl' WHERE user_id = '{}' RETURNING 1",
                   ada));
   value(fmt::format(
       "UPDATE users SET avatar_url = 'https://example.org/otto.png' WHERE id = '{}' RETURNING 1",
       ada));
   value("SELECT mail_queue('verify_email', 'OTTO@example.org', 'en', '{}')");
+  value(
+      "INSERT INTO ip_rules (org_id, type, cidr, note) SELECT personal_org_id, 'allowlist', "
+      "'192.0.2.7', 'home' FROM users WHERE login = 'otto' RETURNING 1");
   ASSERT_EQ(end(ada), ErrorCode::count_);
+  EXPECT_EQ(value("SELECT count(*) FROM ip_rules"), "0");
   std::string row = value(fmt::format("SELECT u::text FROM users u WHERE id = '{}'", ada));
   EXPECT_EQ(row.find("otto"), row.npos) << row;
   EXPECT_NE(row.find("deleted"), row.npos);
   EXPECT_EQ(value("SELECT count(*) FROM user_names WHERE name_key = 'otto'"), "0");
   EXPECT_EQ(value(fmt::format("SELECT s::text FROM sessions s WHERE user_id = '{}' AND (revoked_at "
-                              "IS NULL OR client_ip IS NOT NULL OR user_agent <> '') UNION ALL "
-                              "SELECT 'none'",
+                              "IS NULL OR num_nonnulls(client_ip, neighbourhood) > 0 OR "
+                              "user_agent <> '') UNION ALL SELECT 'none'",
                               ada)),
             "none");
   EXPECT_EQ(value("SELECT count(*) FROM access_tokens"), "0");
@@ -130,7 +134,7 @@ TEST_F(AccountEnd, LeavesTheAddressNowhere) {
   ASSERT_EQ(end(other), ErrorCode::count_);
   EXPECT_EQ(value("SELECT count(*) FROM org_invitations WHERE email ILIKE 'ada@%'"), "4");
   EXPECT_EQ(value("SELECT count(*) FROM attempts WHERE subject = 'ada@example.org'"), "3");
-  EXPECT_EQ(value("SELECT count(*) FROM outbox WHERE recipient ILIKE 'ada@%'"), "0");
+  EXPECT_EQ(value("SELECT count(*) FROM outbox WHERE recipient ILIKE 'ada@%'"), "3");
 }
 
 TEST_F(AccountEnd, EndsWhatThePersonalOrganizationCalled) {

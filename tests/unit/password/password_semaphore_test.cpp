@@ -252,6 +252,18 @@ TEST(Password, OfOtherParametersIsCheckedAndMadeAnew) {
   EXPECT_FALSE(account::check_password("correct horse", todays + "A")->matches);
 }
 
+// It costs what a hash of today costs.
+TEST(Password, OfNobodyIsNoneInTodaysForm) {
+  const std::string& nobodys = account::nobodys_password_hash();
+  std::string todays = account::hash_password("correct horse").value();
+  size_t head_bytes = todays.rfind('$', todays.rfind('$') - 1) + 1;
+  EXPECT_EQ(nobodys.substr(0, head_bytes), todays.substr(0, head_bytes));
+  EXPECT_EQ(nobodys.size(), todays.size());
+  for (const char* password : {"", "correct horse"}) {
+    EXPECT_FALSE(account::check_password(password, nobodys)->matches);
+  }
+}
+
 TEST(PasswordPermits, LeaveHalfOfTheCoresToRequestsWithoutAHash) {
   EXPECT_EQ(PasswordPermits::running_on(0), 1);
   EXPECT_EQ(PasswordPermits::running_on(1), 1);
