@@ -5,11 +5,17 @@
 
 #include <fmt/format.h>
 
-#include "lib/json_schema/schema.h"
-
 namespace hostler {
+namespace {
 
-std::string read_tool_parameters(Fields& tool, size_t& patterns) {
+void add(json_schema::PatternLoad& load, const json_schema::PatternLoad& more) {
+  load.patterns += more.patterns;
+  load.instructions += more.instructions;
+}
+
+}  // namespace
+
+std::string read_tool_parameters(Fields& tool, json_schema::PatternLoad& load) {
   const Json* parameters = tool.any("parameters");
   if (parameters == nullptr) {
     tool.fault("parameters", "required", "is required");
@@ -25,12 +31,13 @@ std::string read_tool_parameters(Fields& tool, size_t& patterns) {
   }
   auto compiled = json_schema::Schema::compile(*parameters);
   if (const auto* fault = std::get_if<json_schema::SchemaFault>(&compiled)) {
+    add(load, fault->load);
     tool.fault("parameters", "bad_format",
                fault->pointer.empty() ? fault->message
                                       : fmt::format("{}: {}", fault->pointer, fault->message));
     return {};
   }
-  patterns += std::get<json_schema::Schema>(compiled).pattern_count();
+  add(load, std::get<json_schema::Schema>(compiled).pattern_load());
   return parameters->dump();
 }
 

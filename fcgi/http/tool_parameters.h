@@ -2,14 +2,14 @@
 // that what it may not hold is refused when it is declared.
 #pragma once
 
-#include <cstddef>
 #include <string>
 
 #include "fcgi/http/input.h"
+#include "lib/json_schema/schema.h"
 
 namespace hostler {
 
-// The member "parameters" as compact JSON, or its faults. Adds how many patterns it has.
-std::string read_tool_parameters(Fields& tool, size_t& patterns);
+// The member "parameters" as compact JSON, or its faults. Adds what its patterns took.
+std::string read_tool_parameters(Fields& tool, json_schema::PatternLoad& load);
 
 }  // namespace hostler

@@ -12,6 +12,7 @@
 
 #include "lib/json_schema/numbers.h"
 #include "lib/json_schema/pattern.h"
+#include "lib/json_schema/schema.h"
 
 namespace hostler::json_schema {
 
@@ -128,6 +129,7 @@ struct Node {
 struct Compiled {
   std::deque<Node> nodes;  // the first is the schema itself
   std::deque<NamedPattern> patterns;
+  PatternLoad load;
 };
 
 // A text of at most bytes_max bytes; what is cut off ends in "…".

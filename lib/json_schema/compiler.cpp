@@ -229,6 +229,7 @@ std::vector<NodeId> Compiler::schemas_of(const Json& array) {
 }
 
 const NamedPattern* Compiler::pattern(const Json& at, const std::string& expression) {
+  if (fault_) return nullptr;
   auto known = patterns_.find(expression);
   if (known != patterns_.end()) return known->second;
   if (compiled_.patterns.size() == schema_patterns_max) {
@@ -237,8 +238,17 @@ const NamedPattern* Compiler::pattern(const Json& at, const std::string& express
     return nullptr;
   }
   std::variant<Pattern, std::string> made = Pattern::compile(expression);
+  ++compiled_.load.patterns;
   if (std::string* why = std::get_if<std::string>(&made)) {
+    compiled_.load.instructions += pattern_instructions_max;
     refuse(at, std::move(*why));
+    return nullptr;
+  }
+  compiled_.load.instructions += std::get<Pattern>(made).instructions();
+  if (compiled_.load.instructions > schema_instructions_max) {
+    refuse(at,
+           "the patterns up to this one are too large together; repeat less, and bound lengths "
+           "with maxLength");
     return nullptr;
   }
   const NamedPattern& named =

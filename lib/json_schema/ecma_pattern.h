@@ -20,6 +20,8 @@ class EcmaPattern {
   // How many characters of the expression may be waited for at once, at most: what is repeated up
   // to nine times counts nine times.
   size_t positions() const { return positions_.front(); }
+  // How many properties of Unicode it names: hundreds of ranges each.
+  size_t properties() const { return properties_; }
 
  private:
   struct ClassItem {
@@ -49,8 +51,9 @@ class EcmaPattern {
   std::string out_;
   std::string refusal_;
   std::vector<size_t> positions_ = {0};  // of the whole, and of each group that is open
-  size_t last_positions_ = 0;            // of what a repetition here repeats
-  bool may_repeat_ = false;              // whether there is something to repeat
+  size_t properties_ = 0;
+  size_t last_positions_ = 0;  // of what a repetition here repeats
+  bool may_repeat_ = false;    // whether there is something to repeat
 };
 
 }  // namespace hostler::json_schema

@@ -16,6 +16,7 @@ namespace {
 // Measured: 70 at most, of (.{0,9}){9}x and (.?){40}x over text that they nearly match.
 constexpr size_t position_nanoseconds = 120;
 constexpr size_t call_nanoseconds = 200;
+constexpr size_t property_instructions = 100;
 
 }  // namespace
 
@@ -44,7 +45,7 @@ std::variant<Pattern::Part, std::string> Pattern::compile_part(std::string_view 
   options.set_never_capture(true);
   options.set_max_mem(memory_max);
   auto compiled = std::make_shared<const re2::RE2>(*translated, options);
-  if (compiled->ok()) return Part{std::move(compiled), reader.positions()};
+  if (compiled->ok()) return Part{std::move(compiled), reader.positions(), reader.properties()};
   switch (compiled->error_code()) {
     case re2::RE2::ErrorPatternTooLarge:
       return "the pattern is too large; repeat less, and bound lengths with maxLength";
@@ -54,6 +55,15 @@ std::variant<Pattern::Part, std::string> Pattern::compile_part(std::string_view 
     default:
       return fmt::format("the pattern is not known here ({})", compiled->error().substr(0, 100));
   }
+}
+
+size_t Pattern::instructions() const {
+  size_t instructions = 0;
+  for (const Part& part : parts_) {
+    instructions += static_cast<size_t>(part.expression->ProgramSize());
+    instructions += part.properties * property_instructions;
+  }
+  return instructions;
 }
 
 size_t Pattern::nanoseconds_max(size_t text_bytes) const {

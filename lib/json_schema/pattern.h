@@ -18,7 +18,8 @@ namespace hostler::json_schema {
 
 // Of RE2, for its program and the states it remembers: a pattern that needs more is refused.
 constexpr int pattern_memory_max = 512 * 1024;
-constexpr int pattern_repeats_max = 1000;  // RE2's own
+constexpr size_t pattern_instructions_max = 32'768;  // more do not fit into that
+constexpr int pattern_repeats_max = 1000;            // RE2's own
 
 class Pattern {
  public:
@@ -27,6 +28,9 @@ class Pattern {
 
   // Somewhere in the text; ^ and $ mean its ends.
   bool is_found_in(std::string_view text) const;
+  // Instructions of its program, as many more as reading its properties of Unicode took:
+  // compiling one takes up to a microsecond.
+  size_t instructions() const;
   // What matching a text of so many bytes takes at most, where RE2's remembered states do not help:
   // every character of the expression that may come next is looked at for each byte.
   size_t nanoseconds_max(size_t text_bytes) const;
@@ -35,6 +39,7 @@ class Pattern {
   struct Part {
     std::shared_ptr<const re2::RE2> expression;
     size_t positions = 0;
+    size_t properties = 0;
     bool is_wanted = true;  // a text that fits has none of the others
   };
   static std::variant<Part, std::string> compile_part(std::string_view expression, int memory_max);

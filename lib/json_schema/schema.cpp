@@ -15,13 +15,16 @@ constexpr size_t pointer_step_bytes_max = 100;
 std::variant<Schema, SchemaFault> Schema::compile(const Json& schema) {
   auto compiled = std::make_shared<Compiled>();
   std::optional<SchemaFault> fault = Compiler(schema, *compiled).compile();
-  if (fault) return std::move(*fault);
+  if (fault) {
+    fault->load = compiled->load;
+    return std::move(*fault);
+  }
   return Schema(std::move(compiled));
 }
 
 Verdict Schema::check(const Json& value) const { return Validator(*compiled_).check(value); }
 
-size_t Schema::pattern_count() const { return compiled_->patterns.size(); }
+PatternLoad Schema::pattern_load() const { return compiled_->load; }
 
 std::string shortened(std::string_view text, size_t bytes_max) {
   if (text.size() <= bytes_max) return std::string(text);

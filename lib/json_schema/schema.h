@@ -21,13 +21,22 @@ constexpr size_t schema_bytes_max = 64 * 1024;  // written compactly
 constexpr int schema_depth_max = 32;            // objects and arrays within each other
 constexpr size_t schema_nodes_max = 10'000;     // schemas within the schema
 constexpr size_t schema_patterns_max = 64;      // different ones: they keep memory
+// Of their programs together: some 60 ms of whoever compiles them.
+constexpr size_t schema_instructions_max = 65'536;
 // allOf within anyOf within not … of one and the same value, through whatever $refs.
 constexpr int schema_nesting_max = 32;
 constexpr size_t value_faults_max = 16;
 
+// What compiling the patterns took; a pattern that was too large counts as the largest.
+struct PatternLoad {
+  size_t patterns = 0;  // different ones
+  size_t instructions = 0;
+};
+
 struct SchemaFault {
   std::string pointer;  // JSON pointer to what is wrong in the schema; "": the whole
   std::string message;  // what is wrong and how to mend it
+  PatternLoad load;     // until then
 };
 
 struct ValueFault {
@@ -51,8 +60,7 @@ class Schema {
   static std::variant<Schema, SchemaFault> compile(const Json& schema);
 
   Verdict check(const Json& value) const;
-  // How many different patterns it holds: compiling one takes up to some milliseconds.
-  size_t pattern_count() const;
+  PatternLoad pattern_load() const;
 
  private:
   explicit Schema(std::shared_ptr<const Compiled> compiled) : compiled_(std::move(compiled)) {}

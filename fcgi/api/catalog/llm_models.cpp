@@ -1,5 +1,7 @@
 // The models of LLM providers, and what a run may name as its route. Statements:
 // sql/queries/llm_catalog.sql.
+#include <array>
+
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
 #include "lib/json.h"

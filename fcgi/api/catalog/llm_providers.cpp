@@ -37,6 +37,7 @@ Task<Response> create_llm_provider(Call& call) {
   std::string name = fields.required_text("name", name_bounds);
   std::string kind = fields.required_choice("provider_kind", {"openai", "anthropic"});
   std::optional<std::string> api_key = fields.nullable_text("api_key", key_bounds).value;
+  check_key(fields, api_key);
   std::optional<std::string> written = fields.nullable_text("base_url", url_bounds).value;
   std::optional<std::string> base_url = co_await read_base_url(call, fields, std::move(written));
   fields.check();
@@ -59,6 +60,7 @@ Task<Response> update_llm_provider(Call& call) {
   std::optional<std::string> kind =
       fields.optional_choice("provider_kind", {"openai", "anthropic"});
   Nullable<std::string> api_key = fields.nullable_text("api_key", key_bounds);
+  check_key(fields, api_key.value);
   Nullable<std::string> written = fields.nullable_text("base_url", url_bounds);
   std::optional<std::string> base_url = co_await read_base_url(call, fields, written.value);
   fields.check_patch();

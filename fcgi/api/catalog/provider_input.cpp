@@ -1,6 +1,7 @@
 // See fcgi/api/catalog/provider_input.h.
 #include "fcgi/api/catalog/provider_input.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "fcgi/http/address_check.h"
@@ -40,6 +41,15 @@ Task<std::optional<std::string>> read_base_url(const Call& call, Fields& fields,
     co_return std::nullopt;
   }
   co_return normalized;
+}
+
+void check_key(Fields& fields, const std::optional<std::string>& key) {
+  if (!key) return;
+  bool is_sendable = std::all_of(key->begin(), key->end(), [](char c) {
+    return c > ' ' && c < 0x7f;
+  });
+  if (is_sendable) return;
+  fields.fault("api_key", "bad_format", "must be visible ASCII characters without blanks");
 }
 
 ProviderKey seal_key(const Call& call, std::string kind, const std::optional<std::string>& key) {

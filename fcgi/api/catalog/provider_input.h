@@ -17,6 +17,9 @@ namespace hostler {
 Task<std::optional<std::string>> read_base_url(const Call& call, Fields& fields,
                                                std::optional<std::string> written);
 
+// A fault of "api_key" for a key that no request could carry: it would fail at the first run only.
+void check_key(Fields& fields, const std::optional<std::string>& key);
+
 // What is stored of a provider's key; without a key nothing.
 struct ProviderKey {
   std::optional<std::string> prefix;  // as it is shown

@@ -65,6 +65,7 @@ OneStatement deactivate_tool_provider(const Input& input) { return switch_provid
 Task<Response> set_tool_credential(Call& call) {
   Fields fields = call.input.optional_body();
   std::optional<std::string> api_key = fields.nullable_text("api_key", key_bounds).value;
+  check_key(fields, api_key);
   std::optional<std::string> written =
       fields.nullable_text("base_url", {.min = 1, .max = 2048}).value;
   std::optional<std::string> base_url = co_await read_base_url(call, fields, std::move(written));

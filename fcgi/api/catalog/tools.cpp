@@ -86,8 +86,8 @@ ToolMembers read_members(const Input& input, Fields& fields, bool is_new, JsonWr
     json.member("description", *description);
   }
   if (is_new || fields.has("parameters")) {
-    size_t patterns = 0;
-    json.member("parameters", read_tool_parameters(fields, patterns));
+    json_schema::PatternLoad load;
+    json.member("parameters", read_tool_parameters(fields, load));
   }
   std::optional<std::string> written =
       is_new ? fields.required_text("url", url_bounds) : fields.optional_text("url", url_bounds);

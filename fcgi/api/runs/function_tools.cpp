@@ -16,6 +16,13 @@ namespace {
 constexpr TextBounds description_bounds{
     .max = function_tools_bytes_max, .bytes_max = function_tools_bytes_max, .takes_control = true};
 
+using json_schema::PatternLoad;
+
+bool is_too_much(const PatternLoad& load) {
+  return load.patterns > function_tools_patterns_max ||
+         load.instructions > function_tools_instructions_max;
+}
+
 // A function without parameters.
 constexpr std::string_view no_parameters = R"({"type":"object","properties":{}})";
 
@@ -37,13 +44,17 @@ std::string read_description(Fields& tool, ToolForm form) {
   return tool.nullable_text("description", description_bounds).value.value_or("");
 }
 
-std::string read_parameters(Fields& tool, ToolForm form, size_t& patterns) {
+std::string read_parameters(Fields& tool, ToolForm form, PatternLoad& load) {
   if (has_no_parameters(tool, form)) return std::string(no_parameters);
-  std::string parameters = read_tool_parameters(tool, patterns);
-  if (patterns > function_tools_patterns_max) {
+  std::string parameters = read_tool_parameters(tool, load);
+  if (load.patterns > function_tools_patterns_max) {
     tool.fault("parameters", "too_long",
                fmt::format("the tools of a run have at most {} patterns together",
                            function_tools_patterns_max));
+  } else if (load.instructions > function_tools_instructions_max) {
+    tool.fault("parameters", "too_long",
+               "the patterns of the tools up to this one are too large together; repeat less, and "
+               "bound lengths with maxLength");
   }
   return parameters.empty() ? "{}" : parameters;
 }
@@ -54,7 +65,7 @@ std::optional<bool> read_strict(Fields& tool, ToolForm form) {
 }
 
 void read_definition(Fields& tool, ToolForm form, FunctionTools& tools, JsonWriter& json,
-                     size_t& patterns) {
+                     PatternLoad& load) {
   std::string name = tool.required_text("name", {.min = 1, .max = 64});
   if (!name.empty() && !is_well_formed_tool_name(name)) {
     tool.fault("name", "bad_format", std::string(tool_name_words));
@@ -62,7 +73,7 @@ void read_definition(Fields& tool, ToolForm form, FunctionTools& tools, JsonWrit
   json.begin_object().member("type", "function").member("name", name);
   json.member("description", read_description(tool, form));
   std::optional<bool> strict = read_strict(tool, form);
-  json.member_raw("parameters", read_parameters(tool, form, patterns));
+  json.member_raw("parameters", read_parameters(tool, form, load));
   if (strict) json.member("strict", *strict);
   json.end_object();
   tools.names.push_back(std::move(name));
@@ -83,12 +94,12 @@ bool may_be_function(Fields& tool, ToolForm form) {
 }
 
 void read_tool(Fields& tool, ToolForm form, FunctionTools& tools, JsonWriter& json,
-               size_t& patterns) {
+               PatternLoad& load) {
   if (!may_be_function(tool, form)) return;
-  if (form != ToolForm::openai_chat) return read_definition(tool, form, tools, json, patterns);
+  if (form != ToolForm::openai_chat) return read_definition(tool, form, tools, json, load);
   Nullable<Fields> function = tool.nullable_object("function");
   if (function.value) {
-    read_definition(*function.value, form, tools, json, patterns);
+    read_definition(*function.value, form, tools, json, load);
   } else {
     tool.fault("function", "required", "is required");
   }
@@ -104,11 +115,11 @@ FunctionTools read_function_tools(Fields& fields, ToolForm form) {
   if (given.empty()) return tools;
   JsonWriter json;
   json.begin_array();
-  size_t patterns = 0;
+  PatternLoad load;
   for (Fields& tool : given) {
-    read_tool(tool, form, tools, json, patterns);
+    read_tool(tool, form, tools, json, load);
     // Nothing more is compiled.
-    if (patterns > function_tools_patterns_max) return tools;
+    if (is_too_much(load)) return tools;
   }
   json.end_array();
   tools.json = json.take();

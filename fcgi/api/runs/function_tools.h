@@ -16,6 +16,7 @@ constexpr size_t function_tools_max = 64;
 constexpr size_t function_tools_bytes_max = 256 * 1024;  // all of them, written compactly
 // Different ones, in all schemas of a run: compiling them holds up a worker.
 constexpr size_t function_tools_patterns_max = 256;
+constexpr size_t function_tools_instructions_max = 65'536;  // of their programs together
 // What an app answers to one call, written compactly.
 constexpr size_t tool_output_bytes_max = 256 * 1024;
 

@@ -95,6 +95,24 @@ TEST(DeclareTools, RefusesManyPatternsThatWouldHoldUpAWorker) {
   EXPECT_EQ(declare(conversation, tools).status, 201);
 }
 
+TEST(DeclareTools, RefusesLargePatternsThatWouldHoldUpAWorker) {
+  TestConversation conversation = make_conversation(stack());
+  Texts large;
+  Texts too_large;
+  for (int i = 0; i < 8; ++i) {
+    constexpr std::string_view schema =
+        R"({{"type":"object","properties":{{"a":{{"pattern":"\\p{{L}}{{{}}}{}"}}}}}})";
+    large.push_back(tool_with(fmt::format("t{}", i), fmt::format(schema, 10, i)));
+    too_large.push_back(tool_with(fmt::format("t{}", i), fmt::format(schema, 900, i)));
+  }
+  EXPECT_TRUE(has_fault(declare(conversation, large), "tools.5.parameters", "too_long"));
+  Answer refused = declare(conversation, too_large);
+  EXPECT_TRUE(has_fault(refused, "tools.2.parameters", "bad_format"));
+  EXPECT_FALSE(has_fault(refused, "tools.3.parameters", "bad_format")) << "no more was compiled";
+  large.resize(5);
+  EXPECT_EQ(declare(conversation, large).status, 201);
+}
+
 TEST(DeclareTools, RefusesNamesThatAreTaken) {
   TestConversation conversation = make_conversation(stack());
   EXPECT_TRUE(
@@ -268,6 +286,7 @@ TEST(FunctionTools, EditedArgumentsAreCheckedLikeTheModels) {
   Answer refused = approve(R"({"city":7,"x":1})");
   EXPECT_TRUE(has_fault(refused, "content", "bad_format"));
   EXPECT_NE(refused.body.find("arguments/city"), std::string::npos) << refused.body;
+  EXPECT_NE(refused.body.find("; arguments: "), std::string::npos) << "x too: " << refused.body;
   EXPECT_TRUE(has_fault(approve("{}"), "content", "bad_format"));
   EXPECT_EQ(user.client.get("/v1/runs/" + run_id).member("status"), "waiting_for_input");
   EXPECT_EQ(approve(R"({"city":"Turin"})").status, 200);

@@ -123,6 +123,19 @@ TEST(JsonSchemaCompile, RefusesWhatIsTooLarge) {
   EXPECT_NE(refusal("{\"patternProperties\":{" + patterns + "}}").message.find("patterns"),
             std::string::npos);
 
+  // Each is well below what one may be; together they would hold up who compiles them.
+  std::string large;
+  for (int i = 0; i < 8; ++i) {
+    large += fmt::format(R"({}"\\p{{L}}{{10}}{}":{{}})", i == 0 ? "" : ",", i);
+  }
+  EXPECT_NE(refusal("{\"patternProperties\":{" + large + "}}").message.find("too large together"),
+            std::string::npos);
+
+  std::string properties;
+  for (int i = 0; i <= 100; ++i) properties += R"(\\p{L})";
+  EXPECT_NE(refusal(R"({"pattern":"[)" + properties + R"(]"})").message.find("100 properties"),
+            std::string::npos);
+
   // Each applies the next to the same value.
   std::string chain;
   for (int i = 0; i <= schema_nesting_max; ++i) {
@@ -130,6 +143,17 @@ TEST(JsonSchemaCompile, RefusesWhatIsTooLarge) {
   }
   chain = "{\"$defs\":{" + chain + fmt::format("\"d{}\":{{}}}}}}", schema_nesting_max + 1);
   EXPECT_NE(refusal(chain).message.find("more than 32 of allOf"), std::string::npos);
+}
+
+TEST(JsonSchemaCompile, TellsWhatPatternsTookAlsoOfWhatIsRefused) {
+  EXPECT_EQ(schema_of(R"({"type":"object"})").pattern_load().patterns, 0U);
+  PatternLoad load = schema_of(R"({"items":{"pattern":"^a+$"},"pattern":"^a+$"})").pattern_load();
+  EXPECT_EQ(load.patterns, 1U);
+  EXPECT_GT(load.instructions, 0U);
+  EXPECT_LT(load.instructions, 100U);
+  load = refusal(R"({"items":{"pattern":"^a+$"},"pattern":"\\p{L}{900}"})").load;
+  EXPECT_EQ(load.patterns, 2U);
+  EXPECT_GT(load.instructions, 10'000U) << "it took as much as a large one";
 }
 
 TEST(JsonSchemaCompile, ShortensLongNamesInPointers) {
