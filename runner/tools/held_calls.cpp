@@ -81,8 +81,9 @@ Task<std::optional<RemoteOutcome>> HeldCalls::Call::next() {
 
 const McpState& HeldCalls::Call::state() const { return entry_->state; }
 
-void HeldCalls::Call::let_go() {
+void HeldCalls::Call::let_go(ToolPermits::Permit permit) {
   entry_->is_let_go = true;
+  entry_->permit.emplace(std::move(permit));
   if (entry_->outcome) {
     calls_->tasks_.add(calls_->store_outcome(entry_));
   } else {

@@ -49,15 +49,17 @@ class HeldCalls {
     // Until its outcome is there, or its server asks: then nothing, and state() has the question.
     Task<std::optional<RemoteOutcome>> next();
     const McpState& state() const;
-    // The run waits for a person, as Postgres knows under claim_id(): the call goes on alone.
-    void let_go();
+    // The run waits for a person, as Postgres knows under claim_id(): the call goes on alone, with
+    // this permit in place of its first.
+    void let_go(ToolPermits::Permit permit);
 
    private:
     HeldCalls* calls_;
     std::shared_ptr<Entry> entry_;
   };
 
-  // Sends it. asks_nobody: its server is told that nobody answers. permit: kept until its end.
+  // Sends it. asks_nobody: its server is told that nobody answers. permit: kept until its end, or
+  // until it is let go.
   Call begin(HeldKey key, RemoteCall call, bool asks_nobody, ToolPermits::Permit permit);
 
   // Put it into the daemon's task set once.

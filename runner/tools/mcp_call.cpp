@@ -231,9 +231,10 @@ Task<std::optional<McpOutcome>> CallUnderWay::asked(RemoteOutcome came) {
 // An older server asks: its stream is held from here on.
 Task<std::optional<McpOutcome>> CallUnderWay::asked_on_stream(HeldCalls::Call held) {
   state_ = held.state();
+  ToolPermits::Permit permit = co_await services_.held.take(context_.org_id);
   Task<McpOutcome> beginning = begin_task(std::nullopt, held_ms);
   McpOutcome question = co_await beginning;
-  held.let_go();
+  held.let_go(std::move(permit));
   co_return question;
 }
 

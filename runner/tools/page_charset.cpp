@@ -101,6 +101,15 @@ struct Converter {
   iconv_t state;
 };
 
+// Where letters may be joined with what follows, as in windows-1258, a converter keeps one back.
+void take_kept_back(iconv_t state, std::string& out) {
+  std::array<char, 64> piece;
+  char* into = piece.data();
+  size_t room = piece.size();
+  iconv(state, nullptr, nullptr, &into, &room);
+  out.append(piece.data(), piece.size() - room);
+}
+
 // Byte by byte past what cannot be read.
 std::string convert(std::string_view bytes, const char* from) {
   Converter converter(from);
@@ -115,12 +124,14 @@ std::string convert(std::string_view bytes, const char* from) {
     size_t outcome = iconv(converter.state, &next, &left, &into, &room);
     out.append(piece.data(), piece.size() - room);
     if (outcome != static_cast<size_t>(-1) || errno == E2BIG) continue;
+    bool is_half = errno == EINVAL;  // of a character at the end
+    take_kept_back(converter.state, out);
     out += replacement;
-    if (errno == EINVAL) break;  // half a character at the end
+    if (is_half) break;
     ++next;
     --left;
-    iconv(converter.state, nullptr, nullptr, nullptr, nullptr);
   }
+  take_kept_back(converter.state, out);
   return out;
 }
 

@@ -68,28 +68,10 @@ ToolOutcome outcome_of_ended(const RemoteTask& task) {
   return tool_outcome_of(outcome_of_result(task.result), false);
 }
 
-// One poll of an organization's share.
-class OrgShare {
- public:
-  OrgShare(std::map<std::string, size_t>& counts, std::string org_id)
-      : counts_(counts), org_id_(std::move(org_id)) {
-    ++counts_[org_id_];
-  }
-  OrgShare(const OrgShare&) = delete;
-  OrgShare& operator=(const OrgShare&) = delete;
-  ~OrgShare() {
-    if (--counts_[org_id_] == 0) counts_.erase(org_id_);
-  }
-
- private:
-  std::map<std::string, size_t>& counts_;
-  std::string org_id_;
-};
-
 }  // namespace
 
 TaskPolls::TaskPolls(OAuthServices services)
-    : services_(services), polls_(services.loop, log_poll_failure) {}
+    : services_(services), turns_(org_polls_max), polls_(services.loop, log_poll_failure) {}
 
 void TaskPolls::look() {
   again_ = true;
@@ -106,14 +88,10 @@ Task<void> TaskPolls::poll_forever() {
 
 Task<void> TaskPolls::claim() {
   while (polls_.size() < polls_max) {
-    std::vector<std::string> full_orgs;
-    for (const auto& [org_id, count] : under_way_) {
-      if (count >= org_polls_max) full_orgs.push_back(org_id);
-    }
     std::string claim_id = make_id();
     postgres::Batch batch;
     batch.add(query::McpTaskClaim{
-        .claim_id = claim_id, .claim_seconds = claim_seconds, .full_orgs = full_orgs});
+        .claim_id = claim_id, .claim_seconds = claim_seconds, .full_orgs = turns_.full()});
     postgres::BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));
     if (outcome.error || outcome.results.at(0).empty()) co_return;
     polls_.add(claim_id, poll(claim_id, std::move(outcome.results.at(0))));
@@ -123,8 +101,7 @@ Task<void> TaskPolls::claim() {
 Task<void> TaskPolls::poll(std::string claim_id, postgres::Result claimed) {
   postgres::Row row = claimed.front();
   std::string run_id(row.text("run_id"));
-  std::string org_id(row.text("org_id"));
-  OrgShare share(under_way_, org_id);
+  OrgTurns::Slot slot(turns_, std::string(row.text("org_id")));
   Task<Verdict> asking = verdict_of(claimed);
   Verdict came = co_await asking;
   postgres::BoundStatement ending = query::McpTaskEnd{.run_id = run_id,

@@ -5,7 +5,6 @@
 // something may be due; a poll finds it anyway. Built by the daemon.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "runner/mcp/remote_task.h"
 #include "runner/mcp/task_answer.h"
 #include "runner/oauth/oauth_services.h"
+#include "runner/oauth/org_turns.h"
 #include "runner/tools/mcp_state.h"
 
 namespace hostler::runner {
@@ -51,8 +51,8 @@ class TaskPolls {
   OAuthServices services_;
   loop::Signal notified_;
   bool again_ = true;
-  std::map<std::string, size_t> under_way_;  // by organization
-  loop::TaskSet polls_;                      // last: its coroutines use all of the above
+  OrgTurns turns_;
+  loop::TaskSet polls_;  // last: its coroutines use all of the above
 };
 
 }  // namespace hostler::runner

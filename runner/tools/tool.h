@@ -56,6 +56,7 @@ struct ToolServices {
   const config::SecretBox& secrets;
   const config::LiveSettings& settings;
   ToolPermits& calls;     // taken before a call, and kept until it has ended
+  ToolPermits& held;      // of streams on which servers of tools wait for persons
   ToolPermits& look_ups;  // of names that models chose; one that hangs keeps a thread
 };
 

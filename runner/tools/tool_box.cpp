@@ -62,6 +62,10 @@ constexpr loop::PermitShares look_up_shares{24, 4};
 // user may own, far from all.
 constexpr loop::PermitShares call_shares{512, 16};
 
+// Streams on which servers wait for persons: a connection each, for ten minutes at most. Apart, so
+// that nobody's other calls wait for a person.
+constexpr loop::PermitShares held_shares{512, 64};
+
 constexpr bool has_every_tool() {
   if (tools.size() != tool_names.size()) return false;
   for (size_t i = 0; i < tools.size(); ++i) {
@@ -83,8 +87,9 @@ const ToolRow* find_tool(std::string_view name) {
 ToolBox::ToolBox(loop::Loop& loop, postgres::Database& db, http::HttpClient& http,
                  const config::SecretBox& secrets, const config::LiveSettings& settings)
     : permits_(loop, call_shares),
+      held_permits_(loop, held_shares),
       look_ups_(loop, look_up_shares),
-      services_{loop, db, http, secrets, settings, permits_, look_ups_},
+      services_{loop, db, http, secrets, settings, permits_, held_permits_, look_ups_},
       held_(OAuthServices{loop, db, http, secrets, settings}) {}
 
 std::vector<ToolDefinition> ToolBox::definitions(const std::vector<std::string>& names) const {

@@ -39,6 +39,7 @@ class ToolBox {
 
  private:
   ToolPermits permits_;
+  ToolPermits held_permits_;
   ToolPermits look_ups_;
   ToolServices services_;
   HeldCalls held_;

@@ -395,7 +395,7 @@ CREATE UNIQUE INDEX llm_models_default ON llm_models (coalesce(org_id, '00000000
 ALTER TABLE daemons RENAME COLUMN place TO instance;
 -- Their names, or those of their parameters, are others now; all functions are made again behind this.
 DROP FUNCTION IF EXISTS access_log_append, account_taken_back, admin_user, admin_user_delete, admin_user_show,
-    admin_user_update, api_key_end, credit_charge, credit_release, daemon_start, email_change_begin,
+    admin_user_update, api_key_end, credit_charge, credit_hold, credit_release, daemon_start, email_change_begin,
     email_change_finish, email_first_proved, email_is_kept, email_is_taken, email_revert_queue, email_token_queue,
     email_verification_first, email_verification_send, email_verified, enter, invite_code_json, ip_admits_named,
     last_admin_guard, last_owner_guard, llm_default_clear, llm_provider_secret, login_exists, member_check,
@@ -499,7 +499,6 @@ CREATE TABLE mcp_servers (
 );
 CREATE UNIQUE INDEX mcp_servers_key ON mcp_servers (coalesce(org_id, '00000000-0000-0000-0000-000000000000'), key)
     WHERE deleted_at IS NULL;
-CREATE INDEX mcp_servers_org ON mcp_servers (org_id, id);
 CREATE INDEX mcp_servers_secret ON mcp_servers (secret_id) WHERE secret_id IS NOT NULL;
 CREATE INDEX mcp_servers_due ON mcp_servers (listing_due_at) WHERE deleted_at IS NULL AND is_active;
 GRANT SELECT, INSERT, UPDATE ON mcp_servers TO hostler_api;

@@ -29,7 +29,7 @@ SELECT false AS more, NULL AS fault FROM platform_roll_up();
 SELECT search_merge() > 32 AS more, NULL AS fault;
 
 -- name: mcp_authorizations_prune
--- Authorizations of MCP servers that are long over, and connections of users who left.
+-- Authorizations of MCP servers that are long over.
 -- $1 at_most integer
 SELECT mcp_authorizations_prune($1) = $1 AS more, NULL AS fault;
 

@@ -60,6 +60,11 @@ WHERE NOT EXISTS (
     SELECT FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.member JOIN pg_roles o ON o.oid = m.roleid
     WHERE r.rolname = $1::text AND o.rolname = 'hostler_owner');
 
+-- name: setup_may_create
+-- Whether this session may make roles and databases, and whose it is.
+SELECT rolname AS session_role, rolsuper OR (rolcreaterole AND rolcreatedb) AS may_create
+FROM pg_roles WHERE rolname = current_user;
+
 -- name: setup_missing_roles
 -- Those that setup_roles would make.
 SELECT name FROM (VALUES ('hostler_owner'), ('hostler_api'), ('hostler_runner')) AS wanted (name)

@@ -1,10 +1,13 @@
 -- Chats of the AI SDK's useChat, as the API answers them. See sql/schema/ui_chats.sql.
 
 -- name: ui_chat_retry
--- $1 chat text, $2 message_id text or null, $3 question text or null, $4 limit_concurrent_runs bigint,
--- $5 limit_concurrent_runs_per_user bigint, $6 limit_queued_runs bigint, $7 limit_stored_bytes bigint,
--- $8 credit_run_hold bigint, $9 limit_waiting_runs bigint
-SELECT ui_chat_retry($1, $2, $3, $4, $5, $6, $7, $8, $9) AS item;
+-- $1 chat text, $2 message_id text or null, $3 question text or null, $4 content text or null, $5 words text,
+-- $6 end_user text or null, $7 route_id uuid or null, $8 persona_id text or null, $9 metadata json,
+-- $10 tools json or null, $11 limit_concurrent_runs bigint, $12 limit_concurrent_runs_per_user bigint,
+-- $13 limit_queued_runs bigint, $14 limit_stored_bytes bigint, $15 credit_run_hold bigint,
+-- $16 limit_waiting_runs bigint
+SELECT item, stopped
+FROM ui_chat_again($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16);
 
 -- name: ui_chat_answer
 -- $1 chat text, $2 results json, $3 approvals json, $4 limit_input_bytes bigint

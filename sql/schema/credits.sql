@@ -12,7 +12,7 @@ CREATE TABLE credit_accounts (
     active_runs count_from_zero NOT NULL DEFAULT 0,  -- none of ended, queued, waiting
     queued_runs count_from_zero NOT NULL DEFAULT 0,
     -- Bytes of the messages, events and results that are kept for it: what it posted, and of runs what was there when
-    -- a turn or an end was last committed. A deleted thread is kept.
+    -- a turn or an end was last committed. Those of a deleted thread until maintenance removes them (threads_empty).
     stored_bytes bigint NOT NULL DEFAULT 0,
     waiting_runs count_from_zero NOT NULL DEFAULT 0  -- those that wait apart (waits_apart)
 ) WITH (autovacuum_vacuum_scale_factor = 0.01);
@@ -105,20 +105,6 @@ $$;
 CREATE OR REPLACE FUNCTION model_credits(price llm_models, cost_nano_usd bigint, credits_per_usd bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT least(1e15, ceil(cost_nano_usd * credits_per_usd::numeric * price.multiplier / 1e9))::bigint
-$$;
-
--- Reserves credits for a new run, or raises its 402. The account is locked.
-CREATE OR REPLACE FUNCTION credit_hold(org uuid, hold bigint) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    available bigint := (SELECT balance - held FROM credit_accounts WHERE org_id = org);
-BEGIN
-    IF available < hold THEN
-        PERFORM fail('credits.insufficient', 'run_not_covered',
-                     jsonb_build_object('hold', hold, 'available', available));
-    END IF;
-    UPDATE credit_accounts SET held = held + hold WHERE org_id = org AND hold > 0;
-END
 $$;
 
 -- The counts of all accounts anew, for whoever has changed runs by hand. Stop the programs before it.
@@ -347,8 +333,8 @@ BEGIN
     RETURN json_build_object('affected', affected);
 END
 $$;
-REVOKE EXECUTE ON FUNCTION credit_room, credit_post, credit_hold, credit_bulk_amount, credit_bulk_check,
-    credit_change_many, credit_change_all, account_runs_recount
+REVOKE EXECUTE ON FUNCTION credit_room, credit_post, credit_bulk_amount, credit_bulk_check, credit_change_many,
+    credit_change_all, account_runs_recount
     FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION credit_bulk_page FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION credit_lock FROM hostler_api;

@@ -70,6 +70,9 @@ BEGIN
     DELETE FROM full_streams f USING daemons d
     WHERE f.daemon_id = d.id
           AND (d.stopped_at IS NOT NULL OR d.heartbeat_at < clock_timestamp() - interval '30 seconds');
+    -- Those that nobody heard of for a month: whoever looks for one that lives reads them all.
+    DELETE FROM daemons d WHERE d.heartbeat_at < clock_timestamp() - interval '30 days'
+        AND NOT EXISTS (SELECT FROM runs r WHERE r.owner_id = d.id);
     INSERT INTO daemons (host, instance, version, lock_id)
     VALUES (daemon_start.host, daemon_start.instance, daemon_start.version, daemon_start.lock_id)
     RETURNING id INTO me;

@@ -191,16 +191,22 @@ $$;
 CREATE OR REPLACE FUNCTION org_of_operator(named text) RETURNS uuid
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    found uuid;
+    found uuid := (SELECT o.id FROM orgs o WHERE o.id::text = named);
+    of_login uuid;
 BEGIN
-    SELECT o.id INTO found FROM orgs o WHERE o.slug = named OR o.id::text = named;
     IF found IS NULL THEN
-        SELECT u.personal_org_id INTO found FROM users u WHERE u.id = user_named(named);
+        SELECT o.id INTO found FROM orgs o WHERE o.slug = named;
+        SELECT u.personal_org_id INTO of_login FROM users u WHERE u.id = user_named(named);
+        -- Anybody may give an organization the slug that is somebody else's login.
+        IF found <> of_login THEN
+            PERFORM fail('orgs.not_found', 'named_twice',
+                         jsonb_build_object('of_slug', found, 'of_login', of_login));
+        END IF;
     END IF;
-    IF found IS NULL THEN
+    IF coalesce(found, of_login) IS NULL THEN
         PERFORM fail('orgs.not_found');
     END IF;
-    RETURN found;
+    RETURN coalesce(found, of_login);
 END
 $$;
 

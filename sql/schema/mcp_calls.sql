@@ -28,8 +28,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     ORDER BY f.tool_name, f.nth
 $$;
 
--- The first of the names of a persona that means no tool of an MCP server and no server of the scope or the platform.
--- One that is new or changed may be named: it is offered when it is approved.
+-- Whether a name in a persona means a tool of an MCP server of the scope or the platform, or all of a server's. One
+-- that is new or changed may be named: it is offered when it is approved.
 CREATE OR REPLACE FUNCTION mcp_name_is_known(scope_id uuid, name text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
     SELECT EXISTS (
@@ -183,14 +183,17 @@ $$;
 CREATE OR REPLACE FUNCTION mcp_runs_go_on(server uuid, org uuid, who uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
+    waiting uuid[];
     r runs;
 BEGIN
     PERFORM pg_advisory_xact_lock(mcp_connecting_lock(server, org, who));
-    FOR r IN SELECT * FROM runs q
-             WHERE q.org_id = org AND q.status = 'waiting_for_input' AND (who IS NULL OR q.created_by_user_id = who)
-                   AND q.input_request ->> 'kind' = 'authorization'
-                   AND q.input_request ->> 'server_id' = server::text
-             ORDER BY q.id FOR NO KEY UPDATE LOOP
+    -- All of them before the first goes on, which locks the account.
+    waiting := ARRAY(
+        SELECT q.id FROM runs q
+        WHERE q.org_id = org AND q.status = 'waiting_for_input' AND (who IS NULL OR q.created_by_user_id = who)
+              AND q.input_request ->> 'kind' = 'authorization' AND q.input_request ->> 'server_id' = server::text
+        ORDER BY q.id FOR NO KEY UPDATE);
+    FOR r IN SELECT q.* FROM runs q WHERE q.id = ANY (waiting) ORDER BY q.id LOOP
         PERFORM run_go_on(r);
     END LOOP;
 END

@@ -210,7 +210,7 @@ END
 $$;
 
 -- The client as which Hostler is known to the server's authorization server, when it is this one and was not told with
--- the server: so that nobody registers twice. secret: sealed.
+-- the server: so that nobody registers twice.
 CREATE OR REPLACE FUNCTION mcp_client_known(server uuid, of_issuer text, of_redirect text)
 RETURNS TABLE (client_id text, client_method text, client_kind text)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$

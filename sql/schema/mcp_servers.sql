@@ -35,7 +35,6 @@ CREATE TABLE mcp_servers (
 );
 CREATE UNIQUE INDEX mcp_servers_key ON mcp_servers (coalesce(org_id, '00000000-0000-0000-0000-000000000000'), key)
     WHERE deleted_at IS NULL;
-CREATE INDEX mcp_servers_org ON mcp_servers (org_id, id);
 CREATE INDEX mcp_servers_secret ON mcp_servers (secret_id) WHERE secret_id IS NOT NULL;
 CREATE INDEX mcp_servers_due ON mcp_servers (listing_due_at) WHERE deleted_at IS NULL AND is_active;
 SELECT make_scoped_table('mcp_servers');
@@ -81,7 +80,7 @@ $$;
 -- Its tools are to be listed now, by whichever daemon comes first. A listing under way counts, unless it is_void: then
 -- what it brings is not stored.
 CREATE OR REPLACE FUNCTION mcp_listing_wanted(server uuid, is_void boolean DEFAULT false) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 BEGIN
     UPDATE mcp_servers s SET listing_state = 'pending', listing_code = NULL, listing_message = NULL,
         listing_due_at = CASE WHEN s.listing_id IS NULL OR is_void THEN clock_timestamp() ELSE s.listing_due_at END,
@@ -258,5 +257,5 @@ BEGIN
 END
 $$;
 
-REVOKE EXECUTE ON FUNCTION mcp_server_of_scope, mcp_server_of_reader, mcp_server_page, mcp_secret_insert,
-    mcp_server_create, mcp_server_update, mcp_server_delete, mcp_server_refresh FROM hostler_runner;
+REVOKE EXECUTE ON FUNCTION mcp_server_of_scope, mcp_server_of_reader, mcp_listing_wanted, mcp_server_page,
+    mcp_secret_insert, mcp_server_create, mcp_server_update, mcp_server_delete, mcp_server_refresh FROM hostler_runner;

@@ -153,11 +153,12 @@ END
 $$;
 
 -- The streams that a daemon holds by this claim, which holds for so many seconds more: what was asked last on each, by
--- its number, and what a person answered. is_over: as mcp_task_claim.
+-- its number, and what a person answered. is_over: as mcp_task_claim; such a one is due as it was, to be forgotten.
 CREATE OR REPLACE FUNCTION mcp_streams_held(claim uuid, claim_seconds integer)
 RETURNS TABLE (run_id uuid, tool_call_id text, rounds integer, answers json, is_over boolean)
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    UPDATE mcp_tasks t SET due_at = clock_timestamp() + make_interval(secs => claim_seconds)
+    UPDATE mcp_tasks t SET due_at = CASE WHEN r.ended_at IS NOT NULL OR a.closed THEN t.due_at
+                                         ELSE clock_timestamp() + make_interval(secs => claim_seconds) END
     FROM runs r, run_asked_calls a
     WHERE t.claim_id = claim AND t.task_id IS NULL AND r.id = t.run_id
           AND a.run_id = t.run_id AND a.tool_call_id = t.tool_call_id

@@ -156,7 +156,7 @@ DECLARE
     p llm_providers;
 BEGIN
     IF lock THEN
-        PERFORM 1 FROM llm_providers WHERE id = provider FOR UPDATE;
+        PERFORM 1 FROM llm_providers WHERE id = provider AND org_id IS NOT DISTINCT FROM scope_id FOR UPDATE;
     END IF;
     SELECT * INTO p FROM llm_providers
     WHERE id = provider AND deleted_at IS NULL AND org_id IS NOT DISTINCT FROM scope_id;

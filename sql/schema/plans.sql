@@ -72,5 +72,6 @@ BEGIN
     RETURN plan_json(p);
 END
 $$;
+REVOKE EXECUTE ON FUNCTION run_limits FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION plan_json, plan_create, plan_show
     FROM hostler_runner;

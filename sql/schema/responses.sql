@@ -158,7 +158,7 @@ DECLARE
     behind uuid := nothing_behind;
     earlier json;
     put_back uuid[] := coalesce(left_calls_runs(answered_calls), '{}');
-    goes_on boolean;  -- in the thread that was found
+    goes_on boolean;  -- in the thread that was found, when no deleted response is still at work there
     thread uuid;
     run uuid;
     moment timestamptz;
@@ -213,7 +213,7 @@ BEGIN
                          jsonb_build_object('active_run_id', found_thread.active_run_id));
         END IF;
     END IF;
-    goes_on := found_thread.id IS NOT NULL AND keeps AND behind = nothing_behind;
+    goes_on := found_thread.id IS NOT NULL AND keeps AND behind = nothing_behind AND found_thread.active_run_id IS NULL;
     IF goes_on THEN
         -- The newest response was given back what those before it were.
         put_back := coalesce((
@@ -250,6 +250,7 @@ BEGIN
             WHERE i.item ->> 'role' IN ('user', 'assistant') AND i.item ->> 'content' <> ''
             RETURNING octet_length(content) AS bytes)
         SELECT coalesce(sum(s.bytes), 0) INTO own_bytes FROM shown s;
+        PERFORM user_runs_lock();  -- before the account, as everywhere
         PERFORM stored_bytes_add(bytes + own_bytes, limit_stored_bytes);
         client_facts := (left(client_facts::text, -1) || ',"conversation":{"id":"conv_' || thread || '"}}')::json;
     END IF;

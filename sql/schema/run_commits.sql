@@ -141,6 +141,12 @@ BEGIN
         RETURN;
     END IF;
     PERFORM FROM credit_accounts a WHERE a.org_id = ANY (org_ids) ORDER BY a.org_id FOR UPDATE;
+    -- What a run is offered may be stored by now though its daemon, which stopped it then, never heard of it.
+    IF 0 = ANY (turn_numbers) THEN
+        stored_results := ARRAY(
+            SELECT greatest(w.bytes, (SELECT r.result_bytes FROM runs r WHERE r.id = w.run_id))
+            FROM unnest(run_ids, stored_results) WITH ORDINALITY AS w (run_id, bytes, nth) ORDER BY w.nth);
+    END IF;
     moment := clock_timestamp();
     WITH step AS MATERIALIZED (
         SELECT c.nth, c.run_id, c.org_id, c.thread_id, c.user_id, c.model, c.shown_model, c.end_user, c.is_new,

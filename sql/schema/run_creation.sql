@@ -267,7 +267,7 @@ END
 $$;
 
 -- POST /v1/threads/{thread_id}:retry: the last answer is hidden, unless a message or a run that completed without text
--- came behind it; a run with the last one's route, persona, tools, response_format and metadata begins.
+-- came behind it; a run with the last one's route, persona (or none), tools, response_format and metadata begins.
 CREATE OR REPLACE FUNCTION run_retry(thread uuid, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint,
     credit_run_hold bigint, limit_waiting_runs bigint, client_facts json DEFAULT NULL) RETURNS json
@@ -298,12 +298,13 @@ BEGIN
     item := run_insert(run, thread_row.id, moment, last_run.model_id, last_run.persona_id, thread_row.end_user,
                        last_run.metadata, 'retry', false, limit_concurrent_runs, limit_concurrent_runs_per_user,
                        limit_queued_runs, limit_stored_bytes, credit_run_hold, limit_waiting_runs, last_run.tools,
-                       last_run.response_format, client_facts => run_retry.client_facts);
+                       last_run.response_format, is_bare => last_run.is_bare,
+                       client_facts => run_retry.client_facts);
     UPDATE messages SET hidden_by_run_id = run
     WHERE thread_id = thread_row.id AND id = answer
           AND (run_id = last_run.id OR last_run.status <> 'completed' AND id > (
-        SELECT max(m.id::text)::uuid FROM messages m WHERE m.thread_id = thread_row.id AND m.role = 'user'
-        AND m.hidden_by_run_id IS NULL));
+        SELECT m.id FROM messages m WHERE m.thread_id = thread_row.id AND m.role = 'user'
+        AND m.hidden_by_run_id IS NULL ORDER BY m.id DESC LIMIT 1));
     RETURN item;
 END
 $$;

@@ -179,10 +179,12 @@ BEGIN
     WHERE id = r.id
     RETURNING * INTO STRICT r;
     IF waits_apart(request) THEN
-        -- Those of webhooks stand there since they were sent.
+        -- Those of webhooks stand there since they were sent, and a client's since the run asked for it first: it may
+        -- have gone on without (mcp_task_end).
         INSERT INTO run_asked_calls (run_id, org_id, tool_call_id, turn, tool_name, answered_by)
         SELECT r.id, r.org_id, c ->> 'tool_call_id', (request ->> 'turn')::integer, c ->> 'tool_name', 'client'
-        FROM jsonb_array_elements(request -> 'calls') AS c WHERE c ->> 'answered_by' = 'client';
+        FROM jsonb_array_elements(request -> 'calls') AS c WHERE c ->> 'answered_by' = 'client'
+        ON CONFLICT (run_id, tool_call_id) DO NOTHING;
         UPDATE credit_accounts SET active_runs = active_runs - 1, waiting_runs = waiting_runs + 1
         WHERE org_id = r.org_id;
     END IF;

@@ -1,6 +1,6 @@
 -- What is encrypted.
 
--- What is encrypted. The data key of each secret is wrapped by the key file's key; both are bound to
+-- The data key of each secret is wrapped by the key file's key; both are bound to
 -- the row's id, organization and kind (lib/config/secret_box.h). Never read without need.
 CREATE TABLE secrets (
     id uuid PRIMARY KEY,

@@ -1,6 +1,6 @@
--- Live settings that administrators changed. Every process reads all of them, secret ones sealed.
+-- Live settings that administrators changed; everything else comes from file, environment, default. Every process reads
+-- all of them, secret ones sealed.
 
--- Live settings that an administrator changed; everything else comes from file, environment, default.
 CREATE TABLE settings (
     key text PRIMARY KEY,
     value jsonb,

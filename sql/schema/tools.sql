@@ -148,14 +148,16 @@ BEGIN
 END
 $$;
 
--- Soft: calls under way keep their answer, personas that name it go on without it. Its secrets are gone.
+-- Soft: calls under way keep their answer, personas that name it go on without it. Its secrets are gone, and what is
+-- long of it: runs have their own copy, and whoever deletes and creates would fill the disk.
 CREATE OR REPLACE FUNCTION tool_delete(tool uuid) RETURNS void
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
     t tools := tool_of_scope(tool, true);
     ended uuid[] := ARRAY(SELECT o.secret_id FROM tool_old_secrets o WHERE o.tool_id = t.id);
 BEGIN
-    UPDATE tools SET deleted_at = clock_timestamp(), secret_id = NULL WHERE id = t.id;
+    UPDATE tools SET deleted_at = clock_timestamp(), secret_id = NULL, description = '', parameters = '{}'
+    WHERE id = t.id;
     DELETE FROM tool_old_secrets WHERE tool_id = t.id;
     DELETE FROM secrets WHERE id = ANY (ended || t.secret_id);
     PERFORM audit('tools.delete', 'tool', t.id::text, t.org_id, tool_state(t));

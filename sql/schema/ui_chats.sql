@@ -68,6 +68,34 @@ BEGIN
 END
 $$;
 
+-- The same for a client whose last message, `content`, is the user's, which it names no other way. When the thread does
+-- not end with it, what sent it was refused or lost on its way, and it is said now, as by client_chat_begin(): a retry
+-- would answer the question before it. content null: the client shows no such message.
+CREATE OR REPLACE FUNCTION ui_chat_again(chat text, message_id text, question text, content text, words text,
+    end_user text, route uuid, persona_id text, metadata json, function_tools json, limit_concurrent_runs bigint,
+    limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint, credit_run_hold bigint,
+    limit_waiting_runs bigint, OUT item json, OUT stopped uuid[])
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    thread uuid := thread_named(chat);
+BEGIN
+    IF thread IS NOT NULL THEN
+        PERFORM thread_of_caller_locked(thread);
+    END IF;
+    IF content IS NULL OR message_id IS NOT NULL OR content = (
+        SELECT m.content FROM messages m
+        WHERE m.thread_id = thread AND m.role = 'user' AND m.hidden_by_run_id IS NULL ORDER BY m.id DESC LIMIT 1) THEN
+        item := ui_chat_retry(chat, message_id, question, limit_concurrent_runs, limit_concurrent_runs_per_user,
+                              limit_queued_runs, limit_stored_bytes, credit_run_hold, limit_waiting_runs);
+    ELSE
+        SELECT b.item, b.stopped INTO STRICT item, stopped
+        FROM client_chat_begin(chat, end_user, content, words, route, persona_id, metadata, function_tools, NULL,
+                               limit_concurrent_runs, limit_concurrent_runs_per_user, limit_queued_runs,
+                               limit_stored_bytes, credit_run_hold, limit_waiting_runs) AS b;
+    END IF;
+END
+$$;
+
 -- POST /v1/ui/chat with what a message's tool calls lacked. results: [{tool_call_id, output or error, words}] of all
 -- calls whose client gave one, words being what an answer to a question says; approvals: [{id, approved, reason}]. Of
 -- them only what the run waits for counts, and of its client's calls none may be missing: else nothing is stored.
@@ -105,9 +133,10 @@ BEGIN
             WHERE a.run_id = r.id AND a.turn = (r.input_request ->> 'turn')::integer AND a.answered_by = 'client'
                   AND NOT EXISTS (SELECT FROM run_tool_results t WHERE t.run_id = a.run_id AND t.turn = a.turn
                                   AND t.tool_call_id = a.tool_call_id);
-            IF wanted IS NULL OR missing IS NOT NULL THEN
-                PERFORM fail('runs.other_answer', 'waits_for_output',
-                             jsonb_build_object('tool_call_id', coalesce(missing, '')));
+            IF missing IS NOT NULL THEN
+                PERFORM fail('runs.other_answer', 'waits_for_output', jsonb_build_object('tool_call_id', missing));
+            ELSIF wanted IS NULL THEN
+                PERFORM fail('runs.other_answer', 'waits_for_servers');
             END IF;
             PERFORM run_tool_answer(r.id, wanted);
         WHEN 'tool_confirmation' THEN
@@ -149,6 +178,7 @@ BEGIN
     stopped := ARRAY(SELECT r.id FROM runs r
                      WHERE r.org_id = thread_row.org_id AND r.thread_id = thread_row.id AND r.queued ORDER BY r.id)
         || thread_row.active_run_id;
+    PERFORM thread_runs_lock(thread_row.id);
     FOREACH run IN ARRAY array_remove(stopped, NULL) LOOP
         PERFORM run_cancel(run);
     END LOOP;
@@ -240,6 +270,7 @@ BEGIN
     ORDER BY s.id, e.seq;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION ui_facts, ui_permissions_check, ui_run_is_shown FROM hostler_api, hostler_runner;
-REVOKE EXECUTE ON FUNCTION ui_chat_retry, ui_chat_answer, ui_chat_stop, ui_chat_messages
+REVOKE EXECUTE ON FUNCTION ui_facts, ui_permissions_check, ui_run_is_shown, ui_chat_retry
+    FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION ui_chat_again, ui_chat_answer, ui_chat_stop, ui_chat_messages
     FROM hostler_runner;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "lib/postgres/session.h"
+#include "tests/sql/plan_values_by_type.h"
 #include "tests/sql/tool_plan_values.h"
 #include "tests/support/rows/statement_list.h"
 
@@ -20,27 +21,6 @@ struct PlanValues {
   // An SQL expression by parameter name, or by statement and parameter ("run_wait.run_id").
   std::map<std::string, std::string> by_name;
 };
-
-// For what has no row: by type.
-inline std::string plan_value_of_type(const std::string& type) {
-  static const std::map<std::string, std::string> values = {
-      {"uuid", "uuidv7()"},
-      {"text", "'x'"},
-      {"integer", "1"},
-      {"bigint", "1"},
-      {"boolean", "false"},
-      {"bytea", "sha256('x')"},
-      {"jsonb", "'{}'"},
-      {"json", "'{}'"},
-      {"uuid[]", "ARRAY[uuidv7()]"},
-      {"text[]", "ARRAY['x']"},
-      {"bigint[]", "ARRAY[1]::bigint[]"},
-      {"double precision", "1"},
-      {"timestamp with time zone", "clock_timestamp()"},
-  };
-  auto found = values.find(type);
-  return found == values.end() ? "NULL" : found->second;
-}
 
 inline PlanValues plan_values(postgres::DbSession& session) {
   auto ask = [&session](const std::string& question) {
@@ -237,6 +217,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"ui_chat_answer.results",
        R"('[{"tool_call_id": "c1", "output": 1}, {"tool_call_id": "c2", "output": 1}]')"},
       {"ui_chat_retry.credit_run_hold", "10"},
+      {"ui_chat_retry.content", "NULL"},
       {"run_retry.credit_run_hold", "10"},
       {"limit_checks_per_minute", "100"},
       {"limit_redeem_tries_per_minute", "100"},

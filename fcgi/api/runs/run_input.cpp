@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "fcgi/api/handlers.h"
 #include "fcgi/api/runs/confirmation.h"
 #include "fcgi/api/runs/edited_arguments.h"
@@ -52,7 +54,10 @@ Task<void> check_edited(Call& call, const std::string& run_id, HumanAnswer& answ
   };
   std::vector<std::string> wrong = co_await loop::on_thread(call.loop, std::move(check));
   Faults faults;
-  for (std::string& words : wrong) faults.add("content", "bad_format", std::move(words));
+  // Of a field one fault is told, so this one names all that is wrong.
+  if (!wrong.empty()) {
+    faults.add("content", "bad_format", fmt::format("{}", fmt::join(wrong, "; ")));
+  }
   faults.check();
 }
 

@@ -118,7 +118,7 @@ OneStatement list_runs(const Input& input) {
   }
   return OneStatement::items(
       input, query::RunPage{.status = status, .limit = page.limit, .before = page.before},
-      {.limit = page.limit});
+      {.limit = page.limit, .ends_early = true});
 }
 
 OneStatement show_run(const Input& input) {

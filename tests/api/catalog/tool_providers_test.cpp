@@ -86,6 +86,8 @@ TEST(ToolProviders, KeepAKeyWithoutTheBlanksAroundIt) {
   std::string credential = path("web_search.alpha", "credential");
   Answer blank = user.client.put(credential, R"({"api_key":" \t "})");
   EXPECT_TRUE(has_fault(blank, "api_key", "required"));
+  Answer masked = user.client.put(credential, R"({"api_key":"tvly-\u2022\u2022\u2022"})");
+  EXPECT_TRUE(has_fault(masked, "api_key", "bad_format"));
   EXPECT_FALSE(flag(shown(user, "web_search.alpha"), "configured"));
   EXPECT_EQ(user.client.put(credential, R"({"api_key":" tvly-0123456789abcdef\n"})").status, 204);
   EXPECT_EQ(shown(user, "web_search.alpha").text_or("key_prefix"), "tvl****cdef");

@@ -149,6 +149,10 @@ TEST(Tools, HaveOneNameInAScope) {
                            422, "tools.name_taken"));
   }
   EXPECT_EQ(user.client.del(path(id)).status, 204);
+  // Whoever deletes and creates would fill the disk.
+  EXPECT_EQ(
+      sql_value(stack(), "SELECT description || parameters FROM tools WHERE id = '" + id + "'"),
+      "{}");
   EXPECT_EQ(user.client.post(std::string(base) + of_org, wanted("weather")).status, 201);
   // Another organization's is another scope.
   made_by(register_user(stack()), "weather");

@@ -92,6 +92,12 @@ TEST(Runs, OfTheOrganizationAreSeenByItsAdministratorsButPrivateOnes) {
   std::string own = new_run(boss, R"({"is_private":true})");
   EXPECT_EQ(ids_in(boss.client.with_org(work).get("/v1/runs")), (Ids{own, open}));
   EXPECT_EQ(ids_in(member.client.with_org(work).get("/v1/runs")), (Ids{hidden, open}));
+  EXPECT_EQ(ids_in(member.client.with_org(work).get("/v1/runs?status=running")),
+            (Ids{hidden, open}));
+  Answer page = member.client.with_org(work).get("/v1/runs?status=running&limit=1");
+  EXPECT_EQ(ids_in(page), Ids{hidden});
+  EXPECT_EQ(page.next_path(), "/v1/runs?status=running&limit=1&before=" + hidden);
+  EXPECT_EQ(ids_in(member.client.with_org(work).get(page.next_path())), Ids{open});
   EXPECT_EQ(ids_in(boss.client.get("/v1/runs")), Ids{});
   EXPECT_EQ(boss.client.with_org(work).get("/v1/runs/" + open).status, 200);
   EXPECT_TRUE(

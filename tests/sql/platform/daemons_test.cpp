@@ -87,6 +87,25 @@ TEST_F(DaemonsTest, ThatLivesIsKnownAgainWhenItWasMarkedAsStopped) {
   EXPECT_FALSE(was_stopped());
 }
 
+TEST_F(DaemonsTest, ThatAreLongOverAreForgottenWhenTheyOwnNothing) {
+  std::string owning = fixture_.new_daemon("a");
+  fixture_.claim(owning, fixture_.new_run(fixture_.new_thread()));
+  std::string over = fixture_.new_daemon("b");
+  std::string late = fixture_.new_daemon("c");
+  std::vector<std::pair<std::string, int>> silent{{owning, 31}, {over, 31}, {late, 29}};
+  for (const auto& [daemon, days] : silent) {
+    fixture_.column(
+        fmt::format("UPDATE daemons SET heartbeat_at = now() - interval '{} days' "
+                    "WHERE id = '{}' RETURNING 1",
+                    days, daemon));
+  }
+  fixture_.new_daemon("d");
+  EXPECT_EQ(fixture_.column(fmt::format("SELECT count(*) FILTER (WHERE id = '{}') || ' ' || "
+                                        "count(*) FILTER (WHERE id IN ('{}', '{}')) FROM daemons",
+                                        over, owning, late)),
+            "0 2");
+}
+
 TEST_F(DaemonsTest, RunsOfOneThatIsNotHeardOfAreCountedUntilTheyAreFree) {
   std::string lost_run = fixture_.new_run(fixture_.new_thread());
   std::string daemon = fixture_.new_daemon("a");

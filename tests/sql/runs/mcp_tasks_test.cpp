@@ -50,13 +50,13 @@ class McpTasks : public testing::Test {
                                                              .due_ms = 0});
     return begun.front().boolean("is_kept");
   }
-  // As the run's daemon does it: it owns the run no more.
-  void wait() {
+  // As the run's daemon does it: it owns the run no more. beside: further calls.
+  void wait(std::string_view beside = "") {
     fixture_.column(fmt::format(
         "SELECT run_wait('{}', '{}', {}, 1, jsonb_build_object('request_id', uuidv7(), 'kind', "
         "'tool_results', 'turn', 1, 'calls', '[{{\"tool_call_id\": \"c\", \"tool_name\": "
-        "\"shop__buy\", \"answered_by\": \"server\"}}]'::jsonb), 3600)",
-        daemon_id_, run_id_, epoch_));
+        "\"shop__buy\", \"answered_by\": \"server\"}}{}]'::jsonb), 3600)",
+        daemon_id_, run_id_, epoch_, beside));
   }
   postgres::Result claim(const char* claim_id, const std::vector<std::string>& full_orgs = {}) {
     postgres::DbSession session = database_.as_runner();
@@ -164,6 +164,19 @@ TEST_F(McpTasks, ThatAskMakeTheRunGoOnAndAreNotPolledMeanwhile) {
   EXPECT_EQ(fixture_.column("SELECT due_at IS NULL FROM mcp_tasks"), "t");
 }
 
+TEST_F(McpTasks, ThatAskBesideAClientsCallLeaveThatOneAsked) {
+  constexpr const char* clients =
+      R"(, {"tool_call_id": "d", "tool_name": "weather", "answered_by": "client"})";
+  ASSERT_TRUE(begin());
+  wait(clients);
+  ASSERT_EQ(claim(first).size(), 1);
+  EXPECT_TRUE(end(first, "asks", asking));
+  epoch_ = fixture_.claim(daemon_id_, run_id_);
+  wait(clients);
+  EXPECT_EQ(status(), "waiting_for_input");
+  EXPECT_EQ(count("run_asked_calls"), "2");
+}
+
 TEST_F(McpTasks, OfRunsThatEndedAreToBeCancelled) {
   ASSERT_TRUE(begin());
   wait();
@@ -191,6 +204,20 @@ TEST_F(McpTasks, OnStreamsAreHeldByOneDaemon) {
   EXPECT_TRUE(claimed.front().is_null("task_id"));
   EXPECT_FALSE(end(first, "result")) << "the daemon that lost it says nothing of it";
   EXPECT_TRUE(end(second, "result"));
+}
+
+TEST_F(McpTasks, OnStreamsOfRunsThatEndedAreForgotten) {
+  ASSERT_TRUE(begin(std::nullopt, first));
+  wait();
+  fixture_.column(fmt::format("SELECT run_cancel_locked('{}', 'requested')", run_id_));
+  postgres::DbSession session = database_.as_runner();
+  postgres::Result held =
+      session.run(query::McpStreamsHeld{.claim_id = first, .claim_seconds = 60});
+  ASSERT_EQ(held.size(), 1);
+  EXPECT_TRUE(held.front().boolean("is_over"));
+  ASSERT_EQ(claim(second).size(), 1) << "whoever held it does not keep it";
+  EXPECT_FALSE(end(second, "gone"));
+  EXPECT_EQ(count("mcp_tasks"), "0");
 }
 
 TEST_F(McpTasks, OfAFencedDaemonAreNone) {

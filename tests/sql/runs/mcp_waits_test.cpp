@@ -142,6 +142,35 @@ TEST_F(McpWaits, AreSeenByWhoeverConnectsWhileTheyBegin) {
   EXPECT_EQ(events(), "run.input_provided");
 }
 
+// Whoever cancels one of them has it, and wants the account. Postgres reads rows of a loop by tens.
+TEST_F(McpWaits, AreAllHeldBeforeTheAccount) {
+  do_alone(wait());
+  for (int i = 0; i < 11; ++i) {
+    run_id_ = fixture_.new_run(fixture_.new_thread());
+    epoch_ = fixture_.claim(daemon_id_, run_id_);
+    do_alone(wait());
+  }
+  std::string authorization_id = exchanging(fixture_.owner_id);
+  postgres::DbSession cancelling = database_.as_superuser();
+  cancelling.begin();
+  cancelling.run_text(
+      fmt::format("SELECT id FROM runs WHERE id = '{}' FOR NO KEY UPDATE", run_id_));
+  std::future<void> connecting =
+      std::async(std::launch::async, [&] { do_alone(connection(authorization_id)); });
+  EXPECT_TRUE(eventually(20'000, [&] {
+    return fixture_.column(
+               "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+               "wait_event_type = 'Lock'") == "1";
+  }));
+  EXPECT_EQ(fixture_.column(fmt::format("SELECT count(*) FROM (SELECT org_id FROM credit_accounts "
+                                        "WHERE org_id = '{}' FOR UPDATE SKIP LOCKED) AS free",
+                                        fixture_.org_id)),
+            "1");
+  cancelling.commit();
+  connecting.get();
+  EXPECT_EQ(account(), "12 0");
+}
+
 TEST_F(McpWaits, LastWhereTheConnectionIsAnotherPersons) {
   do_alone(connection(exchanging(fixture_.other_id)));
   do_alone(wait());

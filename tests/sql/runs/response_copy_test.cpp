@@ -2,12 +2,15 @@
 // when. What clients see of it: tests/api/openai/response_life_test.cpp.
 #include <gtest/gtest.h>
 
+#include <future>
+
 #include <fmt/format.h>
 
 #include "lib/error.h"
 #include "lib/json.h"
 #include "queries/responses.h"
 #include "queries/runs.h"
+#include "tests/support/eventually.h"
 #include "tests/support/rows/run_fixture.h"
 
 namespace hostler::testing_support {
@@ -89,6 +92,47 @@ TEST_F(ResponseCopies, HaveWhatStandsBeforeTheirResponseAndNothingBehind) {
                                         stored_before, run_id)),
             "23")
       << "of these messages, beside what the run declares";
+}
+
+// Nothing stands behind the response any more, but its thread is not free yet.
+TEST_F(ResponseCopies, AreMadeWhileADeletedResponseIsStillAtWork) {
+  fixture_.column("DELETE FROM messages WHERE content = 'later' RETURNING 1");
+  postgres::Result made = fixture_.as_owner(branch());
+  std::string deleted_id(parse_json_or_nothing(made.front().text("item"))->text_or("run_id"));
+  ASSERT_NE(fixture_.claim(fixture_.new_daemon("a"), deleted_id), 0);
+  fixture_.as_owner(query::ResponseDelete{.run_id = deleted_id});
+  made = fixture_.as_owner(branch());
+  std::string run_id(parse_json_or_nothing(made.front().text("item"))->text_or("run_id"));
+  EXPECT_EQ(fixture_.column(fmt::format("SELECT count(DISTINCT thread_id) FROM runs WHERE id IN "
+                                        "('{}', '{}', '{}')",
+                                        first_id_, deleted_id, run_id)),
+            "2");
+  EXPECT_EQ(fixture_.column(fmt::format(
+                "SELECT string_agg(m.content, '|' ORDER BY m.id) FROM messages m JOIN runs r ON "
+                "r.thread_id = m.thread_id WHERE r.id = '{}'",
+                run_id)),
+            "hello|and then?|and then?");
+}
+
+// Whoever counts the caller's runs does so before the account is held.
+TEST_F(ResponseCopies, HoldTheCallersRunsBeforeTheAccount) {
+  postgres::DbSession counting = database_.as_superuser();
+  counting.begin();
+  counting.run_text(fmt::format(
+      "SELECT pg_advisory_xact_lock(hashtextextended('active runs {}', 0))", fixture_.owner_id));
+  std::future<postgres::Result> waiting =
+      std::async(std::launch::async, [this] { return fixture_.as_owner(branch()); });
+  EXPECT_TRUE(eventually(10'000, [&] {
+    return fixture_.column(
+               "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+               "wait_event_type = 'Lock'") == "1";
+  }));
+  EXPECT_EQ(fixture_.column(fmt::format("SELECT count(*) FROM (SELECT org_id FROM credit_accounts "
+                                        "WHERE org_id = '{}' FOR UPDATE SKIP LOCKED) AS free",
+                                        fixture_.org_id)),
+            "1");
+  counting.commit();
+  EXPECT_FALSE(waiting.get().empty());
 }
 
 // Megabytes would be written and taken back for each request of a client that is over its limit.

@@ -1,7 +1,9 @@
 // An answer of useChat's to what its run asks, when the run asks something else by the time that
-// the answer has the run's lock. Through the whole stack: tests/api/ui/chat_answers_test.cpp.
+// the answer has the run's lock. Through the whole stack: tests/api/ui/chat_answers_test.cpp. And
+// what a stop locks.
 #include <gtest/gtest.h>
 
+#include <future>
 #include <thread>
 
 #include <fmt/format.h>
@@ -59,14 +61,17 @@ class UiAnswers : public testing::Test {
         code = error.code;
       }
     });
-    EXPECT_TRUE(eventually(10'000, [&] {
-      return fixture_.column(
-                 "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
-                 "wait_event_type = 'Lock'") == "1";
-    }));
+    EXPECT_TRUE(somebody_waits());
     asking.commit();
     answering.join();
     return code;
+  }
+  bool somebody_waits() const {
+    return eventually(10'000, [this] {
+      return fixture_.column(
+                 "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+                 "wait_event_type = 'Lock'") == "1";
+    });
   }
 
   TestDatabase database_;
@@ -97,6 +102,46 @@ TEST_F(UiAnswers, AreKeptAsTheyWereWritten) {
       .approvals = "[]",
       .limit_input_bytes = 100});
   EXPECT_EQ(fixture_.column("SELECT result FROM run_tool_results"), R"({"z":1e+308,"a":[1.50]})");
+}
+
+TEST_F(UiAnswers, SayThatServersAnswerWhatIsLeft) {
+  wait("tool_results",
+       R"(, "calls": [{"tool_call_id": "c", "tool_name": "f", "answered_by": "webhook"}])");
+  try {
+    fixture_.as_owner(query::UiChatAnswer{.chat = thread_id_,
+                                          .results = R"([{"tool_call_id":"d","output":1}])",
+                                          .approvals = "[]",
+                                          .limit_input_bytes = 100});
+    ADD_FAILURE() << "taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code, ErrorCode::runs_other_answer);
+    EXPECT_NE(error.detail.find("servers of its tools"), std::string::npos) << error.detail;
+  }
+}
+
+using UiStops = UiAnswers;
+
+// A daemon that commits a turn has its run, and wants the account.
+TEST_F(UiStops, HoldAllRunsBeforeTheAccount) {
+  std::string queued_id = fixture_.new_run(thread_id_, "enqueue");
+  postgres::DbSession committing = database_.as_superuser();
+  committing.begin();
+  committing.run_text(
+      fmt::format("SELECT id FROM runs WHERE id = '{}' FOR NO KEY UPDATE", run_id_));
+  std::future<postgres::Result> stopping = std::async(std::launch::async, [this] {
+    return fixture_.as_owner(query::UiChatStop{.chat = thread_id_});
+  });
+  EXPECT_TRUE(somebody_waits());
+  EXPECT_EQ(fixture_.column(fmt::format("SELECT count(*) FROM (SELECT org_id FROM credit_accounts "
+                                        "WHERE org_id = '{}' FOR UPDATE SKIP LOCKED) AS free",
+                                        fixture_.org_id)),
+            "1");
+  committing.commit();
+  stopping.get();
+  EXPECT_EQ(fixture_.column(fmt::format("SELECT string_agg(status, ' ') FROM runs WHERE id IN "
+                                        "('{}', '{}')",
+                                        run_id_, queued_id)),
+            "cancelled cancelled");
 }
 
 }  // namespace

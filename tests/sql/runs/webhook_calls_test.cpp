@@ -10,6 +10,7 @@
 #include "queries/runs.h"
 #include "queries/webhook_calls.h"
 #include "tests/support/rows/run_fixture.h"
+#include "tests/support/rows/run_statements.h"
 
 namespace hostler {
 namespace {
@@ -187,6 +188,29 @@ TEST_F(WebhookCalls, AreOfferedAsTheOrganizationHasThem) {
   EXPECT_EQ(offered(), "none");
   change_tool("deleted_at = now()");
   EXPECT_EQ(offered(), first_try) << "the platform's";
+}
+
+// A cancel meets the daemon before it hears of what it stored: it counts none of it.
+TEST_F(WebhookCalls, OfferedToARunThatIsStoppedThenStayCounted) {
+  fixture_.column(
+      fmt::format("INSERT INTO personas (id, org_id, persona_key, version, display_name) "
+                  "VALUES ('{1}', '{0}', 'p', '1', 'p'); UPDATE runs SET persona_row_id = '{1}'",
+                  fixture_.org_id, first_try));
+  postgres::DbSession session = database_.as_runner();
+  postgres::Result offered =
+      session.run(query::RunOfferTools{.run_id = run_id_,
+                                       .epoch = epoch_,
+                                       .names = std::vector<std::string>{"pay"},
+                                       .taken = std::vector<std::string>{}});
+  std::string added = std::to_string(offered.front().integer("added"));
+  EXPECT_NE(added, "0");
+  const char* stored = "SELECT stored_bytes FROM credit_accounts";
+  std::string before = fixture_.column(stored);
+  session.run(commit_of(
+      {.daemon_id = daemon_id_, .run_id = run_id_, .epoch = epoch_, .status = "cancelled"}));
+  EXPECT_EQ(fixture_.column("SELECT status || ' ' || result_bytes FROM runs"),
+            "cancelled " + added);
+  EXPECT_EQ(fixture_.column(stored), before);
 }
 
 TEST_F(WebhookCalls, HaveTheNameThatTheModelCalled) {

@@ -6,6 +6,7 @@
 
 #include "tests/support/eventually.h"
 #include "tests/support/rigs/remote_harness.h"
+#include "tests/support/rows/function_tools.h"
 #include "tests/support/rows/run_faults.h"
 #include "tests/support/rows/threads.h"
 
@@ -116,6 +117,26 @@ TEST(RemoteTasks, AskAPersonInTheirMiddle) {
   EXPECT_EQ(money_faults(webhook_stack()), "");
 }
 
+// The run waits for both, asks the person, and then waits for the client's result a second time.
+TEST(RemoteTasks, AskAPersonBesideACallOfTheClient) {
+  RemoteUser remote = make_remote("modern/json");
+  const Client& client = remote.user.client;
+  std::string run_id =
+      start_output(client, R"([tools weather {"city":"Rome"} | shop__later_asks {}] [say thanks])",
+                   run_with_tools({city_tool("weather")}, R"("persona_id":"remote@1")"));
+  wait_of(remote, run_id, "elicitation");
+  EXPECT_EQ(answer(remote, run_id, R"({"action":"accept","content":{"size":5}})").status, 200);
+  Json asked = wait_of(remote, run_id, "tool_results");
+  std::string call_id;
+  for (const Json& call : *asked.find("calls")->as_array()) {
+    if (call.text_or("tool_name") == "weather") call_id = call.text_or("tool_call_id");
+  }
+  std::string mine = fmt::format(R"({{"results":[{{"tool_call_id":"{}","output":21}}]}})", call_id);
+  EXPECT_EQ(client.post("/v1/runs/" + run_id + "/tool-results", mine).status, 200);
+  EXPECT_EQ(ended(remote, run_id).outcomes(), (std::vector<std::string>{"ok", "ok"}));
+  EXPECT_EQ(run_faults(webhook_stack()), "");
+}
+
 TEST(RemoteTasks, AreCancelledWithTheirRun) {
   RemoteUser remote = make_remote("modern/json");
   std::string run_id = waiting_run(remote, "shop__later_never {}", "tool_results");
@@ -161,6 +182,16 @@ TEST(RemoteStreams, OfOlderServersAreHeldWhileAPersonIsAsked) {
   }
   EXPECT_EQ(run_faults(webhook_stack()), "");
   EXPECT_EQ(money_faults(webhook_stack()), "");
+}
+
+// As many as an organization's calls at once, and one.
+TEST(RemoteStreams, KeepNoOtherCallWaiting) {
+  RemoteUser remote = make_remote("older/sse");
+  std::vector<std::string> asking;
+  for (int i = 0; i < 17; ++i) asking.push_back(waiting_run(remote, "shop__ask {}", "elicitation"));
+  std::string run_id = remote.run(R"([tool shop__echo {"text":"a"}] [say x])");
+  EXPECT_EQ(ended(remote, run_id).outcomes(), (std::vector<std::string>{"ok"}));
+  for (const std::string& waiting : asking) cancel(remote, waiting);
 }
 
 TEST(RemoteStreams, ThatDieWithTheirDaemonLeaveNobodyKnowing) {
