@@ -172,6 +172,11 @@ class WordReader {
   bool is_in_row_ = false;  // the character that comes was the second one of a pair
 };
 
+// In a query.
+bool counts_as_beginning(const Word& word) {
+  return word.is_pair || word.characters >= prefix_characters_min;
+}
+
 // The first of equal words, in the order of their bytes.
 void keep_distinct(std::vector<std::string_view>& words) {
   std::ranges::sort(words, [](std::string_view a, std::string_view b) {
@@ -216,12 +221,23 @@ std::string search_words(std::string_view utf8) {
 
 std::string search_query(std::string_view typed_utf8) {
   WordReader reader(typed_utf8, true);
+  std::vector<Word> words;
+  for (Word word; words.size() < query_words_max && reader.next(word);) {
+    // What another word says too is not looked up again: each look-up costs as much as the first.
+    auto is_in = [&](const Word& one, const Word& other) {
+      std::string_view whole = reader.text(other);
+      return counts_as_beginning(one) ? whole.starts_with(reader.text(one))
+                                      : whole == reader.text(one);
+    };
+    if (std::ranges::any_of(words, [&](const Word& other) { return is_in(word, other); })) continue;
+    std::erase_if(words, [&](const Word& other) { return is_in(other, word); });
+    words.push_back(word);
+  }
   std::string query;
-  size_t count = 0;
-  for (Word word; count < query_words_max && reader.next(word); ++count) {
-    if (count > 0) query += " & ";
+  for (const Word& word : words) {
+    if (!query.empty()) query += " & ";
     query.append("'").append(reader.text(word)).append("'");
-    if (word.is_pair || word.characters >= prefix_characters_min) query += ":*";
+    if (counts_as_beginning(word)) query += ":*";
   }
   return query;
 }

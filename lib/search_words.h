@@ -26,7 +26,8 @@ std::string search_words(std::string_view utf8);
 // What somebody typed, as the text of a tsquery: every word must occur, from three characters on at
 // least as the beginning of one. Of shorter ones that would be all words of all tenants that begin
 // so, and the index has them together; a character of Chinese, Japanese or Korean is rare enough.
-// The first eight words count. Empty when nothing of it is a word.
+// The first eight words count, of those alone that no other one begins with. Empty when nothing of
+// it is a word.
 std::string search_query(std::string_view typed_utf8);
 
 }  // namespace hostler

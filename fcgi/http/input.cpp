@@ -38,6 +38,11 @@ Json parsed_object(const Request& request) {
   if (!is_json_type(request.content_type)) {
     throw Error(ErrorCode::http_unsupported_media_type, "send Content-Type: application/json");
   }
+  // RFC 9110, section 15.5.16; else compressed bytes would be told as JSON that is bad at byte 0.
+  std::string_view coding = request.header("HTTP_CONTENT_ENCODING");
+  if (!coding.empty() && !equal_ignoring_case(coding, "identity")) {
+    throw Error(ErrorCode::http_unsupported_media_type, "send the body without Content-Encoding");
+  }
   std::variant<Json, JsonFault> parsed = parse_bounded_json(request.body, json_values_of_body_max);
   if (const JsonFault* fault = std::get_if<JsonFault>(&parsed)) {
     throw bad_json(fmt::format("{} at byte {}", fault->message, fault->offset), fault->offset);

@@ -13,6 +13,7 @@ namespace hostler {
 namespace {
 
 constexpr size_t name_max = 64;
+constexpr TextBounds description_bounds{.max = 4096, .takes_control = true};
 
 // As providers take them.
 bool is_format_name(std::string_view name) {
@@ -43,7 +44,8 @@ const Json* read_schema(Fields& format) {
   return schema;
 }
 
-std::string read_json_schema(Fields& format) {
+// has_description: as in OpenAI's form, where the model is told what the format is for.
+std::string read_json_schema(Fields& format, bool has_description) {
   JsonWriter json;
   json.begin_object().member("type", "json_schema");
   std::string name = format.required_text("name", {.min = 1, .max = name_max});
@@ -51,6 +53,9 @@ std::string read_json_schema(Fields& format) {
     format.fault("name", "bad_format", "must consist of letters, digits, underscores and hyphens");
   }
   json.member("name", name);
+  std::optional<std::string> description;
+  if (has_description) description = format.nullable_text("description", description_bounds).value;
+  if (description && !description->empty()) json.member("description", *description);
   if (const Json* schema = read_schema(format)) json.key("schema").value(*schema);
   if (Nullable<bool> strict = format.nullable_boolean("strict"); strict.value) {
     json.member("strict", *strict.value);
@@ -66,7 +71,7 @@ Nullable<std::string> read_response_format(Fields& fields) {
   result.is_given = format.is_given;
   if (!format.value) return result;
   std::string type = format.value->required_choice("type", {"json_schema", "json_object"});
-  if (type == "json_schema") result.value = read_json_schema(*format.value);
+  if (type == "json_schema") result.value = read_json_schema(*format.value, false);
   if (type == "json_object") result.value = R"({"type":"json_object"})";
   return result;
 }
@@ -78,7 +83,7 @@ std::optional<std::string> read_openai_response_format(Fields& fields) {
   if (type == "json_object") return R"({"type":"json_object"})";
   if (type != "json_schema") return std::nullopt;
   Nullable<Fields> wanted = format.value->nullable_object("json_schema");
-  if (wanted.value) return read_json_schema(*wanted.value);
+  if (wanted.value) return read_json_schema(*wanted.value, true);
   format.value->fault("json_schema", "required", "is required");
   return std::nullopt;
 }
@@ -89,7 +94,7 @@ std::optional<std::string> read_text_format(Fields& text) {
   std::string type = format.value->required_choice("type", {"json_schema", "json_object", "text"});
   if (type == "json_object") return R"({"type":"json_object"})";
   if (type != "json_schema") return std::nullopt;
-  return read_json_schema(*format.value);
+  return read_json_schema(*format.value, true);
 }
 
 }  // namespace hostler

@@ -208,7 +208,8 @@ class Agui final : public Encoder {
       start(out);
       std::string_view id = call.text_or("tool_call_id");
       show_held(id, call.find("arguments"), out);
-      asked_.emplace_back(id);
+      // A run that went on without it asks for it again.
+      if (std::ranges::find(asked_, id) == asked_.end()) asked_.emplace_back(id);
     }
     // Servers of webhook tools answer what is left.
     if (asked_.empty()) return false;

@@ -28,12 +28,14 @@ std::string openai_error_frames(const Error& error) {
   return "data: " + openai_error_body(error) + "\n\n";
 }
 
-// The clients of OpenAI's throw what has a member "error"; others know the type "error".
+// The clients of OpenAI's throw what has a member "error"; others know the type "error", with a
+// number: that of no frame, as this is none of the run's. Whoever goes on behind it gets all.
 std::string openai_error_event(const Error& error) {
   std::string body = openai_error_body(error);
   JsonWriter json;
-  json.begin_object().member("type", "error").member("code", http::openai_code(error));
-  json.member("message", http::openai_message(error)).key("param").null().end_object();
+  json.begin_object().member("type", "error").member("sequence_number", 0);
+  json.member("code", http::openai_code(error)).member("message", http::openai_message(error));
+  json.key("param").null().end_object();
   std::string data = json.take();
   data.back() = ',';
   return "event: error\ndata: " + data + body.substr(1) + "\n\n";

@@ -44,8 +44,8 @@ UiRun::UiRun(const RunFacts& run) : is_checked_(run.is_checked) {
 
 bool UiRun::take(const events::EventView& event, UiSink& sink) {
   if (event.type == "run.input_provided") {
-    is_waiting_ = false;
-    is_started_ = false;  // the client was shown an end, and follows on from here
+    // A client that was shown an end follows on from here.
+    if (std::exchange(is_waiting_, false)) is_started_ = false;
     takes_calls_ = false;
     return false;
   }
@@ -70,8 +70,7 @@ bool UiRun::take(const events::EventView& event, UiSink& sink) {
   } else if (event.type == "run.resumed" || event.type == "output.repair") {
     return discard(data.integer_or("discard_after_seq", 0), sink);
   } else if (event.type == "run.waiting_for_input") {
-    wait(data, sink);
-    return true;
+    return wait(data, sink);
   } else if (events::is_terminal_event(event.type)) {
     finish(event, data, sink);
     return true;
@@ -203,11 +202,13 @@ void UiRun::show_question(const std::string& id, const Call& call, const Json* r
   sink.data("question", id, json.so_far());
 }
 
-void UiRun::wait(const Json& data, UiSink& sink) {
+// True: the client has to answer.
+bool UiRun::wait(const Json& data, UiSink& sink) {
   std::string_view kind = data.text_or("kind");
   auto asked = calls_.find(data.text_or("tool_call_id"));
   if (kind == "tool_results") {
-    show_awaited(data, sink);
+    // Servers of webhook and remote tools answer what is left.
+    if (!show_awaited(data, sink)) return false;
   } else if (kind == "tool_confirmation" && asked != calls_.end()) {
     asked->second.approval_id = data.text_or("request_id");
     show_call(asked->first, asked->second, UiRunner::here, sink);
@@ -223,12 +224,14 @@ void UiRun::wait(const Json& data, UiSink& sink) {
   is_waiting_ = true;
   end_step(sink);
   sink.end({UiEnd::Kind::waiting});
+  return true;
 }
 
-// The calls whose results are awaited.
-void UiRun::show_awaited(const Json& data, UiSink& sink) {
+// The calls whose results are awaited. True: the client makes one of them.
+bool UiRun::show_awaited(const Json& data, UiSink& sink) {
   const Json* listed = data.find("calls");
-  if (listed == nullptr || listed->as_array() == nullptr) return;
+  if (listed == nullptr || listed->as_array() == nullptr) return false;
+  bool asks_client = false;
   for (const Json& each : *listed->as_array()) {
     auto found = calls_.find(each.text_or("tool_call_id"));
     if (found == calls_.end()) continue;
@@ -237,8 +240,10 @@ void UiRun::show_awaited(const Json& data, UiSink& sink) {
       sink.approval_response(found->first, call.approval_id, true, "");
     }
     bool is_of_client = each.text_or("answered_by") == "client";
+    asks_client = asks_client || is_of_client;
     show_call(found->first, call, is_of_client ? UiRunner::client : UiRunner::here, sink);
   }
+  return asks_client;
 }
 
 // What was said behind the number does not count. True: some of it is out.

@@ -29,9 +29,9 @@ class UiRun {
   // makes it. Empty: none.
   explicit UiRun(const RunFacts& run);
 
-  // True: the stream ends with it, since the run ended, waits, or took back what is out.
+  // True: the stream ends with it, since the run ended, waits for its client or a person, or took
+  // back what is out.
   [[nodiscard]] bool take(const events::EventView& event, UiSink& sink);
-  bool is_waiting() const { return is_waiting_; }
 
  private:
   struct Text {
@@ -63,8 +63,8 @@ class UiRun {
   void show_call(const std::string& id, Call& call, UiRunner runner, UiSink& sink);
   void add_result(const Json& data, UiSink& sink);
   void show_question(const std::string& id, const Call& call, const Json* answer, UiSink& sink);
-  void wait(const Json& data, UiSink& sink);
-  void show_awaited(const Json& data, UiSink& sink);
+  bool wait(const Json& data, UiSink& sink);
+  bool show_awaited(const Json& data, UiSink& sink);
   bool discard(int64_t behind_seq, UiSink& sink);
   void finish(const events::EventView& event, const Json& data, UiSink& sink);
 
@@ -72,7 +72,7 @@ class UiRun {
   bool is_checked_;
 
   bool is_started_ = false;
-  bool is_waiting_ = false;
+  bool is_waiting_ = false;  // behind an end that was shown
   Cut cut_ = Cut::none;
   bool is_in_turn_ = false;
   bool is_step_open_ = false;

@@ -88,6 +88,7 @@ AnswerFormat read_answer_format(std::string_view json) {
   if (schema == nullptr) return format;
   format.declared.has_schema = true;
   format.declared.name = declared->text_or("name");
+  format.declared.description = declared->text_or("description");
   format.declared.schema = schema->dump();
   if (const Json* strict = declared->find("strict"); strict != nullptr && strict->as_boolean()) {
     format.declared.strict = *strict->as_boolean();
@@ -106,8 +107,15 @@ std::string format_instruction(ProviderKind kind, const ResponseFormat& format) 
   if (!format.has_schema) {
     return "Your final answer is one JSON object, with nothing before or behind it.";
   }
-  if (has_own_mode(kind, format)) return {};
-  return "Your final answer is JSON that fits this JSON Schema, with nothing before or behind "
+  // OpenAI's mode has a place for it.
+  std::string purpose;
+  if (kind != ProviderKind::openai && !format.description.empty()) {
+    purpose = "What your final answer is for: " + format.description;
+  }
+  if (has_own_mode(kind, format)) return purpose;
+  if (!purpose.empty()) purpose += "\n\n";
+  return purpose +
+         "Your final answer is JSON that fits this JSON Schema, with nothing before or behind "
          "it:\n" +
          format.schema;
 }

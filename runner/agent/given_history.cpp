@@ -1,6 +1,7 @@
 // See runner/agent/given_history.h.
 #include "runner/agent/given_history.h"
 
+#include "lib/blank_text.h"
 #include "lib/json.h"
 #include "runner/agent/conversation.h"
 
@@ -35,6 +36,16 @@ std::optional<ToolChoice> tool_choice_of(const Json& sampling) {
   return ToolChoice{word == "required" ? ToolChoice::Kind::required : ToolChoice::Kind::automatic};
 }
 
+// Models call a function without arguments with no text at all, and clients send that back: servers
+// that read it as JSON refuse it.
+std::vector<ToolCall> given_calls(const Json& given) {
+  std::vector<ToolCall> calls = tool_calls_of(given);
+  for (ToolCall& call : calls) {
+    if (is_blank_text(call.arguments)) call.arguments = "{}";
+  }
+  return calls;
+}
+
 }  // namespace
 
 GivenHistory read_given_history(std::string_view json, const std::vector<EarlierTurn>& earlier) {
@@ -57,7 +68,7 @@ GivenHistory read_given_history(std::string_view json, const std::vector<Earlier
     message.text = content;
     message.tool_call_id = item.text_or("tool_call_id");
     const Json* calls = item.find("tool_calls");
-    if (calls != nullptr) message.tool_calls = tool_calls_of(*calls);
+    if (calls != nullptr) message.tool_calls = given_calls(*calls);
   }
   history.messages = with_earlier_turns(std::move(history.messages), earlier);
   return history;

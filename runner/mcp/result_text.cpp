@@ -67,7 +67,9 @@ ResultText read_tool_result(std::string_view result) {
   const Json* is_error = json->find("isError");
   if (is_error != nullptr && is_error->as_boolean() != nullptr && *is_error->as_boolean()) {
     read.kind = ResultText::Kind::error;
-    read.text = utf8_prefix(text.empty() ? "The tool failed." : text, error_bytes_max);
+    // What failed may be told in the structured part alone.
+    if (text.empty()) text = structured.value_or("The tool failed.");
+    read.text = utf8_prefix(text, error_bytes_max);
     return read;
   }
   read.kind = ResultText::Kind::result;

@@ -17,7 +17,11 @@ std::optional<RpcAnswer> read_response(std::string_view text, std::string_view i
   if (!json || !json->is_object() || json->text_or("jsonrpc") != "2.0") return std::nullopt;
   const Json* error = json->find("error");
   if (error == nullptr && json->find("result") == nullptr) return std::nullopt;
-  if (!id.empty() && json->text_or("id") != id) return std::nullopt;
+  // A server that refuses what it did not read knows no id (JSON-RPC 2.0, section 5), whatever its
+  // HTTP status: as older ones do with server/discover.
+  const Json* of = json->find("id");
+  bool is_of_nothing = error != nullptr && (of == nullptr || of->is_null());
+  if (!id.empty() && !is_of_nothing && json->text_or("id") != id) return std::nullopt;
   RpcAnswer answer;
   if (error == nullptr) {
     answer.kind = RpcAnswer::Kind::result;

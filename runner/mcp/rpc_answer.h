@@ -28,7 +28,8 @@ struct RpcAnswer {
   bool is_denied = false;   // failed: an address that may not be called
 };
 
-// A message of a server: a response with that id, read; nothing: it is another message.
+// A message of a server: a response with that id, or an error with none, read; nothing: it is
+// another message.
 std::optional<RpcAnswer> read_response(std::string_view text, std::string_view id);
 
 }  // namespace hostler::runner

@@ -32,7 +32,8 @@ struct RpcTarget {
 // JSON text.
 using RpcQuestion = std::function<Task<std::string>(std::string params)>;
 
-// speech may get a session. Of a notification the answer is of kind status, or failed.
+// A session that the server begins is the answer's. Of a notification the answer is of kind
+// status, or failed.
 Task<RpcAnswer> exchange_rpc(OAuthServices services, RpcTarget target, Speech speech,
                              RpcMessage message, RpcQuestion question);
 

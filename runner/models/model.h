@@ -66,8 +66,9 @@ struct ModelTimeouts {
 struct ResponseFormat {
   bool has_schema = false;
   std::string name;
-  std::string schema;          // JSON Schema text
-  std::optional<bool> strict;  // the provider is to hold the model to the schema
+  std::string description = {};  // what it is for; empty: nobody said
+  std::string schema;            // JSON Schema text
+  std::optional<bool> strict;    // the provider is to hold the model to the schema
 };
 
 // Which of the tools that it is offered a model is to call.

@@ -51,7 +51,9 @@ void write_response_format(JsonWriter& json, const ResponseFormat& format) {
     return;
   }
   json.member("type", "json_schema").key("json_schema").begin_object();
-  json.member("name", format.name).member_raw("schema", format.schema);
+  json.member("name", format.name);
+  if (!format.description.empty()) json.member("description", format.description);
+  json.member_raw("schema", format.schema);
   if (format.strict) json.member("strict", *format.strict);
   json.end_object().end_object();
 }

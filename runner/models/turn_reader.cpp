@@ -208,7 +208,9 @@ int64_t estimate_input_tokens(const ModelRequest& request) {
   for (const ToolDefinition& tool : request.tools) {
     bytes += tool.name.size() + tool.description.size() + tool.parameters.size();
   }
-  if (request.response_format) bytes += request.response_format->schema.size();
+  if (const std::optional<ResponseFormat>& format = request.response_format) {
+    bytes += format->schema.size() + format->description.size();
+  }
   return tokens_of_bytes(bytes);
 }
 

@@ -27,24 +27,29 @@ std::string reason_of(const http::HttpAnswer& answer) {
   return fmt::format("it answered {}", answer.head.status);
 }
 
-// The first of the documents that holds; else the first fault that is not "there is none".
+// The first of the documents that holds; else the first fault that is not "there is none". Of sites
+// whose every unknown address is a page, that is what stands at the first.
 Task<std::variant<ResourceMetadata, std::string>> find_resource(OAuthServices services,
                                                                 DiscoveryAsk ask) {
   std::optional<http::HttpUrl> server = http::parse_http_url(ask.url);
   std::vector<std::string> urls = {ask.challenge.resource_metadata};
   if (ask.challenge.resource_metadata.empty()) urls = resource_metadata_urls(*server);
+  std::string missing;
   std::string fault;
   for (const std::string& url : urls) {
     http::HttpRequest request = bounded_request(url, ask.reach);
     http::HttpAnswer answer = co_await services.http.fetch(std::move(request));
     if (answer.failure || answer.head.status != 200) {
-      if (fault.empty()) {
-        fault = fmt::format("its resource metadata were not found ({})", reason_of(answer));
+      if (missing.empty()) {
+        missing = fmt::format("its resource metadata were not found ({})", reason_of(answer));
       }
       continue;
     }
-    co_return read_resource_metadata(answer.body, *server);
+    std::variant<ResourceMetadata, std::string> read = read_resource_metadata(answer.body, *server);
+    if (std::holds_alternative<ResourceMetadata>(read)) co_return read;
+    if (fault.empty()) fault = std::get<std::string>(read);
   }
+  if (fault.empty()) fault = missing;
   co_return fault;
 }
 

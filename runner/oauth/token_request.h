@@ -1,6 +1,7 @@
 // What is said to an authorization server besides the browser's part (OAuth 2.1): a client
 // registers (RFC 7591), a code becomes tokens, tokens are refreshed and revoked (RFC 7009). Writes
-// the requests and reads the answers; pure. Used by runner/oauth/discovery and token_keeper.
+// the requests and reads the answers; pure. Used by runner/oauth/discovery, token_refresh and
+// connection_maintenance.
 #pragma once
 
 #include <optional>

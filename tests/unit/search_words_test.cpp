@@ -80,6 +80,13 @@ TEST(SearchQuery, WantsEveryWordAndTakesBeginningsOfLongOnes) {
   EXPECT_EQ(search_query("a b c d e f g h i"), "'a' & 'b' & 'c' & 'd' & 'e' & 'f' & 'g' & 'h'");
 }
 
+TEST(SearchQuery, WantsNoWordThatAnotherOneSaysToo) {
+  EXPECT_EQ(search_query("clock Clock CLOCK of of"), "'clock':* & 'of'");
+  EXPECT_EQ(search_query("clo clocks clock a ab"), "'clocks':* & 'a' & 'ab'");
+  EXPECT_EQ(search_query("京 京都 京"), "'京都':*");
+  EXPECT_EQ(search_query("aaa aaa aaa aaa aaa aaa aaa aaa needle"), "'aaa':* & 'needle':*");
+}
+
 TEST(SearchQuery, FindsPairsByPairs) {
   EXPECT_EQ(search_query("京"), "'京':*");
   EXPECT_EQ(search_query("東京都"), "'東京':* & '京都':*");

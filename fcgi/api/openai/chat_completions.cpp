@@ -56,6 +56,13 @@ constexpr auto unsupported_members = std::to_array<UnsupportedMember>({
     {"text", "is not supported here, response_format is"},
     {"max_output_tokens", "is not supported here, max_completion_tokens is"},
     {"previous_response_id", "is not supported here: messages hold the whole conversation"},
+    {"conversation", "is not supported here: messages hold the whole conversation"},
+    {"input", "is not supported here, messages is"},
+    {"prompt", "is not supported here, messages is"},
+    {"background"},
+    {"max_tool_calls"},
+    {"context_management"},
+    {"moderation"},
 });
 
 void read_stops(Fields& fields, JsonWriter& json) {

@@ -135,7 +135,7 @@ class HistoryReader {
   void write_call(Fields& call) {
     std::string id = call.required_text("id", id_bounds);
     json_.begin_object().member("id", id);
-    if (!open_.insert(id).second) call.fault("id", "taken", "is another call's too");
+    if (!id.empty() && !open_.insert(id).second) call.fault("id", "taken", "is another call's too");
     called_.insert(std::move(id));
     Nullable<Fields> function = call.nullable_object("function");
     const Json* type = call.any("type");

@@ -139,7 +139,7 @@ class InputReader {
     bool begins_turn = messages_.empty() || messages_.back().role != "assistant" ||
                        !messages_.back().outputs.empty();
     if (begins_turn) messages_.push_back({"assistant", {}, {}, {}});
-    if (!open_.emplace(call.id, messages_.size() - 1).second) {
+    if (!call.id.empty() && !open_.emplace(call.id, messages_.size() - 1).second) {
       item.fault("call_id", "taken", "is of a call that has no output yet");
     }
     called_.insert(call.id);

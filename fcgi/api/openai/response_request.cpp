@@ -42,6 +42,16 @@ constexpr auto unsupported_members = std::to_array<UnsupportedMember>({
     {"seed"},
     {"reasoning_effort"},
     {"verbosity"},
+    {"messages", "is not supported here, input is"},
+    {"functions", "is not supported here, tools is"},
+    {"function_call", "is not supported here, tool_choice is"},
+    {"best_of", "must be 1: one answer is given"},
+    {"audio"},
+    {"prediction"},
+    {"web_search_options"},
+    {"top_k"},
+    {"min_p"},
+    {"repetition_penalty"},
 });
 
 void refuse(Fields& fields, const char* name, const char* message = "is not supported here") {

@@ -35,6 +35,8 @@ constexpr auto harmless_values = std::to_array<std::pair<std::string_view, std::
     {"repetition_penalty", "1.0"},
     {"stop", R"("")"},
     {"instructions", R"("")"},
+    {"prompt", R"("")"},
+    {"background", "false"},
 });
 
 bool asks_for_nothing(std::string_view name, const Json& value) {

@@ -48,10 +48,18 @@ OneStatement say(const Input& input, const std::string& chat, const NewUiMessage
 
 OneStatement retry(const Input& input, const std::string& chat, const UiRetry& wanted) {
   const config::Settings& settings = input.settings;
+  NewUiMessage unsaid = wanted.unsaid.value_or(NewUiMessage());
   query::UiChatRetry statement{
       .chat = chat,
       .message_id = wanted.message_id,
       .question = wanted.question,
+      .content = wanted.unsaid ? std::optional(unsaid.content) : std::nullopt,
+      .words = search_words(unsaid.content),
+      .end_user = unsaid.end_user,
+      .route_id = unsaid.choice.route_id,
+      .persona_id = unsaid.choice.persona_id,
+      .metadata = unsaid.metadata,
+      .tools = unsaid.tools,
       .limit_concurrent_runs = settings.integer("limit.concurrent_runs"),
       .limit_concurrent_runs_per_user = settings.integer("limit.concurrent_runs_per_user"),
       .limit_queued_runs = settings.integer("limit.queued_runs"),
@@ -60,7 +68,7 @@ OneStatement retry(const Input& input, const std::string& chat, const UiRetry& w
       .limit_waiting_runs = settings.integer("limit.waiting_runs")};
   return answered_by_run(std::move(statement), from_the_beginning)
       .notify(query::RunNotify{})
-      .share_commit();
+      .notify_of(runs_that_stopped);
 }
 
 // The run that went on is known when the statement has answered.

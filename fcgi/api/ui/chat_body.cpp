@@ -1,6 +1,7 @@
 // See fcgi/api/ui/chat_body.h.
 #include "fcgi/api/ui/chat_body.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -8,6 +9,7 @@
 
 #include "fcgi/api/runs/function_tools.h"
 #include "fcgi/api/runs/marks.h"
+#include "lib/blank_text.h"
 #include "lib/json.h"
 
 namespace hostler {
@@ -17,6 +19,8 @@ constexpr size_t messages_max = 10'000;
 constexpr size_t parts_max = 10'000;
 constexpr size_t content_bytes_max = 64 << 10;  // as of a thread's message
 constexpr TextBounds id_bounds{.min = 1, .max = 256, .takes_control = true};
+// What is too long is told once, of all parts together.
+constexpr TextBounds text_bounds{.max = TextBounds::body_text_bytes_max, .takes_control = true};
 // What the SDK knows of an error of the app's is its words.
 constexpr std::string_view error_code = "tool.failed";
 
@@ -48,7 +52,7 @@ std::string read_content(LastMessage& message) {
   for (Fields& part : message.parts) {
     std::string type = part.required_text("type", id_bounds);
     if (type == "text") {
-      std::string text = part.required_text("text", {.takes_control = true});
+      std::string text = part.required_text("text", text_bounds);
       if (!content.empty() && !text.empty()) content += '\n';
       content += text;
     } else if (!type.empty() && !type.starts_with("data-")) {
@@ -65,26 +69,51 @@ std::string read_content(LastMessage& message) {
   return content;
 }
 
-// As read_content() read it when it was new. Other parts and messages are no faults: they are not
-// sent to be stored.
-std::optional<std::string> last_question(Fields& fields) {
+// As read_content() reads it; nothing: the message has no parts. Other parts are no faults: most
+// such messages are stored already.
+std::optional<std::string> text_of(const Json& message) {
+  const Json* parts = message.find("parts");
+  if (parts == nullptr || parts->as_array() == nullptr) return std::nullopt;
+  std::string content;
+  for (const Json& part : *parts->as_array()) {
+    if (!part.is_object() || part.text_or("type") != "text") continue;
+    std::string_view text = part.text_or("text");
+    if (!content.empty() && !text.empty()) content += '\n';
+    content += text;
+  }
+  return content;
+}
+
+bool is_of_user(const Json& message) {
+  return message.is_object() && message.text_or("role") == "user";
+}
+
+// What the client shows, oldest first; null: it sends none.
+const Json::Array* shown_messages(Fields& fields) {
   const Json* given = fields.any("messages");
-  const auto* messages = given == nullptr ? nullptr : given->as_array();
+  return given == nullptr ? nullptr : given->as_array();
+}
+
+std::optional<std::string> last_question(Fields& fields) {
+  const Json::Array* messages = shown_messages(fields);
   for (size_t i = messages == nullptr ? 0 : messages->size(); i-- > 0;) {
-    const Json& message = messages->at(i);
-    if (!message.is_object() || message.text_or("role") != "user") continue;
-    const Json* parts = message.find("parts");
-    if (parts == nullptr || parts->as_array() == nullptr) return std::nullopt;
-    std::string content;
-    for (const Json& part : *parts->as_array()) {
-      if (!part.is_object() || part.text_or("type") != "text") continue;
-      std::string_view text = part.text_or("text");
-      if (!content.empty() && !text.empty()) content += '\n';
-      content += text;
-    }
-    return content;
+    if (is_of_user(messages->at(i))) return text_of(messages->at(i));
   }
   return std::nullopt;
+}
+
+// The last message is one that could have been said: the user's, with text and nothing that is not
+// taken.
+bool ends_with_text_of_user(Fields& fields) {
+  const Json::Array* messages = shown_messages(fields);
+  if (messages == nullptr || messages->empty() || !is_of_user(messages->back())) return false;
+  std::optional<std::string> content = text_of(messages->back());
+  if (!content || is_blank_text(*content) || content->size() > content_bytes_max) return false;
+  const Json::Array& parts = *messages->back().find("parts")->as_array();
+  return std::all_of(parts.begin(), parts.end(), [](const Json& part) {
+    std::string_view type = part.is_object() ? part.text_or("type") : "";
+    return type == "text" || type.starts_with("data-");
+  });
 }
 
 bool is_given(Fields& fields, std::string_view name) {
@@ -92,17 +121,12 @@ bool is_given(Fields& fields, std::string_view name) {
   return value != nullptr && !value->is_null();
 }
 
-NewUiMessage read_new_message(Fields& fields, LastMessage& message) {
+// What the transport's body wants beside the message.
+NewUiMessage read_wishes(Fields& fields, std::string content) {
   NewUiMessage wanted;
-  wanted.content = read_content(message);
-  bool is_edit = !fields.nullable_text("messageId", id_bounds).value.value_or("").empty();
-  if (is_edit) {
-    fields.fault("messageId", "bad_format",
-                 "a thread keeps its messages: none can be changed, send a new one");
-  }
+  wanted.content = std::move(content);
   wanted.end_user = fields.nullable_text("end_user", end_user_bounds).value;
   wanted.choice = read_run_choice(fields);
-  wanted.metadata = "{}";
   if (is_given(fields, "metadata")) wanted.metadata = read_metadata(fields).value_or("{}");
   FunctionTools tools;
   if (is_given(fields, "tools")) tools = read_function_tools(fields);
@@ -110,6 +134,27 @@ NewUiMessage read_new_message(Fields& fields, LastMessage& message) {
   check_tool_names(tools.names);
   wanted.tools = std::move(tools.json);
   return wanted;
+}
+
+NewUiMessage read_new_message(Fields& fields, LastMessage& message) {
+  std::string content = read_content(message);
+  bool is_edit = !fields.nullable_text("messageId", id_bounds).value.value_or("").empty();
+  if (is_edit) {
+    fields.fault("messageId", "bad_format",
+                 "a thread keeps its messages: none can be changed, send a new one");
+  }
+  return read_wishes(fields, std::move(content));
+}
+
+UiRetry read_retry(Fields& fields) {
+  UiRetry retry;
+  retry.message_id = fields.nullable_text("messageId", id_bounds).value;
+  retry.question = last_question(fields);
+  if (!retry.message_id && ends_with_text_of_user(fields)) {
+    retry.unsaid = read_wishes(fields, *retry.question);
+  }
+  fields.check();
+  return retry;
 }
 
 bool is_tool(std::string_view type) { return type.starts_with("tool-") || type == "dynamic-tool"; }
@@ -194,9 +239,7 @@ UiChatBody read_ui_chat_body(Fields fields) {
   std::string trigger = fields.nullable_choice("trigger", {"submit-message", "regenerate-message"})
                             .value.value_or("submit-message");
   if (trigger == "regenerate-message") {
-    std::optional<std::string> message_id = fields.nullable_text("messageId", id_bounds).value;
-    body.wanted = UiRetry{std::move(message_id), last_question(fields)};
-    fields.check();
+    body.wanted = read_retry(fields);
     return body;
   }
   std::optional<LastMessage> message = read_last_message(fields);

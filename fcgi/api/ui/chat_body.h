@@ -20,12 +20,15 @@ struct NewUiMessage {
   std::optional<std::string> end_user;
   RunChoice choice;
   std::optional<std::string> tools;  // as the run keeps them
-  std::string metadata;
+  std::string metadata = "{}";
 };
 
 struct UiRetry {
   std::optional<std::string> message_id;
   std::optional<std::string> question;  // the last text of the user's that the client shows
+  // With no message_id, and a message of the user's as the last one: the same, as it was to be said
+  // if it never came here.
+  std::optional<NewUiMessage> unsaid;
 };
 
 // Of the last message, which is the assistant's; both arrays as ui_chat_answer() takes them.

@@ -92,6 +92,18 @@ TEST(Queries, OfMoreThanSixtyFourParametersAreToldBehindTheIds) {
   EXPECT_TRUE(is_problem(owner.client.get("/v1/llm-providers" + more), 403, "auth.forbidden"));
 }
 
+TEST(Bodies, ThatAreCompressedAreRefusedWithTheMend) {
+  TestUser user = register_user(stack());
+  auto send = [&](const char* coding) {
+    return user.client.send(
+        {"POST", "/v1/threads", "{}", "application/json", {{"Content-Encoding", coding}}});
+  };
+  Answer answer = send("gzip");
+  EXPECT_TRUE(is_problem(answer, 415, "http.unsupported_media_type"));
+  EXPECT_EQ(answer.member("detail"), "send the body without Content-Encoding");
+  EXPECT_EQ(send("identity").status, 201);
+}
+
 TEST(Bodies, OfAnotherTypeAreRefusedWithTheMend) {
   TestUser user = register_user(stack());
   for (std::string type :

@@ -199,12 +199,26 @@ TEST(ChatCompletions, AreRepeatedUnderTheirKey) {
 
 TEST(ChatCompletions, TellWhatTheyCannotHonourByName) {
   TestUser user = register_user(chat_stack());
-  for (const char* member :
-       {R"("n":2)", R"("logprobs":true)", R"("functions":[{"name":"f"}])",
-        R"("logit_bias":{"1":2})", R"("modalities":["audio"])", R"("function_call":{"name":"f"})",
-        R"("best_of":2)", R"("top_k":1)", R"("min_p":0.5)", R"("repetition_penalty":1.5)",
-        R"("instructions":"Rhyme.")", R"("text":{"verbosity":"low"})", R"("max_output_tokens":9)",
-        R"("previous_response_id":"resp_x")", R"("reasoning":{"effort":"low"})"}) {
+  for (const char* member : {R"("n":2)",
+                             R"("logprobs":true)",
+                             R"("functions":[{"name":"f"}])",
+                             R"("logit_bias":{"1":2})",
+                             R"("modalities":["audio"])",
+                             R"("function_call":{"name":"f"})",
+                             R"("best_of":2)",
+                             R"("top_k":1)",
+                             R"("min_p":0.5)",
+                             R"("repetition_penalty":1.5)",
+                             R"("instructions":"Rhyme.")",
+                             R"("text":{"verbosity":"low"})",
+                             R"("max_output_tokens":9)",
+                             R"("previous_response_id":"resp_x")",
+                             R"("reasoning":{"effort":"low"})",
+                             R"("conversation":"conv_x")",
+                             R"("background":true)",
+                             R"("prompt":{"id":"p"})",
+                             R"("input":"a")",
+                             R"("max_tool_calls":1)"}) {
     Answer answer = user.client.post(route, asking("a", fmt::format(",{}", member)));
     EXPECT_TRUE(is_problem(answer, 400, "unsupported_parameter")) << member;
     Json body = answer.json();
@@ -222,7 +236,8 @@ TEST(ChatCompletions, TellWhatTheyCannotHonourByName) {
   // What asks for nothing, and what nobody knows, is taken.
   constexpr const char* harmless =
       R"(,"n":1,"logprobs":false,"tools":[],"tool_choice":"auto","seed":7,"stop":["x"],)"
-      R"("temperature":0.5,"user":"u-1","metadata":null,"parallel_tool_calls":true)";
+      R"("temperature":0.5,"user":"u-1","metadata":null,"parallel_tool_calls":true,)"
+      R"("background":false,"conversation":null)";
   EXPECT_EQ(text_of(user.client.post(route, asking("[say taken]", harmless))), "taken");
 }
 

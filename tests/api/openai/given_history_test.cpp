@@ -138,6 +138,15 @@ TEST(ChatHistory, HasAResultRightBehindEachCall) {
   EXPECT_EQ(user.client.get("/v1/runs").body, "[]");
 }
 
+// A call that has none is at fault once: no result of it is asked for.
+TEST(GivenHistories, HaveAnIdInEachCall) {
+  TestUser user = register_user(stack());
+  for (const Answer& answer : {ask_chat(user, calling(call(""))), ask_response(user, called(""))}) {
+    EXPECT_TRUE(is_problem(answer, 400, "validation.error")) << answer.body;
+    EXPECT_EQ(answer.body.find(';'), std::string::npos) << answer.body;
+  }
+}
+
 // What says nothing is no word of the user's.
 TEST(GivenHistories, HaveATextInEachPartOfText) {
   TestUser user = register_user(stack());

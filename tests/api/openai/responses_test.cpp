@@ -102,6 +102,25 @@ TEST(CreateResponse, StreamsNumberedEvents) {
   EXPECT_EQ(text, "hello there");
 }
 
+TEST(CreateResponse, OfABareModelIsRetriedWithoutAPersona) {
+  TestUser user = register_user(stack());
+  Json models = user.client.get("/v1/models").json();
+  Answer answer =
+      user.client.post(route, fmt::format(R"({{"model":"route:{}","input":"[echo-history]"}})",
+                                          models.as_array()->front().text_or("route_id")));
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  std::string thread_id =
+      user.client.get("/v1/runs/" + answer.header("x-hostler-run")).member("thread_id");
+  Answer retried = user.client.post(fmt::format("/v1/threads/{}:retry", thread_id));
+  ASSERT_EQ(retried.status, 201) << retried.body;
+  wait_for_status(user.client, retried.member("run_id"), "completed");
+  std::string messages = user.client.get(fmt::format("/v1/threads/{}/messages", thread_id)).body;
+  EXPECT_NE(messages.find("tools"), messages.npos) << messages;
+  for (const char* of_persona : {"system", "web_search"}) {
+    EXPECT_EQ(messages.find(of_persona), messages.npos) << messages;
+  }
+}
+
 TEST(CreateResponse, TellsTheInstructionsToThisModelAlone) {
   TestUser user = register_user(stack());
   Answer first =
@@ -205,7 +224,8 @@ TEST(CreateResponse, TellsWhatItCannotHonourByName) {
     const char* param;
   };
   for (const Case& each :
-       {Case{R"("prompt":{"id":"p"})", "prompt"}, Case{R"("top_logprobs":2)", "top_logprobs"},
+       {Case{R"("prompt":{"id":"p"})", "prompt"},
+        Case{R"("top_logprobs":2)", "top_logprobs"},
         Case{R"("include":["message.output_text.logprobs"])", "include"},
         Case{R"("reasoning":{"effort":"low"})", "reasoning.effort"},
         Case{R"("text":{"verbosity":"high"})", "text.verbosity"},
@@ -213,13 +233,20 @@ TEST(CreateResponse, TellsWhatItCannotHonourByName) {
         Case{R"("context_management":[{"type":"compaction"}])", "context_management"},
         Case{R"("tools":[{"type":"web_search"}])", "tools.0.type"},
         Case{R"("response_format":{"type":"json_object"})", "response_format"},
-        Case{R"("n":2)", "n"}, Case{R"("logprobs":true)", "logprobs"},
-        Case{R"("stop":"x")", "stop"}, Case{R"("seed":7)", "seed"},
+        Case{R"("n":2)", "n"},
+        Case{R"("logprobs":true)", "logprobs"},
+        Case{R"("stop":"x")", "stop"},
+        Case{R"("seed":7)", "seed"},
         Case{R"("max_tokens":9)", "max_tokens"},
         Case{R"("max_completion_tokens":9)", "max_completion_tokens"},
         Case{R"("reasoning_effort":"low")", "reasoning_effort"},
-        Case{R"("verbosity":"low")", "verbosity"}, Case{R"("logit_bias":{"1":2})", "logit_bias"},
-        Case{R"("modalities":["text","audio"])", "modalities"}}) {
+        Case{R"("verbosity":"low")", "verbosity"},
+        Case{R"("logit_bias":{"1":2})", "logit_bias"},
+        Case{R"("modalities":["text","audio"])", "modalities"},
+        Case{R"("messages":[{"role":"user","content":"a"}])", "messages"},
+        Case{R"("functions":[{"name":"f"}])", "functions"},
+        Case{R"("top_k":1)", "top_k"},
+        Case{R"("prediction":{"type":"content","content":"a"})", "prediction"}}) {
     Answer answer = user.client.post(route, asking("a", fmt::format(",{}", each.member)));
     EXPECT_TRUE(is_problem(answer, 400, "unsupported_parameter")) << each.member;
     Json body = answer.json();

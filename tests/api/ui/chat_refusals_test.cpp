@@ -27,6 +27,9 @@ TEST(UiChatRefusals, NameTheFaultsOfTheBody) {
   EXPECT_TRUE(refused(saying("c", " \n"), "messages.0.parts", "required"));
   EXPECT_TRUE(
       refused(saying("c", std::string((64 << 10) + 1, 'a')), "messages.0.parts", "too_long"));
+  Answer much = user.client.post(ui_route, saying("c", std::string(200'000, 'a')));
+  EXPECT_TRUE(has_fault(much, "messages.0.parts", "too_long"));
+  EXPECT_FALSE(has_fault(much, "messages.0.parts.0.text", "too_long")) << "told once";
   EXPECT_TRUE(refused(body_of("c", R"({"role":"user","parts":[{"type":"file","url":"data:,"}]})"),
                       "messages.0.parts.0.type", "bad_format"));
   EXPECT_TRUE(refused(saying("c", "a", R"(,"messageId":"msg-0")"), "messageId", "bad_format"));

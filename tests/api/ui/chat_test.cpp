@@ -187,6 +187,28 @@ TEST(UiChat, MakesNoAnswerToAnOlderQuestionAgain) {
   EXPECT_NE(third, second);
 }
 
+// What useChat's regenerate() sends behind a message that was refused, or lost on its way.
+TEST(UiChat, SaysNowWhatNeverCame) {
+  TestUser user = register_user(runner_stack());
+  std::string chat = new_name("chat");
+  std::string wrong = R"(,"persona_id":"nobody@1")";
+  Answer refused = user.client.post(ui_route, saying(chat, "[say one]", wrong));
+  EXPECT_TRUE(is_problem(refused, 422, "runs.unknown_persona"));
+  std::string first = run_of(user.client.post(ui_route, retrying(chat, "", "[say one]")));
+  refused = user.client.post(ui_route, saying(chat, "[say two]", wrong));
+  EXPECT_EQ(refused.status, 422);
+  std::string second = run_of(user.client.post(ui_route, retrying(chat, "", "[say two]")));
+  Json messages = messages_of(user.client, chat);
+  ASSERT_EQ(messages.as_array()->size(), 4u) << messages.dump();
+  EXPECT_EQ(messages.as_array()->at(1).text_or("id"), first);
+  EXPECT_EQ(messages.as_array()->back().text_or("id"), second);
+  // What came is not said twice.
+  std::string third = run_of(user.client.post(ui_route, retrying(chat, "", "[say two]")));
+  messages = messages_of(user.client, chat);
+  ASSERT_EQ(messages.as_array()->size(), 4u) << messages.dump();
+  EXPECT_EQ(messages.as_array()->back().text_or("id"), third);
+}
+
 TEST(UiChat, ShowsAFailureUntilItIsMadeGood) {
   TestUser user = register_user(runner_stack());
   std::string chat = new_name("chat");

@@ -7,7 +7,8 @@ RECORD as a line of JSON {method, path, headers, body}. NAME, the last part of e
 servers apart: POST /mcp/NAME (revision 2026-07-28; its tool whoami tells the token that it was
 called with), GET /authorize/NAME (says yes at once), POST /token, /revoke and /register/NAME, and
 the metadata of both. POST /set/NAME {…} changes what it says: expires_in (3600), metadata (where
-its metadata are), issuer. A code and a refresh token are good once. It runs until it is killed.
+its metadata are), issuer, page (its metadata are a page, those of its site hold). A code and a
+refresh token are good once. It runs until it is killed.
 """
 import base64
 import hashlib
@@ -86,6 +87,11 @@ class Endpoint(BaseHTTPRequestHandler):
         if words[0] == "set":
             state["set"].update(json.loads(body))
             self.say(200, {})
+        elif words[:2] == [".well-known", "oauth-protected-resource"] and state["set"].get("page"):
+            self.server.paged = issuer
+            self.say(200, "<html>")
+        elif words == [".well-known", "oauth-protected-resource"]:
+            self.say(200, {"resource": base, "authorization_servers": [self.server.paged]})
         elif words[:2] == [".well-known", "oauth-protected-resource"]:
             self.say(200, {"resource": f"{base}/mcp/{name}", "authorization_servers": [issuer],
                            "scopes_supported": ["read"]})

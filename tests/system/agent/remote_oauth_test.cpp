@@ -232,6 +232,15 @@ TEST(RemoteOauth, AsksNobodyWhereMetadataPointInside) {
   EXPECT_FALSE(canary.was_touched());
 }
 
+// As sites have whose every unknown address is one.
+TEST(RemoteOauth, PassesOverAPageWhereMetadataMayBe) {
+  OauthUser of = make_oauth("user", R"({"metadata":"","page":true})");
+  connect(of, of.remote.user);
+  name_tools(of);
+  std::string shown = result_of(of, run_by(of.remote.user.client));
+  EXPECT_TRUE(shown.starts_with("\"access-")) << shown;
+}
+
 // Whose tokens a listing shows decides what everybody is offered: those of an administrator do.
 TEST(RemoteOauth, OfThePlatformIsListedWhenAnAdministratorHasConnected) {
   set_site_url();

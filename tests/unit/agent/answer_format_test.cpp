@@ -100,6 +100,14 @@ TEST(AnswerFormat, IsAskedForInThePromptWhereTheProviderHasNoMode) {
             std::string::npos);
   format.strict = true;
   EXPECT_EQ(format_instruction(ProviderKind::anthropic, format), "");
+  // What it is for has a place in OpenAI's mode alone.
+  format.description = "A list.";
+  EXPECT_EQ(format_instruction(ProviderKind::openai, format), "");
+  EXPECT_EQ(format_instruction(ProviderKind::anthropic, format),
+            "What your final answer is for: A list.");
+  format.strict = false;
+  EXPECT_NE(format_instruction(ProviderKind::anthropic, format).find("A list.\n\nYour final"),
+            std::string::npos);
 }
 
 TEST(AnswerFormat, HasTheWireFormsOfItsProviders) {
@@ -112,6 +120,10 @@ TEST(AnswerFormat, HasTheWireFormsOfItsProviders) {
             std::string::npos)
       << openai_request(request).body;
   EXPECT_EQ(anthropic_request(request).body.find("output_config"), std::string::npos);
+  request.response_format->description = "A list.";
+  EXPECT_NE(openai_request(request).body.find(
+                R"("json_schema":{"name":"t","description":"A list.","schema":)"),
+            std::string::npos);
   request.response_format->strict = false;
   EXPECT_NE(openai_request(request).body.find(R"("strict":false)"), std::string::npos);
   request.response_format->strict = true;

@@ -36,6 +36,16 @@ TEST(GivenHistory, IsReadInItsOrderWithTheSystemsFirstTextsApart) {
   EXPECT_EQ(messages[6].text, "and?");
 }
 
+TEST(GivenHistory, HasAnObjectWhereACallHasNoArguments) {
+  GivenHistory history = read_given_history(
+      R"([{"role":"assistant","content":"","tool_calls":[{"id":"c1","name":"f","arguments":""},)"
+      R"({"id":"c2","name":"f","arguments":" "}]}])");
+  ASSERT_EQ(history.messages.size(), 1u);
+  ASSERT_EQ(history.messages[0].tool_calls.size(), 2u);
+  EXPECT_EQ(history.messages[0].tool_calls[0].arguments, "{}");
+  EXPECT_EQ(history.messages[0].tool_calls[1].arguments, "{}");
+}
+
 TEST(GivenHistory, LeavesOutSystemTextsThatAreEmpty) {
   EXPECT_EQ(
       read_given_history(R"([{"role":"system","content":""},{"role":"system","content":"One."},)"

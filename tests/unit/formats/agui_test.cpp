@@ -116,6 +116,18 @@ TEST(Agui, WaitsForWebhooksWithoutItsClient) {
   EXPECT_NE(rest.find(R"("toolCallId":"w","content")"), std::string::npos) << rest;
 }
 
+// The server of another call asked a person, so that the run went on between.
+TEST(Agui, NamesACallOnceThatIsAskedForAgain) {
+  Story story{started,           call("c", "weather"),
+              call("r", "shop"), awaiting({{"c"}, {"r", "server"}}),
+              provided,          asking("elicitation", "r", "shop"),
+              provided,          awaiting({{"c"}, {"r", "server"}}),
+              result("c"),       result("r"),
+              provided,          completed};
+  EXPECT_EQ(stream_of(story).pending(), Types{"c"});
+  EXPECT_EQ(reader_of(stream_behind("agui_continued", story, 7)).pending(), Types{"c"});
+}
+
 TEST(Agui, IsInterruptedByWhatPeopleAreAsked) {
   Story story{started,
               delta("hm"),

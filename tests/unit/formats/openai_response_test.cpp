@@ -211,6 +211,7 @@ TEST(OpenaiResponse, BreaksOffWithWhatItsClientsThrow) {
   std::vector<Json> objects = objects_of(frames);
   ASSERT_EQ(objects.size(), 1u);
   EXPECT_EQ(objects[0].text_or("type"), "error");
+  EXPECT_EQ(objects[0].integer_or("sequence_number", -1), 0);
   EXPECT_EQ(objects[0].text_or("code"), "http.unavailable");
   EXPECT_EQ(objects[0].find("error")->text_or("message"), "The answer ends here.");
 }

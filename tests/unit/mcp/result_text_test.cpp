@@ -34,6 +34,10 @@ TEST(ResultText, OfAToolThatFailedAreItsWords) {
   EXPECT_EQ(read.kind, Kind::error);
   EXPECT_EQ(read.text, "no such city");
   EXPECT_NE(read_tool_result(R"({"content":[],"isError":true})").text, "");
+  read =
+      read_tool_result(R"({"content":[],"structuredContent":{"city":"unknown"},"isError":true})");
+  EXPECT_EQ(read.kind, Kind::error);
+  EXPECT_EQ(read.text, R"({"city":"unknown"})");
 }
 
 TEST(ResultText, IsNoneWhereThereIsNoResult) {

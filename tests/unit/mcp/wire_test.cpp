@@ -83,6 +83,18 @@ TEST(Response, IsReadByItsId) {
   }
 }
 
+TEST(Response, IsAnErrorThatKnowsNoId) {
+  for (const char* text : {R"({"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"m"}})",
+                           R"({"jsonrpc":"2.0","error":{"code":-32600,"message":"m"}})"}) {
+    std::optional<RpcAnswer> read = read_response(text, "7");
+    ASSERT_TRUE(read) << text;
+    EXPECT_EQ(read->kind, RpcAnswer::Kind::error);
+    EXPECT_EQ(read->code, -32600);
+  }
+  EXPECT_FALSE(read_response(R"({"jsonrpc":"2.0","id":"8","error":{"code":1}})", "7"));
+  EXPECT_FALSE(read_response(R"({"jsonrpc":"2.0","id":null,"result":{}})", "7"));
+}
+
 TEST(Response, TellsAnErrorWithItsData) {
   std::optional<RpcAnswer> read =
       read_response(R"({"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"m",)"
