@@ -39,9 +39,10 @@ constexpr const char* counted[] = {"users",  "orgs", "messages", "runs", "credit
                                    "secrets"};
 
 // The address for the arguments of a tool, which every user of the host may read: its password goes
-// by the environment.
-std::string address_without_password(const std::string& url) {
-  postgres::ParsedAddress parsed = postgres::parse_address(url);
+// by the environment. Of several hosts the one that the session is at: a tool would take the first
+// that answers, also one that only follows.
+std::string address_without_password(const postgres::DbSession& session, const std::string& url) {
+  postgres::ParsedAddress parsed = postgres::parse_address(session.at_this_server(url));
   if (!parsed.password.empty()) setenv("PGPASSWORD", parsed.password.c_str(), 1);
   return parsed.without_password;
 }
@@ -141,10 +142,11 @@ int back_up(const CommandCall& call, const std::string& file) {
   postgres::Result facts = session.run(query::BackupFacts{});
   std::string snapshot(facts.front().text("snapshot"));
   SubprocessRun run = run_subprocess(
-      {"pg_dump", "--dbname=" + address_without_password(url), "--role=hostler_owner",
+      {"pg_dump", "--dbname=" + address_without_password(session, url), "--role=hostler_owner",
        "--format=custom", "--snapshot=" + snapshot, "--file=" + unfinished.path()},
       false);
-  session.rollback();
+  // Ends the transaction. By now the connection may be gone; the copy is whole all the same.
+  owner.session.reset();
   if (run.status != 0) return tool_failed("pg_dump", run.status);
   if (!write_whole(file + ".json", manifest(facts.front()) + "\n")) {
     return fail(exit_cannot_create,
@@ -175,20 +177,22 @@ int restore(const CommandCall& call, const std::string& file) {
                             schema_version_expected, newer_schema_mend));
   }
   const std::string& url = call.settings().text("database.url");
+  std::string address;
   {
     OwnerSession owner = open_as_owner(url, "hostlerctl restore");
     if (!owner.session) return fail(owner.status, owner.refusal);
     if (owner.session->run(query::TableCount{}).front().integer("count") != 0) {
       return fail(exit_bad_input,
                   "the database is not empty; make another one with hostlerctl setup-database "
-                  "--database NAME and name it in database.url");
+                  "--superuser-url URL --database NAME and name it in database.url");
     }
+    address = address_without_password(*owner.session, url);
   }
   // Comments on extensions belong to whoever made them.
-  SubprocessRun run = run_subprocess(
-      {"pg_restore", "--dbname=" + address_without_password(url), "--role=hostler_owner",
-       "--no-comments", "--exit-on-error", "--single-transaction", file},
-      false);
+  SubprocessRun run =
+      run_subprocess({"pg_restore", "--dbname=" + address, "--role=hostler_owner", "--no-comments",
+                      "--exit-on-error", "--single-transaction", file},
+                     false);
   if (run.status != 0) return tool_failed("pg_restore", run.status);
   OwnerSession owner = open_as_owner(url, "hostlerctl restore");
   if (!owner.session) return fail(owner.status, owner.refusal);

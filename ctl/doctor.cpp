@@ -17,6 +17,7 @@
 #include "ctl/output.h"
 #include "ctl/owner_session.h"
 #include "ctl/secrets.h"
+#include "ctl/setup_steps.h"
 #include "lib/config/live_settings.h"
 #include "lib/config/secret_box.h"
 #include "lib/error.h"
@@ -38,8 +39,14 @@ std::optional<config::SecretBox> look_at_key_file(const config::Settings& settin
     return std::nullopt;
   }
   struct stat found {};
-  if (stat(path.c_str(), &found) == 0 && (found.st_mode & 0077) != 0) {
-    report.warn("key file", fmt::format("others may read {}: chmod 0600 {}", path, path));
+  mode_t mode = stat(path.c_str(), &found) == 0 ? found.st_mode : 0;
+  if ((mode & S_IWGRP) != 0) {
+    report.warn("key file", fmt::format("its group may write {}: chmod g-w {}", path, path));
+  } else if ((mode & S_IRGRP) != 0 && has_systemd()) {
+    report.warn("key file",
+                fmt::format("its group may read {}: where systemd hands it to the programs nobody "
+                            "else needs it, chmod 0600 {}",
+                            path, path));
   } else {
     report.well("key file", path);
   }

@@ -7,6 +7,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <variant>
 #include <vector>
 
@@ -50,22 +52,31 @@ bool write_all(int fd, std::string_view text) {
   return fsync(fd) == 0;
 }
 
+// The file itself where path is a link to it: that is the one of which copies are made.
+std::string file_behind(const std::string& path) {
+  std::error_code fault;
+  std::filesystem::path file = std::filesystem::canonical(path, fault);
+  return fault ? path : file.string();
+}
+
 // Replaces the file by the text. Answers why not, or nothing.
 std::string replace(const std::string& path, const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
-  std::string fresh = path + ".new";
+  const std::string file = file_behind(path);
+  std::string fresh = file + ".new";
   struct stat facts {};
   unlink(fresh.c_str());  // of a rotation that was killed
   int fd = open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   bool is_well = fd >= 0 && stat(path.c_str(), &facts) == 0;
-  is_well = is_well && (facts.st_uid == geteuid() || fchown(fd, facts.st_uid, facts.st_gid) == 0);
+  // The group too: programs that read the file themselves may have no other right to it.
+  is_well = is_well && fchown(fd, facts.st_uid, facts.st_gid) == 0;
   is_well = is_well && fchmod(fd, facts.st_mode & 07777) == 0 && write_all(fd, text);
-  is_well = is_well && rename(fresh.c_str(), path.c_str()) == 0;
+  is_well = is_well && rename(fresh.c_str(), file.c_str()) == 0;
   std::string fault = is_well ? "" : fmt::format("{}: {}", path, std::strerror(errno));
   if (fd >= 0) close(fd);
   if (!is_well) unlink(fresh.c_str());
-  std::string folder = path.substr(0, path.find_last_of('/') + 1);
+  std::string folder = file.substr(0, file.find_last_of('/') + 1);
   int folder_fd = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder_fd >= 0) {
     fsync(folder_fd);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -43,13 +44,20 @@ std::string json_of(const postgres::Result& rows) {
   return json.take();
 }
 
+// An address of a tenant has up to 2,048 characters: people see how it begins, JSON has all of it.
+std::string shortened(std::string_view destination) {
+  constexpr size_t bytes_max = 100;
+  if (destination.size() <= bytes_max) return std::string(destination);
+  return std::string(utf8_prefix(destination, bytes_max)) + "…";
+}
+
 std::string lines_of(const postgres::Result& rows) {
   std::string lines;
   for (int i = 0; i < rows.size(); ++i) {
     const postgres::Row row = rows[i];
     lines += fmt::format("{}  {:9} {}  {}  {}, {}", row.text("id"), row.text("status"),
-                         row.text("what"), row.text("destination"), row.text("created_at"),
-                         count_text(row.integer("attempts"), "attempt"));
+                         row.text("what"), shortened(row.text("destination")),
+                         row.text("created_at"), count_text(row.integer("attempts"), "attempt"));
     if (!row.is_null("next_attempt_at")) {
       lines += fmt::format(", next {}", row.text("next_attempt_at"));
     }

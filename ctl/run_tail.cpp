@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -33,6 +34,22 @@ struct TailOptions {
   int64_t after_seq = 0;
   bool no_follow = false;
 };
+
+// The same JSON, but for what a terminal may take for an order: U+0080 to U+009F, which a model or
+// a page can write and JSON lets stand as they are.
+std::string for_terminal(std::string_view json) {
+  std::string shown;
+  for (size_t at = 0; at < json.size(); ++at) {
+    unsigned next = at + 1 < json.size() ? static_cast<unsigned char>(json[at + 1]) : 0;
+    if (json[at] == '\xC2' && next >= 0x80 && next < 0xA0) {
+      shown += fmt::format("\\u{:04x}", next);
+      ++at;
+    } else {
+      shown += json[at];
+    }
+  }
+  return shown;
+}
 
 // hostlerctl has no loop that this could keep from other work.
 void pause_for(int milliseconds) { poll(nullptr, 0, milliseconds); }
@@ -129,14 +146,15 @@ class Tail {
 
   void print_event(const postgres::Row& event) {
     seq_ = event.integer("seq");
+    std::string data = for_terminal(event.text("data"));
     if (!call_.as_json) {
       print_out(fmt::format("{}  {:>4}  {:<21} {}\n", event.text("created_at"), seq_,
-                            event.text("type"), event.text("data")));
+                            event.text("type"), data));
       return;
     }
     JsonWriter json;
     json.begin_object().member("seq", seq_).member("type", event.text("type"));
-    json.member_raw("data", event.text("data")).member("created_at", event.text("created_at"));
+    json.member_raw("data", data).member("created_at", event.text("created_at"));
     print_out(json.end_object().take() + "\n");
   }
 

@@ -38,14 +38,29 @@ struct Rotated {
   std::string first_unreadable;
 };
 
+// Whether some that open have an older key: what opens with none of the file is no reason to go on
+// with a rotation for ever.
+bool was_broken_off(postgres::DbSession& session, const config::SecretBox& box) {
+  constexpr int64_t page_max = 1000;
+  std::string after = nil_id;
+  while (true) {
+    postgres::Result older = session.run(query::SecretsToRewrap{
+        .key_version = box.newest_version(), .after_id = after, .limit = page_max});
+    if (older.empty()) return false;
+    for (int i = 0; i < older.size(); ++i) {
+      const postgres::Row row = older[i];
+      if (secret_opens(box, row)) return true;
+      after = row.text("id");
+    }
+  }
+}
+
 // Which key is to be the newest; makes it so in the file.
 KeyFileChange choose_key(postgres::DbSession& session, const std::string& path,
                          const KeyRotation& rotation, Rotated& rotated) {
   config::SecretBox box = std::get<config::SecretBox>(config::SecretBox::load(path));
   if (prepared_version(path) > 0) return use_prepared_key(path);
-  postgres::Result older = session.run(
-      query::SecretsToRewrap{.key_version = box.newest_version(), .after_id = nil_id, .limit = 1});
-  if (!older.empty()) return {"", box.newest_version()};  // broken off
+  if (was_broken_off(session, box)) return {"", box.newest_version()};
   if (path == packaged_key_file && !rotation.is_now) {
     return {
         "hostler-api and hostler-runner have copies of " + path +

@@ -2,6 +2,7 @@
 #include "ctl/setup_database.h"
 
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -28,8 +29,26 @@ void make_operator(postgres::DbSession& cluster, const std::string& role, Accoun
   account.lines += fmt::format("role {} may act as hostler_owner\n", role);
 }
 
+// Postgres would name a statement that nobody typed.
+std::optional<std::string> why_not_allowed(postgres::DbSession& cluster,
+                                           const SetupDatabase& options) {
+  postgres::Result facts = cluster.run(query::SetupMayCreate{});
+  bool is_all_there =
+      cluster.run(query::SetupMissingRoles{}).empty() &&
+      !cluster.run(query::DatabaseEncoding{.name = options.database}).empty() &&
+      (options.operator_role.empty() ||
+       cluster.run(query::SetupOperatorText{.role = options.operator_role}).empty());
+  if (is_all_there || facts.front().boolean("may_create")) return std::nullopt;
+  return fmt::format(
+      "the role {} may not make roles and databases: name a superuser in --superuser-url; on the "
+      "host of Postgres that is who says it behind `runuser -u postgres --`",
+      facts.front().text("session_role"));
+}
+
 int make_ready(postgres::DbSession& cluster, const SetupDatabase& options, Account& account) {
   cluster.run(query::SetupLock{});
+  std::optional<std::string> refusal = why_not_allowed(cluster, options);
+  if (refusal) return fail(exit_no_permission, *refusal);
   cluster.run(query::SetupRoles{});
   if (!options.operator_role.empty()) make_operator(cluster, options.operator_role, account);
   postgres::Result found = cluster.run(query::DatabaseEncoding{.name = options.database});
@@ -96,6 +115,7 @@ void add_setup_database_command(CommandLine& line) {
                                        options->as_json = call.as_json;
                                        return setup_database(*options);
                                      });
+  line.needs_no_settings(command);
   command.add_option("--superuser-url", options->superuser_url, "how to connect as a superuser")
       .type_name("URL")
       .required();

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -10,6 +12,7 @@
 #include "ctl/setup_steps.h"
 #include "ctl/subprocess.h"
 #include "lib/config/settings_load.h"
+#include "lib/net/address_guard.h"
 
 namespace hostler {
 namespace {
@@ -37,19 +40,26 @@ int make_certificate(const SetupOptions& options) {
   if (options.dry_run) return exit_ok;
   mkdir(certificate_folder, S_IRWXU | S_IRGRP | S_IXGRP | S_IROTH | S_IXOTH);
   mode_t before = umask(S_IRWXG | S_IRWXO);
+  const char* kind = net::IpAddress::parse(options.self_signed) ? "IP:" : "DNS:";
   SubprocessRun run = run_subprocess(
       {"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
        "-nodes", "-days", "3650", "-subj", "/CN=" + options.self_signed, "-addext",
-       "subjectAltName=DNS:" + options.self_signed, "-keyout", certificate_key_file, "-out",
-       certificate_file},
+       std::string("subjectAltName=") + kind + options.self_signed, "-keyout", certificate_key_file,
+       "-out", certificate_file},
       true);
   umask(before);
-  return run.status == 0 ? exit_ok : fail(exit_software, "openssl could not make a certificate");
+  if (run.status == 0) return exit_ok;
+  return fail(exit_software,
+              fmt::format("openssl is missing, or makes no certificate for {}: give the name or "
+                          "address by which clients call this host",
+                          options.self_signed));
 }
 
 // A link that leads elsewhere is led here; a file of somebody's is left alone.
 int link_certificate(const SetupOptions& options, const std::string& path,
-                     const std::string& target) {
+                     const std::string& given) {
+  // A link is read from its own folder, not from where this was said.
+  const std::string target = std::filesystem::absolute(given).string();
   if (!file_exists(target)) return fail(exit_bad_input, target + " is not there");
   std::string now = link_target(path);
   if (now == target) {

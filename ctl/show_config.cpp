@@ -87,8 +87,8 @@ int print_config(const CommandCall& call, const ConfigOptions& options) {
     json.member("source", source_name(source)).member("origin", origin);
     json.member("secret", row.is_secret).member("live", row.kind == config::SettingKind::live);
     json.end_object();
-    // A masked value must not become the value of a file that somebody makes of this.
-    lines += fmt::format("{}{} = {}  # {}\n", row.is_secret ? "#" : "", row.name, value, origin);
+    bool is_comment = is_stored || config::is_masked(row, in_force.settings.value(i));
+    lines += fmt::format("{}{} = {}  # {}\n", is_comment ? "#" : "", row.name, value, origin);
   }
   json.end_array();
   return answer(call.as_json, json.take(), lines);

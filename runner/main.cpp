@@ -3,8 +3,8 @@
 // Talks to: Postgres, the models and tools, nginx (SCGI on stream.socket). Two threads: one loop
 // runs the agents, one the streams; they share the event bus only. Signals: SIGTERM and SIGINT
 // hand the runs back, end the streams with a retry line, exit within 25 s. Exit: 0 after a signal,
-// 64 bad command line, 70 an essential task ended, 75 another daemon has the socket, 78 bad
-// configuration.
+// 64 bad command line, 70 an essential task ended, 71 a socket or a file that settings name cannot
+// be used, 75 another daemon has the socket, 78 bad configuration.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -31,6 +31,7 @@
 namespace hostler::runner {
 namespace {
 
+constexpr int exit_os_error = 71;  // sysexits.h
 constexpr int exit_instance_taken = 75;
 constexpr int64_t exit_limit_ms = 22'000;
 
@@ -122,17 +123,28 @@ void set_limits_and_signals() {
   std::set_new_handler(exit_on_out_of_memory);
 }
 
-int run_daemon(const config::Settings& start) {
-  std::string instance = start.text("stream.socket");
-  // One daemon a socket: by the lock's id a successor knows whose runs nobody else writes to.
-  LockFile instance_lock(instance + ".lock", boot_of_host());
-  if (!instance_lock.take()) {
+// Tells why the instance is not ours; the status to end with.
+int refuse_instance(const std::string& instance, const std::string& fault) {
+  if (fault.empty()) {
     log_error("instance_taken", {{"socket", instance},
                                  {"mend",
                                   "another hostler-runner has this stream.socket: stop it, "
                                   "or give this one another"}});
     return exit_instance_taken;
   }
+  log_error("instance_not_locked", {{"file", instance + ".lock"},
+                                    {"cause", fault},
+                                    {"mend",
+                                     "the folder of stream.socket must be there, and this user "
+                                     "able to write in it"}});
+  return exit_os_error;
+}
+
+int run_daemon(const config::Settings& start) {
+  std::string instance = start.text("stream.socket");
+  // One daemon a socket: by the lock's id a successor knows whose runs nobody else writes to.
+  LockFile instance_lock(instance + ".lock", boot_of_host());
+  if (!instance_lock.take()) return refuse_instance(instance, instance_lock.fault());
   set_limits_and_signals();
   std::variant<config::SecretBox, std::string> box =
       config::SecretBox::load(start.text("secrets.key_file"));
@@ -199,9 +211,9 @@ int main(int argc, char** argv) {
     return runner::run_daemon(start.settings);
   } catch (const Error& failure) {
     log_error("daemon_failed", {{"cause", failure.cause.empty() ? failure.detail : failure.cause}});
-    return 1;
+    return runner::exit_os_error;
   } catch (const std::exception& failure) {
     log_error("daemon_failed", {{"cause", failure.what()}});
-    return 1;
+    return runner::exit_os_error;
   }
 }

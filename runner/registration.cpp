@@ -15,12 +15,15 @@ namespace {
 
 constexpr int64_t retry_ms = 250;
 
+constexpr std::string_view no_such_table = "42P01";
+
 // Why the schema is not the one that this program needs; empty: it is.
 std::string misfit(const postgres::BatchOutcome& version) {
-  if (version.error) return "database: " + version.error->cause;
-  if (version.results.at(0).front().boolean("fits")) return {};
-  return fmt::format("schema version: expected {}, found {}", schema_version_expected,
-                     version.results.at(0).text());
+  bool has_none = version.error && version.error->cause.starts_with(no_such_table);
+  if (version.error && !has_none) return "database: " + version.error->cause;
+  if (!has_none && version.results.at(0).front().boolean("fits")) return {};
+  return fmt::format("schema version: expected {}, found {}: hostlerctl migrate --status",
+                     schema_version_expected, has_none ? "none" : version.results.at(0).text());
 }
 
 }  // namespace

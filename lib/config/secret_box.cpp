@@ -121,8 +121,8 @@ std::variant<SecretBox, std::string> SecretBox::parse(std::string_view text) {
 }
 
 std::variant<SecretBox, std::string> SecretBox::load(const std::string& key_file) {
-  KeyFileText file = read_key_file(key_file);
   Mark mark = mark_of(key_file);  // before the text: one that changes meanwhile is read again
+  KeyFileText file = read_key_file(key_file);
   if (!file.fault.empty()) return file.fault;
   std::variant<SecretBox, std::string> parsed = parse(file.text);
   if (const std::string* fault = std::get_if<std::string>(&parsed)) {

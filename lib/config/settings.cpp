@@ -155,6 +155,16 @@ SettingReading bounded(const SettingRow& row, std::vector<std::string> values) {
   return SettingValue(std::move(values));
 }
 
+// Where a value of a connection string ends that begins here. As libpq has it, quotes keep what
+// would end it, and a backslash what is behind it.
+size_t value_end(std::string_view text, size_t begin, std::string_view ends) {
+  bool is_quoted = text[begin] == '\'';
+  if (is_quoted) ends = "'";
+  size_t at = begin + (is_quoted ? 1 : 0);
+  while (at < text.size() && ends.find(text[at]) == ends.npos) at += text[at] == '\\' ? 2 : 1;
+  return std::min(at + (is_quoted ? 1 : 0), text.size());
+}
+
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -330,18 +340,17 @@ std::string without_password(std::string_view conninfo) {
   size_t scheme = shown.find("://");
   if (scheme != shown.npos) {
     size_t begin = scheme + 3;
-    size_t at = shown.rfind('@', shown.find_first_of("/?", begin));
+    size_t at = shown.rfind('@', shown.find('/', begin));
     size_t colon = shown.find(':', begin);
     if (at != shown.npos && colon < at) shown.replace(colon + 1, at - colon - 1, "****");
   }
   constexpr std::string_view word = "password";
+  constexpr std::string_view before = "= \t\r\n\f\v";
+  std::string_view ends = scheme == shown.npos ? before.substr(1) : "&";
   for (size_t found = shown.find(word); found != shown.npos; found = shown.find(word, found + 1)) {
-    size_t begin = shown.find_first_not_of(" =", found + word.size());
+    size_t begin = shown.find_first_not_of(before, found + word.size());
     if (begin == shown.npos) break;
-    bool is_quoted = shown[begin] == '\'';
-    size_t end = is_quoted ? shown.find('\'', begin + 1) : shown.find_first_of(" &", begin);
-    if (is_quoted && end != shown.npos) ++end;
-    shown.replace(begin, (end == shown.npos ? shown.size() : end) - begin, "****");
+    shown.replace(begin, value_end(shown, begin, ends) - begin, "****");
   }
   return shown;
 }

@@ -36,6 +36,8 @@ namespace {
 
 constexpr size_t file_bytes_max = size_t{1} << 20;
 constexpr std::string_view variable_prefix = "HOSTLER_";
+// Of commands that the console shows: a shell that has them runs hostlerctl too.
+constexpr std::array<std::string_view, 2> variables_of_clients{"HOSTLER_URL", "HOSTLER_TOKEN"};
 
 std::string position_of(const std::string& path, const toml::source_region& region) {
   return fmt::format("{}:{}:{}", path, region.begin.line, region.begin.column);
@@ -115,12 +117,18 @@ std::optional<std::string> text_of(const std::string& path, LoadedSettings& load
   return std::nullopt;
 }
 
-std::vector<std::string> files_of_conf_d(const std::string& path) {
+// One that is not there is empty.
+std::vector<std::string> files_of_conf_d(const std::string& path, LoadedSettings& loaded) {
   size_t slash = path.rfind('/');
   std::string folder = slash == path.npos ? "conf.d" : path.substr(0, slash + 1) + "conf.d";
   std::vector<std::string> files;
   DIR* open = opendir(folder.c_str());
-  if (open == nullptr) return files;
+  if (open == nullptr) {
+    if (errno != ENOENT) {
+      loaded.faults.push_back(fmt::format("{}: cannot be read: {}", folder, std::strerror(errno)));
+    }
+    return files;
+  }
   while (const dirent* entry = readdir(open)) {
     std::string_view name = entry->d_name;
     if (name.ends_with(".toml") && !name.starts_with('.')) {
@@ -176,6 +184,7 @@ void read_settings_environment(char* const* environment, LoadedSettings& loaded)
     std::string_view entry = *environment;
     if (!entry.starts_with(variable_prefix)) continue;
     std::string name(entry.substr(0, entry.find('=')));
+    if (std::ranges::find(variables_of_clients, name) != variables_of_clients.end()) continue;
     std::string_view value = name.size() < entry.size() ? entry.substr(name.size() + 1) : "";
     size_t index = 0;
     while (index < setting_count && setting_variable(setting_rows[index]) != name) ++index;
@@ -200,8 +209,8 @@ void read_settings_environment(char* const* environment, LoadedSettings& loaded)
 LoadedSettings load_settings(const std::string& path, char* const* environment) {
   LoadedSettings loaded;
   std::string main_file = path.empty() ? std::string(default_settings_file) : path;
-  std::vector<std::string> files = files_of_conf_d(main_file);
-  bool is_there = access(main_file.c_str(), F_OK) == 0;
+  std::vector<std::string> files = files_of_conf_d(main_file, loaded);
+  bool is_there = access(main_file.c_str(), F_OK) == 0 || errno != ENOENT;
   if (!path.empty() || is_there) files.insert(files.begin(), main_file);
   for (const std::string& file : files) {
     std::optional<std::string> text = text_of(file, loaded);

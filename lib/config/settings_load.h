@@ -38,8 +38,10 @@ void read_settings_environment(char* const* environment, LoadedSettings& loaded)
 
 // The value as TOML and JSON write it; secrets and the password of a connection are masked.
 std::string shown_setting(const SettingRow& row, const SettingValue& value);
+// Whether that is another than the value: a file that somebody makes of it must leave it out.
+bool is_masked(const SettingRow& row, const SettingValue& value);
 
-// The table as a commented file: what has its default is commented out, secrets are masked.
+// The table as a commented file: what has its default, or is masked, is commented out.
 std::string print_settings(const Settings& settings);
 
 }  // namespace hostler::config

@@ -57,6 +57,10 @@ std::string shown_setting(const SettingRow& row, const SettingValue& value) {
   return setting_json(value);
 }
 
+bool is_masked(const SettingRow& row, const SettingValue& value) {
+  return row.is_secret || shown_setting(row, value) != setting_json(value);
+}
+
 std::string print_settings(const Settings& settings) {
   std::string out =
       "# The settings of Hostler. Commented-out lines are the defaults. A file conf.d/*.toml "
@@ -75,8 +79,8 @@ std::string print_settings(const Settings& settings) {
     std::string form = row.is_secret ? "secret" : setting_form(row);
     append_comment(out,
                    fmt::format("{} ({}{}; {})", row.sentence, form, kind, setting_variable(row)));
-    // A masked value must not become the value of a file that somebody makes of this.
-    bool is_comment = settings.source(i) == SettingSource::fallback || row.is_secret;
+    bool is_comment =
+        settings.source(i) == SettingSource::fallback || is_masked(row, settings.value(i));
     out += fmt::format("{}{} = {}{}\n", is_comment ? "#" : "", row.name.substr(section.size() + 1),
                        shown_setting(row, settings.value(i)), source_words(settings.source(i)));
   }

@@ -8,6 +8,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
+
 #include <fmt/format.h>
 
 #include "lib/crypto.h"
@@ -41,8 +44,12 @@ LockFile::~LockFile() {
 bool LockFile::take() {
   if (fd_ >= 0) return true;
   int fd = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return false;
+  if (fd < 0) {
+    fault_ = std::strerror(errno);
+    return false;
+  }
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    fault_ = errno == EWOULDBLOCK ? "" : std::strerror(errno);
     close(fd);
     return false;
   }

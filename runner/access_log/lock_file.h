@@ -26,6 +26,8 @@ class LockFile {
   // At once or not at all; held until this object ends. False: another process has the lock, or
   // the file cannot be opened.
   bool take();
+  // Why take() was false; empty when another process has the lock.
+  const std::string& fault() const { return fault_; }
 
   // Both with the lock held.
   const std::string& id() const { return id_; }             // 32 hex digits
@@ -38,6 +40,7 @@ class LockFile {
   std::string path_;
   std::optional<std::string> boot_;
   int fd_ = -1;
+  std::string fault_;
   std::string id_;
   int64_t id_created_ns_ = 0;
 };

@@ -105,6 +105,24 @@ TEST_F(Migrate, AppliesAllToAnEmptyDatabaseAndNothingAgain) {
   EXPECT_THAT(migrate({"--status"}).out, Not(HasSubstr("missing")));
 }
 
+TEST_F(Migrate, IsPreparedByNobodyWhoMayNotMakeWhatIsMissing) {
+  ASSERT_EQ(set_up().status, 0);
+  std::vector<std::string> words = {
+      "setup-database", "--superuser-url",
+      postgres::conninfo_with(test_cluster_url(), {{"user", "hostler_runner"}}), "--database",
+      name_ + "_other"};
+  ProgramRun refused = run_ctl(words);
+  EXPECT_EQ(refused.status, 77);
+  EXPECT_THAT(refused.err, HasSubstr("the role hostler_runner may not make roles and databases"));
+}
+
+TEST_F(Migrate, IsPreparedWhateverTheSettingsAre) {
+  EXPECT_EQ(run_ctl({"setup-database", "--superuser-url", test_cluster_url(), "--database", name_},
+                    {"HOSTLER_NO_SUCH=1"})
+                .status,
+            0);
+}
+
 TEST_F(Migrate, GivesEverythingToTheOwner) {
   set_up();
   ASSERT_EQ(migrate().status, 0);

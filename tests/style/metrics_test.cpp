@@ -2,10 +2,12 @@
 // shown somewhere, and Prometheus finds nothing to mend. Runs the programs with --metrics.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "tests/style/contract.h"
 #include "tests/support/rigs/run_program.h"
@@ -96,6 +98,29 @@ TEST(Alerts, OfACounterHaveItsZero) {
                              "hostler_api_background_dropped_total{what=\"rate_limit\"} 0\n",
                              "hostler_runner_denials_dropped_total 0\n"}) {
     EXPECT_NE(text.find(series), text.npos) << series;
+  }
+}
+
+// A failure that the API has a word for is not one of the others.
+TEST(Metrics, TellFailedRunsByTheirCodes) {
+  std::string text = printed();
+  std::string openapi = file_text("docs/openapi.yaml");
+  constexpr std::string_view listed = "x-run-codes: [";
+  std::set<std::string> codes;
+  for (size_t at = openapi.find(listed); at != openapi.npos; at = openapi.find(listed, at)) {
+    at += listed.size();
+    std::string list = openapi.substr(at, openapi.find(']', at) - at);
+    for (size_t begin = 0; begin < list.size();) {
+      size_t end = std::min(list.find(", ", begin), list.size());
+      codes.insert(list.substr(begin, end - begin));
+      begin = end + 2;
+    }
+  }
+  codes.erase("run.cancelled");  // no failure
+  EXPECT_GT(codes.size(), 10U);
+  for (const std::string& code : codes) {
+    std::string series = "hostler_runner_runs_failed_total{code=\"" + code + "\"} 0\n";
+    EXPECT_NE(text.find(series), text.npos) << code;
   }
 }
 

@@ -42,6 +42,23 @@ TEST_F(CreditsCommand, TakesTheSlugOfAnOrganization) {
   EXPECT_EQ(balance(), "5");
 }
 
+// Anybody may give an organization the slug that is somebody else's login.
+TEST_F(CreditsCommand, GuessesNotWhetherANameIsASlugOrALogin) {
+  ASSERT_EQ(run_ctl({"user", "create", "--login", "works", "--email", "works@example.org",
+                     "--password-stdin"},
+                    {"HOSTLER_DATABASE_URL=" + database_.superuser_url()}, "a good password\n")
+                .status,
+            0);
+  ProgramRun refused = adjust("works", "5");
+  EXPECT_EQ(refused.status, 65);
+  EXPECT_THAT(refused.err, HasSubstr("say one of these ids"));
+  EXPECT_EQ(balance(), "0");
+  std::string id(
+      database_.as_superuser().run_text("SELECT id FROM orgs WHERE slug = 'works'").text());
+  EXPECT_EQ(adjust(id, "5").status, 0);
+  EXPECT_EQ(balance(), "5");
+}
+
 TEST_F(CreditsCommand, TakesNoAmountThatMeansAnotherNumber) {
   for (const char* amount : {"0100", "0x10", "99999999999999999999", "-99999999999999999999", "+5",
                              "1e3", "5.0", " 5", "", "-", "0", "1_000"}) {

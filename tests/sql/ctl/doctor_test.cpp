@@ -1,6 +1,7 @@
 // hostlerctl doctor, where it looks beyond this process: the mail server and what waits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 #include "lib/config/secret_box.h"
 #include "lib/crypto.h"
 #include "lib/health/database_health.h"
+#include "lib/net/unix_listener.h"
 #include "queries/health.h"
 #include "queries/operator.h"
 #include "tests/support/eventually.h"
@@ -52,6 +54,17 @@ TEST_F(Doctor, TriesTheMailServerWithoutSendingAMail) {
   auto plain = start_mail_server("plain");
   EXPECT_THAT(mail_reported(plain->port(), "starttls"), ContainsRegex("failure +mail +127.0.0.1:"));
   EXPECT_THAT(mail_reported(free_port(), "none"), ContainsRegex("failure +mail +127.0.0.1:"));
+}
+
+// As the service manager holds them while no program runs.
+TEST_F(Doctor, MissesWhoeverShouldAnswerBehindTheSockets) {
+  std::string path = testing::TempDir() + database_.name() + ".sock";
+  int held = net::listen_unix(path, 0600);
+  std::string report = reported({"HOSTLER_API_SOCKET=" + path, "HOSTLER_STREAM_SOCKET=" + path});
+  close(held);
+  unlink(path.c_str());
+  EXPECT_THAT(report, ContainsRegex("failure +API socket .*does not answer"));
+  EXPECT_THAT(report, ContainsRegex("failure +stream socket .*does not answer"));
 }
 
 TEST_F(Doctor, TriesTheLoginToo) {
@@ -141,6 +154,9 @@ TEST_F(Doctor, TellsOfAKeyFileThatIsNotTheOneOfTheOtherHosts) {
   database_.as_superuser().run_text("UPDATE secrets SET key_version = 2");
   EXPECT_THAT(reported({"HOSTLER_SECRETS_KEY_FILE=" + folder + "/ours"}),
               ContainsRegex("failure +secrets +some need version 2 of .*: copy it from the host"));
+  std::filesystem::permissions(folder + "/ours", std::filesystem::perms(0660));
+  EXPECT_THAT(reported({"HOSTLER_SECRETS_KEY_FILE=" + folder + "/ours"}),
+              ContainsRegex("warning +key file +its group may write .*/ours: chmod g-w"));
   std::filesystem::remove_all(folder);
 }
 

@@ -65,6 +65,14 @@ TEST_F(RunTail, PrintsWhatIsStoredAndHowTheRunEnded) {
   EXPECT_EQ(event->text_or("type"), "run.completed");
 }
 
+TEST_F(RunTail, GivesTheTerminalNoOrderThatAModelWrote) {
+  add_event(1, "message.delta", "{\"content\":\"a\u009b2Jb\u00a0c\"}");
+  for (const char* form : {"text", "json"}) {
+    ProgramRun shown = tail({"--no-follow", "-o", form});
+    EXPECT_THAT(shown.out, HasSubstr("a\\u009b2Jb\u00a0c")) << form;
+  }
+}
+
 TEST_F(RunTail, EndsAtOnceWhenItIsNotToFollow) {
   add_event(1, "run.started", "{}");
   EXPECT_THAT(tail({"--no-follow"}).out, HasSubstr("run.started"));

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "tests/support/rigs/database.h"
 #include "tests/support/rigs/run_program.h"
@@ -40,6 +41,21 @@ TEST_F(SetupOfAHost, MakesNoneBesideThatOfProgramsThatUseTheDatabase) {
   ProgramRun run = tried();
   EXPECT_EQ(run.status, 65);
   EXPECT_THAT(run.err, HasSubstr("copy their /etc/hostler/secret.key to here"));
+}
+
+TEST_F(SetupOfAHost, LinksTheCertificateByItsWholePath) {
+  if (access("/etc/ssl/hostler/fullchain.pem", F_OK) == 0) GTEST_SKIP() << "this host has one";
+  std::string folder = testing::TempDir() + database_.name();
+  std::filesystem::create_directory(folder);
+  for (const char* name : {"chain.pem", "key.pem"}) std::ofstream(folder + "/" + name) << "pem";
+  std::string program = std::filesystem::absolute(build_folder() + "/hostlerctl");
+  ProgramRun run =
+      run_program({"/usr/bin/env", "--chdir=" + folder, program, "setup", "--dry-run",
+                   "--certificate", "chain.pem", "--certificate-key", "key.pem", "--superuser-url",
+                   database_.superuser_url(), "--database", database_.name()},
+                  {});
+  std::filesystem::remove_all(folder);
+  EXPECT_THAT(run.out, HasSubstr("/fullchain.pem to " + folder + "/chain.pem\n")) << run.err;
 }
 
 // By the sockets of this host, as without --superuser-url.

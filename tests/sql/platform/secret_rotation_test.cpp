@@ -2,6 +2,7 @@
 // it is begun again, and at every moment every secret opens.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -211,6 +212,24 @@ TEST_F(SecretRotation, LeavesWhatDoesNotOpenAndSaysSo) {
   EXPECT_NE(run.err.find("000000000003"), std::string::npos) << run.err;
   EXPECT_EQ(under(1), 1);
   EXPECT_EQ(under(2), 4);
+  EXPECT_EQ(rotate().out, R"({"key_version":3,"is_new_key":true,"rewrapped":4,"unreadable":1})"
+                          "\n")
+      << "it keeps nobody from a new key";
+}
+
+TEST_F(SecretRotation, LeavesTheFileWhereItIsAndWhoseItIs) {
+  std::string real = folder_ + "/real";
+  std::filesystem::rename(key_file_, real);
+  std::filesystem::create_symlink("real", key_file_);
+  if (chown(real.c_str(), static_cast<uid_t>(-1), 1) != 0) GTEST_SKIP() << "only root may do that";
+  ASSERT_EQ(chmod(real.c_str(), 0640), 0);
+  EXPECT_EQ(rotate().status, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(key_file_));
+  EXPECT_EQ(load().newest_version(), 2);
+  struct stat facts {};
+  ASSERT_EQ(stat(real.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_gid, 1U) << "programs may read it by their group alone";
+  EXPECT_EQ(facts.st_mode & 07777, 0640U);
 }
 
 TEST_F(SecretRotation, IsDoneByOneAtATimeAndNeedsTheFile) {

@@ -33,6 +33,14 @@ class BackupTest : public testing::Test {
     words.insert(words.begin(), build_folder() + "/hostlerctl");
     return run_program(words, {"HOSTLER_DATABASE_URL=" + url_of(database)});
   }
+  // A backup into "dump" by a pg_dump that is this script.
+  ProgramRun backup_by(const std::string& script, const std::string& url) const {
+    std::ofstream(folder_ / "pg_dump") << "#!/bin/sh\n" << script << '\n';
+    std::filesystem::permissions(folder_ / "pg_dump", std::filesystem::perms::owner_all);
+    return run_program({"/usr/bin/env", "PATH=" + folder_.string() + ":/usr/bin:/bin",
+                        build_folder() + "/hostlerctl", "backup", folder_ / "dump"},
+                       {"HOSTLER_DATABASE_URL=" + url});
+  }
 
   PrivateStack& stack_;
   std::filesystem::path folder_;
@@ -110,15 +118,32 @@ TEST_F(BackupTest, WithoutItsManifestIsNone) {
 }
 
 TEST_F(BackupTest, ShowsNobodyThePasswordAmongTheArgumentsOfItsTool) {
-  std::ofstream(folder_ / "pg_dump") << "#!/bin/sh\necho \"$@ PGPASSWORD=$PGPASSWORD\"; exit 1\n";
-  std::filesystem::permissions(folder_ / "pg_dump", std::filesystem::perms::owner_all);
-  ProgramRun backup = run_program({"/usr/bin/env", "PATH=" + folder_.string() + ":/usr/bin:/bin",
-                                   build_folder() + "/hostlerctl", "backup", folder_ / "dump"},
-                                  {"HOSTLER_DATABASE_URL=" + url_of("hostler") + "&password=hush"});
+  ProgramRun backup = backup_by(R"(echo "$@ PGPASSWORD=$PGPASSWORD"; exit 1)",
+                                url_of("hostler") + "&password=hush");
   EXPECT_EQ(backup.status, 65);
   EXPECT_NE(backup.out.find("dbname='hostler'"), std::string::npos) << backup.out << backup.err;
   EXPECT_NE(backup.out.find("PGPASSWORD=hush"), std::string::npos) << backup.out;
   EXPECT_EQ(backup.out.find("password='"), std::string::npos) << backup.out;
+}
+
+// As by a limit of the server, or a firewall that forgets who is silent.
+TEST_F(BackupTest, IsKeptThoughItsOwnConnectionWasLostMeanwhile) {
+  ProgramRun backup = backup_by(
+      "/usr/bin/pg_dump \"$@\" && psql -XAtq -d \"$HOSTLER_DATABASE_URL\" -c \""
+      "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
+      "WHERE application_name = 'hostlerctl backup'\" >/dev/null",
+      url_of("hostler"));
+  EXPECT_EQ(backup.status, 0) << backup.err;
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "dump"));
+}
+
+// Another host may answer too, and only follow.
+TEST_F(BackupTest, LeadsItsToolToTheHostThatItIsAt) {
+  std::string url = url_of("hostler");
+  url.replace(url.find("host="), 5, "host=/nowhere,");
+  ProgramRun backup = backup_by(R"(echo "$@"; exit 1)", url);
+  EXPECT_NE(backup.out.find("host='/"), std::string::npos) << backup.out << backup.err;
+  EXPECT_EQ(backup.out.find("/nowhere"), std::string::npos) << backup.out;
 }
 
 TEST_F(BackupTest, TheDoctorFindsTheDatabaseWellAndAnotherMissing) {

@@ -67,6 +67,14 @@ TEST_P(CommandLine, SaysItsVersionAndItsOptions) {
 INSTANTIATE_TEST_SUITE_P(Services, CommandLine, testing::Values("hostler-api", "hostler-runner"),
                          [](const auto& param) { return param.param.substr(8); });
 
+TEST(HostlerRunner, TakesAMissingFolderForNoOtherDaemon) {
+  ProgramRun run = run_program({build_folder() + "/hostler-runner"},
+                               {"HOSTLER_STREAM_SOCKET=/nowhere/stream.sock"});
+  EXPECT_EQ(run.status, 71);
+  EXPECT_THAT(run.err, HasSubstr("instance_not_locked"));
+  EXPECT_THAT(run.err, HasSubstr("No such file or directory"));
+}
+
 TEST(Hostlerctl, SaysWhatItCanDoWithoutACommand) {
   ProgramRun run = run_ctl({});
   EXPECT_EQ(run.status, 64);

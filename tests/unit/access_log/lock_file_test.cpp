@@ -35,10 +35,14 @@ TEST_F(LockFileTest, IsHeldByOne) {
     LockFile first(path, "boot");
     ASSERT_TRUE(first.take());
     EXPECT_TRUE(first.take());
-    EXPECT_EQ(id_of(path, "boot"), "taken");
+    LockFile second(path, "boot");
+    EXPECT_FALSE(second.take());
+    EXPECT_EQ(second.fault(), "");
   }
   EXPECT_NE(id_of(path, "boot"), "taken");
-  EXPECT_EQ(id_of(folder_ + "/nowhere/a.lock", "boot"), "taken");
+  LockFile nowhere(folder_ + "/nowhere/a.lock", "boot");
+  EXPECT_FALSE(nowhere.take());
+  EXPECT_EQ(nowhere.fault(), "No such file or directory");
 }
 
 TEST_F(LockFileTest, TellsASuccessorTheSameId) {

@@ -151,6 +151,11 @@ TEST(SettingsEnvironment, RefusesAVariableThatNamesNoSetting) {
                           "HOSTLER_RUN_SLOTS?"));
 }
 
+TEST(SettingsEnvironment, MayHoldWhatCommandsOfTheConsoleTake) {
+  EXPECT_THAT(of_environment({"HOSTLER_URL=https://h.example", "HOSTLER_TOKEN=t"}).faults,
+              IsEmpty());
+}
+
 TEST(SettingsEnvironment, RefusesWhatIsNotOfTheType) {
   EXPECT_EQ(of_environment({"HOSTLER_RUN_SLOTS="}).faults.size(), 1u);
   EXPECT_EQ(of_environment({"HOSTLER_RUN_SLOTS=9x"}).faults.size(), 1u);
@@ -203,7 +208,7 @@ TEST(SettingsPrint, NamesEverySettingAndMasksSecrets) {
   std::string text = config::print_settings(loaded.settings);
   EXPECT_THAT(text, Not(HasSubstr("hush")));
   EXPECT_THAT(text, HasSubstr("#secret_key = \"****\""));
-  EXPECT_THAT(text, HasSubstr("postgresql://u:****@h/d"));
+  EXPECT_THAT(text, HasSubstr("\n#url = \"postgresql://u:****@h/d\""));
   for (const config::SettingRow& row : config::setting_rows)
     EXPECT_THAT(text, HasSubstr(config::setting_variable(row)));
 }
@@ -212,7 +217,9 @@ TEST(WithoutPassword, HidesItInEveryForm) {
   for (std::string_view conninfo :
        {"postgresql://u:hush@h/d", "postgresql://u:h@ush@h/d", "postgres://h/d?password=hush&x=1",
         "host=h password=hush dbname=d", "host=h password = 'hush hush' dbname=d", "password='hush",
-        "password=hush"}) {
+        "password=hush", "postgresql://u:h?ush@h/d", "host=h password=h&ush dbname=d",
+        R"(host=h password='h\'ush' dbname=d)", R"(host=h password=h\ ush dbname=d)",
+        "host=h\tpassword\t=\thush\tdbname=d"}) {
     EXPECT_THAT(config::without_password(conninfo), Not(HasSubstr("ush"))) << conninfo;
   }
   EXPECT_EQ(config::without_password("postgresql://h:5433/d"), "postgresql://h:5433/d");
@@ -255,6 +262,14 @@ TEST_F(SettingsFolder, TakesAnEmptyFileAndRefusesAFolder) {
   EXPECT_THAT(load().faults, IsEmpty());
   std::filesystem::create_directories(folder_ + "/conf.d/x.toml");
   EXPECT_THAT(load().faults, ElementsAre(HasSubstr("x.toml: cannot be read")));
+}
+
+TEST_F(SettingsFolder, NeedsNoConfDButReadsTheOneThereIs) {
+  write("hostler.toml", "");
+  std::filesystem::remove_all(folder_ + "/conf.d");
+  EXPECT_THAT(load().faults, IsEmpty());
+  write("conf.d", "");
+  EXPECT_THAT(load().faults, ElementsAre(HasSubstr("conf.d: cannot be read: Not a directory")));
 }
 
 TEST_F(SettingsFolder, RefusesAPortWithoutPeers) {
