@@ -185,7 +185,19 @@ export function Frame() {
     is_first.current = false;
     scrollTo(0, 0);
   }, [opened.path]);
-  return html`<div
+  // A button that went to another organization is gone with its screen.
+  const org_id = useRef(me?.org_id);
+  useEffect(() => {
+    const is_other = org_id.current && me && org_id.current !== me.org_id;
+    if (is_other && document.activeElement === document.body) main.current.focus();
+    org_id.current = me?.org_id;
+  }, [me?.org_id]);
+  const on_key = (event) => {
+    if (event.key !== 'Escape' || !is_menu_open || event.target.closest('dialog')) return;
+    set_menu_open(false);
+    event.currentTarget.querySelector('.menu').focus();
+  };
+  return html`<div onKeyDown=${on_key}
     class=${`frame${is_menu_open ? ' has-menu' : ''}${has_navigation ? '' : ' is-bare'}`}>
     <a class="skip" href="#main" onClick=${(event) => {
       event.preventDefault();

@@ -1,5 +1,6 @@
 // Threads and the chat in them: `#/threads`, `#/threads/new`, `#/threads/ID`.
 import { api } from '../api.mjs';
+import { useCommands } from '../commands.mjs';
 import { html, useEffect, useRef, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { note_end } from '../inbox/waits.mjs';
@@ -11,14 +12,13 @@ import { watch_session } from '../token.mjs';
 import { ask } from '../ui/dialog.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { useEditFocus } from '../ui/focus.mjs';
-import { Composer } from './composer.mjs';
-import { Conversation, has_ended, items_of } from './conversation.mjs';
+import { Composer, give_back } from './composer.mjs';
+import { Conversation, has_ended, items_of, title_from } from './conversation.mjs';
 import { RunItem, UserMessage } from './items.mjs';
 import { changed, run_events, watch_changes } from './service.mjs';
 import { ThreadList, title_of } from './thread_list.mjs';
 import { useStickyScroll } from './sticky_scroll.mjs';
 
-const title_chars = 80;
 const firsts = new Map(); // thread_id -> the message that a new thread begins with
 watch_session((what) => what === 'out' && firsts.clear());
 
@@ -48,6 +48,10 @@ function useConversation(thread_id) {
       changed('threads', 'waits');
     };
     conversation.on_wait = () => changed('waits');
+    const { me } = session.get();
+    conversation.on_unsent = (content) => {
+      if (session.get().me?.id === me?.id) give_back(thread_id, content);
+    };
     current.current = conversation;
     conversation.sync();
     const first = firsts.get(thread_id);
@@ -177,6 +181,8 @@ function Unsent({ sending, conversation, on_back }) {
 export function Chat({ thread_id }) {
   const t = useWords();
   const { me } = useStore(session);
+  // Who began it here goes on writing.
+  const is_begun_here = useRef(firsts.has(thread_id));
   const conversation = useConversation(thread_id);
   const { state } = conversation;
   const { thread, live, stream, sending, problem, is_loaded } = state;
@@ -197,6 +203,11 @@ export function Chat({ thread_id }) {
     if (live !== was_live.current) set_said(live === null ? t('chat.answered') : '');
     was_live.current = live;
   }, [live]);
+  // Where a question had the keyboard, what comes of its answer has it.
+  const asked = story?.wait?.key;
+  useEffect(() => {
+    if (!asked && document.activeElement === document.body) pane.current?.focus();
+  }, [asked]);
   const attempt = (call) => async () => {
     try {
       set_fault(null);
@@ -213,7 +224,9 @@ export function Chat({ thread_id }) {
         problem &&
         html`<a class="back" href=${address('/threads')}>‹ ${t('chat.threads')}</a>`
       }
-      <${ErrorBox} error=${problem} />
+      <${ErrorBox} error=${problem} on_retry=${
+        problem?.status === 404 ? undefined : () => conversation.sync()
+      } />
       ${!problem && html`<p class="note" role="status">${t('loading')}</p>`}</section>`;
   }
   const can_retry = is_loaded && live === null && state.runs.length > 0 && has_ended(state.runs[0]);
@@ -253,7 +266,7 @@ export function Chat({ thread_id }) {
       onClick=${to_end}>${t('chat.to_end')}</button>`
     }
     <${Composer} draft_key=${thread_id} is_busy=${live !== null} is_locked=${sending !== null}
-      given=${given}
+      given=${given} takes_focus=${is_begun_here.current}
       on_send=${send} on_stop=${
         story !== null &&
         story !== undefined &&
@@ -275,10 +288,8 @@ function NewChat() {
     set_sending(true);
     set_given('');
     try {
-      const [line] = content.trim().split('\n');
-      const title = [...line].slice(0, title_chars).join('');
       const body = {
-        title,
+        title: title_from(content),
         is_private: about.is_private,
         ...(about.end_user ? { end_user: about.end_user } : {}),
       };
@@ -302,7 +313,8 @@ function NewChat() {
       <h1>${t('chat.new_thread')}</h1></header>
     <div class="pane"><p class="note">${t('chat.new_hint')}</p><${ErrorBox}
       error=${problem} /></div>
-    <${Composer} draft_key="new" is_locked=${is_sending} given=${given} on_send=${begin}>
+    <${Composer} draft_key="new" is_locked=${is_sending} given=${given} on_send=${begin}
+      takes_focus>
       <details class="further"><summary>${t('chat.thread_options')}</summary>
         <label class="check"><input type="checkbox" checked=${about.is_private}
           onChange=${(event) => set_about({ ...about, is_private: event.currentTarget.checked })} />
@@ -320,7 +332,10 @@ export function ThreadsScreen({ params, query }) {
   const t = useWords();
   const { thread_id } = params;
   const is_new = thread_id === 'new';
+  const open_new = () => go('/threads/new');
+  useCommands([{ id: 'new thread', keys: 'n', label: () => t('chat.new_thread'), run: open_new }]);
   return html`<div class=${`threads-screen ${thread_id ? 'is-open' : ''}`}>
+    ${!thread_id && html`<h1 class="unseen">${t('chat.threads')}</h1>`}
     <${ThreadList} current_id=${thread_id} end_user=${query.end_user ?? ''} />
     ${is_new && html`<${NewChat} />`}
     ${thread_id && !is_new && html`<${Chat} key=${thread_id} thread_id=${thread_id} />`}

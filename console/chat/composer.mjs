@@ -7,6 +7,7 @@ import { watch_changes } from './service.mjs';
 import { read_json } from './show_json.mjs';
 import { acting_org, all_pages, with_query } from '../api.mjs';
 import { watch_session } from '../token.mjs';
+import { is_writing } from '../ui/focus.mjs';
 
 const message_bytes_max = 65_536;
 const bytes_of = (text) => new TextEncoder().encode(text).length;
@@ -14,6 +15,12 @@ const bytes_of = (text) => new TextEncoder().encode(text).length;
 // Drafts outlive a change of the screen, not of the page and not of the session: what somebody
 // writes is theirs alone.
 const drafts = new Map();
+
+// Text that was not sent goes before what has been written since.
+export function give_back(draft_key, text) {
+  const written = drafts.get(draft_key);
+  drafts.set(draft_key, written ? `${text}\n${written}` : text);
+}
 
 // Personas and models that the caller may choose; read once for an organization, and again behind a
 // change of them in this browser.
@@ -107,8 +114,18 @@ function useKept(name) {
 }
 
 // `on_send(content, options)`; `is_busy`: a run is active, and the new one queues or interrupts;
-// `draft_key` names the draft; `given`: text that comes back because it was not sent.
-export function Composer({ draft_key, is_busy, is_locked, given, on_send, on_stop, children }) {
+// `draft_key` names the draft; `given`: text that comes back because it was not sent;
+// `takes_focus`: who came here came to write.
+export function Composer({
+  draft_key,
+  is_busy,
+  is_locked,
+  given,
+  on_send,
+  on_stop,
+  takes_focus = false,
+  children,
+}) {
   const t = useWords();
   const id = useId();
   const field = useRef(null);
@@ -124,6 +141,9 @@ export function Composer({ draft_key, is_busy, is_locked, given, on_send, on_sto
   };
   useEffect(() => set_text(drafts.get(draft_key) ?? ''), [draft_key]);
   useEffect(() => void (given && write(text ? `${given}\n${text}` : given)), [given]);
+  useEffect(() => {
+    if (takes_focus && !is_writing()) field.current.focus();
+  }, []);
   // As high as its text, up to what the style allows.
   useLayoutEffect(() => {
     field.current.style.height = 'auto';

@@ -5,6 +5,7 @@ import { html, useEffect, useRef, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { address } from '../router.mjs';
 import { ErrorBox } from '../ui/error.mjs';
+import { is_writing } from '../ui/focus.mjs';
 import { useAnswer } from './answering.mjs';
 
 // The way to the page is good for ten minutes; then another one is asked for.
@@ -30,7 +31,7 @@ export function Connect({ wait, may_focus }) {
     set_url(body.url);
   });
   useEffect(() => {
-    if (may_focus || url) control.current?.focus({ preventScroll: true });
+    if (url || (may_focus && !is_writing())) control.current?.focus({ preventScroll: true });
   }, [url]);
   useEffect(() => {
     if (!url) return undefined;

@@ -16,6 +16,18 @@ import { advance, empty_story, story_of } from './story.mjs';
 
 const page_size = 50;
 const poll_ms = 15_000;
+// Statuses that stay as they are, however often it is asked.
+const final = new Set([403, 404]);
+
+// What no title may hold (lib/control_characters.h); lines of code begin with tabs.
+const unsaid = /[\p{Cc}\u202a-\u202e\u2066-\u2069]+/gu;
+const title_chars = 80;
+
+// The title of a thread that begins with this message: its first line, as far as titles go.
+export function title_from(content) {
+  const [line] = content.trim().split('\n');
+  return [...line.replace(unsaid, ' ').trim()].slice(0, title_chars).join('');
+}
 
 const has_ended = ({ status }) => ['completed', 'failed', 'cancelled'].includes(status);
 
@@ -68,6 +80,7 @@ export class Conversation {
     this.next_sync = null;
     this.on_run_end = null; // (run_id, story)
     this.on_wait = null; // the live run began or ceased to wait
+    this.on_unsent = null; // (content): of who left, which was not stored
     this.timer = setInterval(() => this.is_shown() && this.poll(), poll_ms);
   }
 
@@ -78,6 +91,8 @@ export class Conversation {
   }
 
   close() {
+    const { sending } = this.state;
+    if (!this.is_closed && sending?.problem) this.give_back(sending);
     this.is_closed = true;
     clearInterval(this.timer);
     this.subscription?.close();
@@ -114,10 +129,12 @@ export class Conversation {
     }
   }
 
-  // The newest page replaces what is known of its range: an answer that a retry hid is gone.
+  // The newest page replaces what is known of its range: an answer that a retry hid is gone. Where
+  // more than a page came meanwhile, nothing says what lies between: it is read as older ones are.
   take(thread, { body: page, next }, runs) {
+    const { messages } = this.state;
     const first = page[0]?.id ?? '';
-    const kept = this.state.messages.filter(({ id }) => id < first);
+    const kept = messages.at(-1)?.id >= first ? messages.filter(({ id }) => id < first) : [];
     const is_joined = kept.length > 0;
     this.set({
       thread,
@@ -211,7 +228,11 @@ export class Conversation {
   }
 
   async poll() {
-    if (this.syncing || this.state.live !== null || !this.state.is_loaded) return;
+    const { live, problem, is_loaded } = this.state;
+    if (this.syncing || live !== null) return;
+    // What could not be read is read as soon as it can be.
+    if (problem !== null && !final.has(problem.status)) return void (await this.sync());
+    if (!is_loaded) return;
     try {
       const { body: thread } = await this.api.get(this.path);
       const after = this.state.messages.at(-1)?.id;
@@ -263,8 +284,13 @@ export class Conversation {
       this.set({ sending: null });
       await this.sync();
     } catch (problem) {
+      if (this.is_closed) this.give_back(sending);
       this.set({ sending: { ...sending, problem } });
     }
+  }
+
+  give_back({ content, message_id }) {
+    if (!message_id) this.on_unsent?.(content);
   }
 
   // What was not stored is given back to the composer; a stored message stays.

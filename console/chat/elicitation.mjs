@@ -2,6 +2,7 @@
 import { html, useEffect, useId, useRef, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { ErrorBox } from '../ui/error.mjs';
+import { is_writing } from '../ui/focus.mjs';
 import {
   answer_run,
   input_bytes_max,
@@ -29,7 +30,9 @@ function FormField({ field, value, on_change, is_first, is_locked }) {
   const t = useWords();
   const id = useId();
   const input = useRef(null);
-  useEffect(() => void (is_first && input.current?.focus({ preventScroll: true })), []);
+  useEffect(() => {
+    if (is_first && !is_writing()) input.current?.focus({ preventScroll: true });
+  }, []);
   const { kind, label, hint, options, is_required } = field;
   const common = { id, ref: input, disabled: is_locked, 'aria-describedby': hint && `${id}-hint` };
   const words = html`<bdi>${label}</bdi>${

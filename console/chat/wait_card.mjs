@@ -5,6 +5,7 @@ import { api } from '../api.mjs';
 import { html, useEffect, useId, useRef, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { ErrorBox } from '../ui/error.mjs';
+import { is_writing } from '../ui/focus.mjs';
 import {
   answer_run,
   input_bytes_max,
@@ -25,7 +26,9 @@ function Question({ run_id, wait, may_focus }) {
   const field = useRef(null);
   const [text, set_text] = useState('');
   const { is_locked, is_sent, problem, send } = useAnswer(() => answer_run(run_id, wait, text));
-  useEffect(() => void (may_focus && field.current?.focus({ preventScroll: true })), []);
+  useEffect(() => {
+    if (may_focus && !is_writing()) field.current?.focus({ preventScroll: true });
+  }, []);
   const is_empty = text.trim() === '';
   const submit = () => !is_empty && !is_locked && !is_too_long(text) && send();
   return html`<form class="wait" onSubmit=${(event) => (event.preventDefault(), submit())}>
@@ -183,7 +186,8 @@ function ToolResults({ run_id, story }) {
   </div>`;
 }
 
-// `is_mine`: only the creator answers. `may_focus`: the field takes the keyboard when it appears.
+// `is_mine`: only the creator answers. `may_focus`: the field takes the keyboard when it appears,
+// from nobody who writes elsewhere.
 export function WaitCard({ run_id, story, is_mine = true, may_focus = false }) {
   const t = useWords();
   const { wait } = story;

@@ -13,7 +13,7 @@ import { show_change } from './change.mjs';
 // The one time that a signing secret is seen.
 export function SecretOnce({ secret, on_close }) {
   const words = useWords();
-  return html`<${Dialog} title=${words('secret.title')} on_close=${on_close}>
+  return html`<${Dialog} title=${words('secret.title')} on_close=${on_close} is_firm>
     <p>${words('secret.text')}</p>
     <div class="curl"><pre tabindex="0" class="secret">${secret}</pre>
       <${Copy} text=${secret} what=${words('secret.title')} /></div>

@@ -1,6 +1,6 @@
 // API keys: making one, which is shown once, and revoking.
 import { api } from '../api.mjs';
-import { html, useState } from '../html.mjs';
+import { html, useRef, useState } from '../html.mjs';
 import { ago, time, useWords } from '../i18n.mjs';
 import { session } from '../session.mjs';
 import { useStore } from '../store.mjs';
@@ -25,13 +25,15 @@ function NewKey({ on_made, on_close }) {
       'scopes',
       scopes.includes(scope) ? scopes.filter((one) => one !== scope) : [...scopes, scope],
     );
+  // When this call was first made: one that is made again must be the same.
+  const begun = useRef({ key: '', at: 0 });
   const make = (values, key) => {
+    if (begun.current.key !== key) begun.current = { key, at: Date.now() };
+    const ends_at = begun.current.at + values.lifetime * day_ms;
     const body = {
       name: values.name,
       scopes: values.scopes.length ? values.scopes : undefined,
-      expires_at: values.lifetime
-        ? new Date(Date.now() + values.lifetime * day_ms).toISOString()
-        : null,
+      expires_at: values.lifetime ? new Date(ends_at).toISOString() : null,
     };
     return with_fresh_login(async () => {
       on_made((await api.post('/v1/api-keys', body, { idempotency_key: key })).body);
@@ -67,7 +69,7 @@ function NewKey({ on_made, on_close }) {
  */
 function Made({ made, on_close }) {
   const t = useWords();
-  return html`<${Dialog} title=${t('keys_screen.made')} on_close=${on_close}>
+  return html`<${Dialog} title=${t('keys_screen.made')} on_close=${on_close} is_firm>
     <p>${t('keys_screen.made_text')}</p>
     <div class="curl"><pre tabindex="0" class="secret">${made.key}</pre>
       <${Copy} text=${made.key} what=${t('keys_screen.key')} /></div>

@@ -6,7 +6,7 @@ import { useWords } from '../i18n.mjs';
 import { go } from '../router.mjs';
 import { signed_in } from '../session.mjs';
 import { toast } from '../ui/error.mjs';
-import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import { Field, Form, Submit, useForm, without_spaces } from '../ui/form.mjs';
 
 // Whether this server wants a captcha: its puzzle is another site's, which the console never loads.
 export function CaptchaNote() {
@@ -29,7 +29,7 @@ function PasswordForm() {
     await signed_in(body.access_token);
   }}>
     <${Field} form=${form} name="login" label=${t('sign_in.login')} autocomplete="username" required
-      autocapitalize="none" spellcheck="false" autofocus />
+      autocapitalize="none" spellcheck="false" takes_focus />
     <${Field} form=${form} name="password" label=${t('sign_in.password')} type="password" required
       autocomplete="current-password" />
     <div class="actions"><${Submit} form=${form}>${t('sign_in')}<//></div>
@@ -49,7 +49,7 @@ function CodeForm({ on_done }) {
   return html`<${Form} form=${form} label=${t('code.send')} on_submit=${send}>
       <${Field} form=${form} name="email" label=${t('code.email')} type="email"
         autocomplete="email" required
-        autofocus />
+        takes_focus />
       <div class="actions"><${Submit} form=${form} kind=${email ? '' : 'main'}>
         ${email ? t('code.again') : t('code.send')}<//></div>
     <//>
@@ -59,13 +59,13 @@ function CodeForm({ on_done }) {
       <${Form} form=${proof} label=${t('sign_in.with_code')} on_submit=${async ({ otp }) => {
         const { body } = await api.post(
           '/v1/auth/email/otp/verify',
-          { email, otp: otp.trim() },
+          { email, otp: without_spaces(otp) },
           { is_open: true },
         );
         await on_done(body.access_token);
       }}>
         <${Field} form=${proof} name="otp" label=${t('code.code')} inputmode="numeric" required
-          autocomplete="one-time-code" maxlength="6" autofocus />
+          autocomplete="one-time-code" maxlength="16" takes_focus />
         <div class="actions"><${Submit} form=${proof}>${t('sign_in')}<//></div>
       <//>`
     }`;
@@ -111,7 +111,7 @@ export function Forgot() {
         go('/', {}, { replace: true });
       }}>
       <${Field} form=${form} name="new_password" type="password"
-        label=${t('forgot.password')} autofocus
+        label=${t('forgot.password')} takes_focus
         hint=${t('register.password_hint')} autocomplete="new-password" />
       <div class="actions"><${Submit} form=${form}>${t('forgot.set')}<//>
         <button type="button"

@@ -95,6 +95,7 @@ export type UsePages = <P extends string, T = Item<Answer<'GET', P>>>(
   first: Answer<'GET', P> | undefined;
   error: any;
   is_loading: boolean;
+  is_renewing: boolean;
   has_more: boolean;
   more: () => unknown;
   reload: () => unknown;

@@ -7,7 +7,7 @@ import { session } from '../session.mjs';
 import { store, useStore } from '../store.mjs';
 import { watch_session } from '../token.mjs';
 import { Dialog } from './dialog.mjs';
-import { Field, Form, Submit, useForm } from './form.mjs';
+import { Field, Form, Submit, useForm, without_spaces } from './form.mjs';
 
 const asked = store(null);
 let proof = null;
@@ -76,10 +76,11 @@ function Proof({ answer }) {
     ${
       has_code &&
       html`<p role="status">${t('code.sent', { email: me.email })}</p>
-      <${Form} form=${by_code} label=${t('confirm.title')} on_submit=${prove}>
+      <${Form} form=${by_code} label=${t('confirm.title')} on_submit=${({ otp }) =>
+        prove({ otp: without_spaces(otp) })}>
         <${Field} form=${by_code} name="otp" label=${t('code.code')} inputmode="numeric"
-          maxlength="6"
-          autocomplete="one-time-code" autofocus />
+          maxlength="16"
+          autocomplete="one-time-code" takes_focus />
         <div class="actions"><${Submit} form=${by_code}>${t('confirm.do')}<//></div>
       <//>`
     }

@@ -6,11 +6,14 @@ import { store, useStore } from '../store.mjs';
 import { watch_session } from '../token.mjs';
 import { useForm, Field, Form } from './form.mjs';
 
-// `on_close` is called when the user closes it; whoever shows it takes it away then.
-export function Dialog({ title, on_close, children, is_wide = false }) {
+// `on_close` is called when the user closes it; whoever shows it takes it away then. A click beside
+// it closes it too, unless something was typed into a form in it, or it shows what is seen once
+// (`is_firm`).
+export function Dialog({ title, on_close, children, is_wide = false, is_firm = false }) {
   const t = useWords();
   const id = useId();
   const dialog = useRef(null);
+  const is_typed = useRef(false);
   const is_shown = useRef(false);
   useLayoutEffect(() => {
     const before = /** @type {HTMLElement | null} */ (document.activeElement);
@@ -26,11 +29,17 @@ export function Dialog({ title, on_close, children, is_wide = false }) {
   }, []);
   // The browser closes one in which nothing was done yet of itself.
   const on_closed = () => is_shown.current && on_close();
+  const on_beside = (event) => {
+    if (event.target === dialog.current && !is_firm && !is_typed.current) on_close();
+  };
+  const on_input = (event) => {
+    if (event.target.form) is_typed.current = true;
+  };
   return html`<dialog ref=${dialog} class=${is_wide ? 'wide' : ''} aria-labelledby=${id}
     onCancel=${(event) => {
       event.preventDefault();
       on_close();
-    }} onClose=${on_closed} onMouseDown=${(event) => event.target === dialog.current && on_close()}>
+    }} onClose=${on_closed} onMouseDown=${on_beside} onInput=${on_input}>
     <header><h2 id=${id}>${title}</h2>
       <button type="button" class="small quiet" aria-label=${t('close')}
         onClick=${on_close}>×</button>

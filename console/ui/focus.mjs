@@ -14,3 +14,10 @@ export function useEditFocus(is_open) {
   }, [is_open]);
   return { field, opener };
 }
+
+// Whether somebody writes in a field at this moment: what appears takes no keyboard from them.
+export function is_writing() {
+  const holder = /** @type {any} */ (document.activeElement);
+  const is_text = holder?.matches('textarea, input:not([type=checkbox], [type=radio])') ?? false;
+  return is_text && holder.value !== '';
+}

@@ -49,6 +49,9 @@ export function useForm(first) {
   };
 }
 
+// A code as it was meant: mails and telephones put spaces around it, and into it.
+export const without_spaces = (text) => text.replace(/\s/g, '');
+
 // A form whose values begin anew whenever `values` are others: those that stand in the address.
 export function useFormOf(values) {
   const form = useForm(values);
@@ -84,7 +87,8 @@ export function Form({ form, on_submit, children, label }) {
 }
 
 // A labelled input, or with `options` ([value, text]) a list to choose from, or with `rows` a text
-// area. `type="checkbox"` holds a boolean.
+// area. `type="checkbox"` holds a boolean. `takes_focus`: whoever types goes on in it when it
+// appears (a browser heeds `autofocus` once a page, and in dialogs when they open).
 export function Field({
   form,
   name,
@@ -94,9 +98,14 @@ export function Field({
   options,
   rows,
   on_change,
+  takes_focus = false,
   ...others
 }) {
   const id = useId();
+  const itself = useRef(null);
+  useEffect(() => {
+    if (takes_focus) itself.current.focus();
+  }, []);
   const fault = form.error?.errors.find((each) => each.field === name);
   const change = (value) => {
     form.set(name, value);
@@ -106,6 +115,7 @@ export function Field({
   const common = {
     id,
     name,
+    ref: itself,
     'aria-describedby': notes || undefined,
     'aria-invalid': fault ? 'true' : undefined,
     ...others,

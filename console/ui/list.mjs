@@ -7,22 +7,30 @@ import { useWords } from '../i18n.mjs';
 import { ErrorBox } from './error.mjs';
 
 /** @typedef {import('../types/calls').Next<any>} Next */
-const nothing = { items: [], next: null, error: null, is_loading: true };
+const nothing = { items: [], next: null, error: null, is_loading: true, is_renewing: false };
 
 // Pages of `path` (null: none yet). `pick(body)` gives the items of a page. Gives {items, error,
-// is_loading, has_more, more(), reload(), change(items => items)}; `first` is the body of the first
-// page. Reading begins anew when `path` changes.
+// is_loading, is_renewing (loading, but what is shown stays until then), has_more, more(),
+// reload(), change(items => items)}; `first` is the body of the first page. Reading begins anew
+// when `path` changes.
 /** @type {import('../types/calls').UsePages} */
 export function usePages(path, ...rest) {
   const { pick = (body) => /** @type {any} */ (body) } = rest[0] ?? {};
   const [state, set_state] = useState(nothing);
   const reading = useRef(null);
+  const newest = useRef(null); // what was read last, or failed: {from, before}
 
   const read = async (from, before) => {
     reading.current?.abort();
     const mine = new AbortController();
     reading.current = mine;
-    set_state((old) => ({ ...old, error: null, is_loading: true }));
+    newest.current = { from, before };
+    set_state((old) => ({
+      ...old,
+      error: null,
+      is_loading: true,
+      is_renewing: !before && old.items.length > 0,
+    }));
     try {
       const page = await api.get(/** @type {Next} */ (from), { signal: mine.signal });
       set_state((old) => ({
@@ -31,10 +39,11 @@ export function usePages(path, ...rest) {
         next: page.next,
         error: null,
         is_loading: false,
+        is_renewing: false,
       }));
     } catch (error) {
       if (is_abort(error)) return;
-      set_state((old) => ({ ...old, error, is_loading: false }));
+      set_state((old) => ({ ...old, error, is_loading: false, is_renewing: false }));
     }
   };
 
@@ -49,16 +58,18 @@ export function usePages(path, ...rest) {
     first: state.first,
     error: state.error,
     is_loading: state.is_loading,
+    is_renewing: state.is_renewing,
     has_more: Boolean(state.next),
     more: () => state.next && !state.is_loading && read(state.next, true),
     reload: () => path && read(path, false),
-    again: () => (state.items.length && state.next ? read(state.next, true) : read(path, false)),
+    again: () => newest.current && read(newest.current.from, newest.current.before),
     change: (make) => set_state((old) => ({ ...old, items: make(old.items) })),
   };
 }
 
 // Under a list: what it does, why it stopped, and a button for the next page, which also is read
-// when it comes into sight.
+// when it comes into sight. Of a list that is only renewed it says nothing: that happens by itself,
+// again and again.
 export function PageEnd({ pages, empty }) {
   const t = useWords();
   const button = useRef(null);
@@ -76,16 +87,17 @@ export function PageEnd({ pages, empty }) {
     return () => watcher.disconnect();
   }, [pages.has_more, pages.items.length, pages.is_loading]);
   if (pages.error) return html`<${ErrorBox} error=${pages.error} on_retry=${pages.again} />`;
+  const is_awaited = pages.is_loading && !pages.is_renewing;
   return html`<div class="page-end" aria-live="polite">
-    ${pages.is_loading && html`<p class="dim working">${t('loading')}</p>`}
+    ${is_awaited && html`<p class="dim working">${t('loading')}</p>`}
     ${
-      !pages.is_loading &&
+      !is_awaited &&
       !pages.items.length &&
       !pages.has_more &&
       html`<p class="empty">${empty ?? t('list.empty')}</p>`
     }
     ${
-      !pages.is_loading &&
+      !is_awaited &&
       pages.has_more &&
       html`<button type="button" ref=${button}
       onClick=${pages.more}>${t('list.more')}</button>`

@@ -54,6 +54,29 @@ export const flows = {
     await page.getByRole('heading', { name: 'Account', exact: true }).waitFor();
   },
 
+  'a key whose answer was lost is made once, and a click beside hides nothing': async (t) => {
+    t.allow_lost_connections();
+    const { account, page } = await t.signed_in({}, '/keys');
+    const beside = () => page.mouse.click(5, 800);
+    await page.route('**/v1/api-keys', async (route) => {
+      await route.fetch();
+      await route.abort();
+    });
+    await page.getByRole('button', { name: 'New key' }).click();
+    await dialog(page).getByLabel('Ends').selectOption('30');
+    await dialog(page).getByLabel('Name').fill('kept');
+    await beside();
+    await dialog(page).getByRole('button', { name: 'Make the key' }).click();
+    await dialog(page).locator('.error').waitFor();
+    await page.unroute('**/v1/api-keys');
+    await dialog(page).getByRole('button', { name: 'Make the key' }).click();
+    await dialog(page).locator('.secret').waitFor();
+    await beside();
+    await dialog(page).getByRole('button', { name: 'I have it' }).click();
+    const keys = await must('GET', '/v1/api-keys', undefined, { token: account.token });
+    same(keys.length, 1, 'keys');
+  },
+
   'a new address': async (t) => {
     const { account, page } = await t.signed_in({}, '/account');
     const email = `next${account.email}`;

@@ -2,7 +2,7 @@
 // field of their own.
 import assert from 'node:assert/strict';
 
-import { answer_text, new_thread, send, staged } from '../chat_steps.mjs';
+import { answer_text, composer, new_thread, send, staged } from '../chat_steps.mjs';
 import { must, settled } from '../harness.mjs';
 
 const dialog = (page) => page.locator('dialog[open]');
@@ -143,6 +143,38 @@ export const flows = staged([
       await h.t.open(page, `/mcp-servers/${crypto.randomUUID()}`);
       await button(page, 'Connect').click();
       await page.locator('.toast', { hasText: 'no page of the web' }).waitFor();
+    },
+  ],
+
+  [
+    'who begins a thread goes on writing, and a question takes no keyboard from who writes',
+    async (h) => {
+      const user = await h.new_user();
+      const page = await h.signed_in(user, '/usage');
+      await settled(page);
+      await page.keyboard.press('g');
+      await page.keyboard.press('t');
+      await page.getByRole('heading', { name: 'Threads' }).waitFor();
+      await page.keyboard.press('n');
+      await has_focus(h, composer(page), 'a new thread is written');
+      await page.keyboard.type('[delay 50] [words 80] [ask Where?] [ask When?] [say thanks]');
+      await page.keyboard.press('Enter');
+      await page.locator('.answer').first().waitFor();
+      await has_focus(h, composer(page), 'the next message is written');
+      await page.keyboard.type('meanwhile');
+      const answer = page.getByRole('textbox', { name: 'The agent asks:' });
+      await answer.waitFor();
+      await page.keyboard.type(' and on');
+      assert.equal(await composer(page).inputValue(), 'meanwhile and on');
+      await composer(page).fill('');
+      await answer.fill('Graz');
+      await page.keyboard.press('Control+Enter');
+      await page.locator('.wait').filter({ hasText: 'When?' }).waitFor();
+      await has_focus(h, answer, 'the next question has it, since nobody writes');
+      await page.keyboard.type('now');
+      await page.keyboard.press('Control+Enter');
+      await page.locator('.wait').waitFor({ state: 'detached' });
+      await has_focus(h, page.locator('.pane'), 'what comes of the answer has it');
     },
   ],
 ]);

@@ -94,6 +94,46 @@ export const flows = staged([
   ],
 
   [
+    'a message that was not sent is there again for who comes back to its thread',
+    async (h) => {
+      h.t.allow_lost_connections();
+      const user = await h.new_user();
+      const thread = await h.call('POST', '/v1/threads', {}, user.token);
+      const page = await h.signed_in(user, `/threads/${thread.id}`);
+      await page.route('**/messages', (route) =>
+        route.request().method() === 'POST' ? route.abort() : route.continue(),
+      );
+      await send(page, 'precious');
+      await page.locator('.unsent .error').waitFor();
+      await page.getByRole('link', { name: 'Inbox' }).click();
+      await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+      await page.goBack();
+      await composer(page).waitFor();
+      assert.equal(await composer(page).inputValue(), 'precious');
+    },
+  ],
+
+  [
+    'a thread that cannot be read is asked for again',
+    async (h) => {
+      h.t.allow(429);
+      const user = await h.new_user();
+      const thread = await h.call('POST', '/v1/threads', { title: 'away' }, user.token);
+      const page = await h.signed_in(user, '/inbox');
+      const body = JSON.stringify({ code: 'rate_limit.exceeded', title: 'Slower', status: 429 });
+      await page.route(`**/v1/threads/${thread.id}`, (route) =>
+        route.fulfill({ status: 429, headers: { 'retry-after': '30' }, body }),
+      );
+      await h.t.open(page, `/threads/${thread.id}`);
+      const again = page.locator('.chat').getByRole('button', { name: 'Try again' });
+      await again.waitFor();
+      await page.unroute(`**/v1/threads/${thread.id}`);
+      await again.click();
+      await page.getByRole('heading', { name: 'away' }).waitFor();
+    },
+  ],
+
+  [
     'a message that is not taken comes back, each time, with what was typed since',
     async (h) => {
       h.t.allow(500);

@@ -121,6 +121,12 @@ export const flows = staged([
         figures.every((figure) => whole.includes(figure.toLocaleString('en-GB'))),
         whole,
       );
+      const before = page.viewportSize();
+      for (const width of [360, 761, 800, 1000]) {
+        await page.setViewportSize({ width, height: 800 });
+        await h.t.fits(page, `a timeline at ${width}`);
+      }
+      await page.setViewportSize(before);
       await page.getByRole('link', { name: 'Events' }).click();
       const events = await events_of(h, user, run_id);
       await page.getByText(`${events.length} events`).waitFor();

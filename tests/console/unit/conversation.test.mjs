@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 
-import { Conversation, items_of } from '../../../console/chat/conversation.mjs';
+import { Conversation, items_of, title_from } from '../../../console/chat/conversation.mjs';
 
 const open = [];
 afterEach(() => open.splice(0).forEach((conversation) => conversation.close()));
@@ -285,4 +285,85 @@ test('a message that was posted during a run stands behind it', async () => {
   const conversation = converse(made);
   await conversation.sync();
   assert.deepEqual(texts(conversation), ['> first', 'answer to first', '> second']);
+});
+
+test('where more came than a page holds, what lies between is read as older', async () => {
+  const made = service();
+  const conversation = converse(made);
+  made.push_message('first');
+  await conversation.sync();
+  for (let count = 2; count <= 4; ++count) made.push_message(`of ${count}`);
+  const { get } = made.api;
+  made.api.get = async (path, options) => {
+    const { body, next } = await get(path, options);
+    if (!path.includes('/messages')) return { body, next };
+    return path.includes('before=')
+      ? { body: body.slice(0, 2), next: null }
+      : { body: body.slice(2), next: '/v1/threads/t/messages?before=id-0003' };
+  };
+  await conversation.sync();
+  assert.deepEqual(texts(conversation), ['> of 3', '> of 4']);
+  await conversation.load_older();
+  assert.deepEqual(texts(conversation), ['> first', '> of 2', '> of 3', '> of 4']);
+});
+
+test('a thread is named by the first line of its message, whatever stands in it', () => {
+  assert.equal(title_from('\n  if (x)\treturn;\n\tmore'), 'if (x) return;');
+  assert.equal(title_from('a\u202eb\u0007\u2066c'), 'a b c');
+  assert.equal(title_from('\u202e'), '');
+  assert.equal(title_from('😀'.repeat(100)), '😀'.repeat(80));
+});
+
+test('what could not be read is asked for again, but for what is not there', async () => {
+  const made = service();
+  const conversation = converse(made);
+  made.push_message('first');
+  made.fail.push(['GET /v1/threads/t', { status: 503 }]);
+  await conversation.sync();
+  assert.equal(conversation.state.problem.status, 503);
+  await conversation.poll();
+  assert.equal(conversation.state.problem, null);
+  assert.deepEqual(texts(conversation), ['> first']);
+  // A run that ended without an answer while nothing could be read.
+  const run_id = made.push_run();
+  await conversation.sync();
+  made.fail.push(['/runs', { status: 429 }]);
+  made.end(run_id, 'run.failed');
+  await until(() => conversation.state.problem !== null, 'the refusal');
+  await conversation.poll();
+  assert.equal(conversation.state.problem, null);
+  assert.equal(conversation.state.runs[0].status, 'failed');
+  const gone = converse(made);
+  made.fail.push(['GET /v1/threads/t', { status: 404 }]);
+  await gone.sync();
+  const count = made.calls.length;
+  await gone.poll();
+  assert.equal(made.calls.length, count);
+});
+
+test('what could not be stored is given to who left, what was stored is not', async () => {
+  const made = service();
+  const unsent = [];
+  const left = (content) => {
+    const conversation = converse(made);
+    conversation.on_unsent = (text) => unsent.push(text);
+    return { conversation, sending: conversation.send(content, {}) };
+  };
+  made.fail.push(['/messages', { code: 'network.unreachable' }]);
+  const refused = left('refused');
+  await refused.sending;
+  assert.deepEqual(unsent, []);
+  refused.conversation.close();
+  refused.conversation.close();
+  assert.deepEqual(unsent, ['refused']);
+  made.fail.push(['POST /v1/threads/t/messages', { code: 'network.unreachable' }]);
+  const on_its_way = left('on its way');
+  on_its_way.conversation.close();
+  await on_its_way.sending;
+  assert.deepEqual(unsent, ['refused', 'on its way']);
+  made.fail.push(['POST /v1/threads/t/runs', { code: 'runs.thread_busy' }]);
+  const stored = left('stored');
+  await stored.sending;
+  stored.conversation.close();
+  assert.deepEqual(unsent, ['refused', 'on its way']);
 });
