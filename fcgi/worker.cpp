@@ -33,8 +33,7 @@ constexpr size_t in_flight_max = 512;
 constexpr int accepts_per_turn = 16;
 // Connections that wait for nginx' next request, beside those in flight.
 constexpr size_t kept_max = 128;
-// A worker that takes less leaves more to its neighbours; libfcgi's select() needs descriptors <
-// 1024.
+// What one leaves its neighbours take; libfcgi's select() needs descriptors below 1024.
 constexpr rlim_t descriptors_max = 1000;
 constexpr int64_t accept_pause_ms = 50;
 constexpr int64_t heartbeat_every_ms = 250;
@@ -255,7 +254,8 @@ Task<void> Worker::read_on_thread(Slot& slot) {
   std::function<bool()> read = [kept = slot.shared_from_this()] {
     return kept->connection.read_body(*kept->request);
   };
-  slot.may_be_kept &= co_await loop::on_thread(loop_, std::move(read));
+  bool is_whole = co_await loop::on_thread(loop_, std::move(read));
+  slot.may_be_kept &= is_whole;
 }
 
 Task<void> Worker::serve(Slot& slot) {

@@ -66,7 +66,9 @@ Daemon::Daemon(loop::Loop& loop, const config::Settings& start, config::SecretBo
       long_turns_(loop, long_turn_shares),
       tasks_(loop, log_failure) {}
 
-Daemon::~Daemon() = default;
+// What is still deferred, when the loop was stopped in the midst of work, holds writers of runs,
+// which point into what goes here.
+Daemon::~Daemon() { loop_.drop_deferred(); }
 
 std::string Daemon::metrics_text() {
   RunnerCounts counts;

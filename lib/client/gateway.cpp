@@ -1,6 +1,7 @@
 // Settings and lists applied to one request; see lib/client/gateway.h.
 #include "lib/client/gateway.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
@@ -24,12 +25,14 @@ std::string_view network_of(std::string_view line) {
   return line.substr(begin, line.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
+[[noreturn]] void throw_unreadable(const std::string& path) {
+  throw Error(ErrorCode::internal_error, {},
+              fmt::format("gateway.risk_files: {}: {}", path, std::strerror(errno)));
+}
+
 void read_networks(const std::string& path, net::NetworkSet& networks) {
   std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), &std::fclose);
-  if (!file) {
-    throw Error(ErrorCode::internal_error, {},
-                fmt::format("gateway.risk_files: {}: {}", path, std::strerror(errno)));
-  }
+  if (!file) throw_unreadable(path);
   char line[line_bytes_max];
   for (int number = 1; std::fgets(line, sizeof line, file.get()) != nullptr; ++number) {
     std::string_view network = network_of(line);
@@ -40,6 +43,7 @@ void read_networks(const std::string& path, net::NetworkSet& networks) {
     throw Error(ErrorCode::internal_error, {},
                 fmt::format("gateway.risk_files: {}:{}: {}", path, number, why));
   }
+  if (std::ferror(file.get()) != 0) throw_unreadable(path);
 }
 
 }  // namespace

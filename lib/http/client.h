@@ -79,6 +79,18 @@ struct HttpHead {
   std::optional<int64_t> retry_after_ms() const;
 };
 
+// What a server did to the body on its way, watched as the head's lines come: libcurl undoes every
+// coding it knows, of the transfer without being asked, and one upon the other, so that a few bytes
+// become terabytes. One gzip that was asked for is all that is taken.
+class BodyCodings {
+ public:
+  // False: the line tells of another coding.
+  bool take_line(std::string_view line, bool asked_for_gzip);
+
+ private:
+  bool has_gzip_ = false;
+};
+
 enum class HttpFailureKind {
   bad_request,  // our own URL, method or header cannot be sent
   denied_address,
@@ -189,6 +201,7 @@ class HttpExchange final : private LaneTransfer {
 
   // Called by curl, from within the lane's turn: they only store and mark this exchange ready.
   bool take_head_line(std::string_view line);
+  bool bound_head(size_t line_bytes);
   bool end_head();
   bool take_body(const char* bytes, size_t count, bool& wants_pause);
   bool may_dial(const net::IpAddress& address);
@@ -212,7 +225,8 @@ class HttpExchange final : private LaneTransfer {
   loop::Signal changed_;
 
   HttpHead head_;
-  size_t head_bytes_ = 0;
+  size_t head_bytes_ = 0;  // of the head so far, or of what comes behind the body
+  BodyCodings codings_;
   bool head_complete_ = false;
   bool redirecting_ = false;
   int redirects_ = 0;

@@ -2,6 +2,7 @@
 #include <curl/curl.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "lib/http/client.h"
 #include "lib/http/client_lane.h"
@@ -253,9 +254,21 @@ void HttpExchange::follow_redirect() {
   if (prepare()) begin_hop();
 }
 
-bool HttpExchange::take_head_line(std::string_view line) {
+// Lines behind the body count too: nobody reads them, but curl keeps each.
+bool HttpExchange::bound_head(size_t line_bytes) {
   constexpr size_t head_bytes_max = 64 * 1024;
-  if (head_complete_ || redirecting_) return true;  // trailers, which nobody reads
+  head_bytes_ += line_bytes;
+  if (head_bytes_ <= head_bytes_max) return true;
+  failure_ = HttpFailure{HttpFailureKind::too_large,
+                         head_complete_ ? "what comes behind the body is over 64 KiB"
+                                        : "the answer's head is over 64 KiB"};
+  return false;
+}
+
+bool HttpExchange::take_head_line(std::string_view line) {
+  if (redirecting_) return true;
+  if (!bound_head(line.size())) return false;
+  if (head_complete_) return true;
   if (phase_ == Phase::sent) enter(Phase::receiving);
   phase_began_ms_ = client_.loop_.now_ms();
   while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
@@ -263,9 +276,8 @@ bool HttpExchange::take_head_line(std::string_view line) {
     head_.take_line(line);
     return true;
   }
-  head_bytes_ += line.size() + 2;
-  if (head_bytes_ > head_bytes_max) {
-    failure_ = HttpFailure{HttpFailureKind::too_large, "the answer's head is over 64 KiB"};
+  if (!codings_.take_line(line, request_.accept_gzip)) {
+    failure_ = HttpFailure{HttpFailureKind::protocol, "a coding that nobody asked for"};
     return false;
   }
   if (line.empty()) return head_.status < 200 || end_head();
@@ -275,6 +287,7 @@ bool HttpExchange::take_head_line(std::string_view line) {
 
 bool HttpExchange::end_head() {
   head_bytes_ = 0;
+  codings_ = {};
   head_.final_url = url_.text;
   lane_->mark_ready(*this);
   if (request_.follow_redirects_max > 0 && is_redirect(head_.status) &&
@@ -289,6 +302,11 @@ bool HttpExchange::end_head() {
 bool HttpExchange::take_body(const char* bytes, size_t count, bool& wants_pause) {
   constexpr size_t buffered_bytes_max = 256 * 1024;
   if (redirecting_) return true;
+  if (!head_complete_) {
+    // Behind a 101, or a second status line in the head: nobody would read it, nor time it out.
+    failure_ = HttpFailure{HttpFailureKind::protocol, "a body behind no head"};
+    return false;
+  }
   if (!buffer_.empty() && buffer_.size() + count > buffered_bytes_max) {
     paused_ = wants_pause = true;
     return true;

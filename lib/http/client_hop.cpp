@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cctype>
 
 #include "lib/http/client.h"
 #include "lib/http/client_lane.h"

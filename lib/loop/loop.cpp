@@ -14,7 +14,7 @@ namespace {
 
 // Our own handles carry their owner's struct in data and are freed by this callback.
 template <class Owned>
-void free_when_closed(uv_handle_t* handle) {
+void free_when_closed(uv_handle_t* handle) noexcept {
   delete static_cast<Owned*>(handle->data);
 }
 
@@ -41,7 +41,7 @@ Loop::Loop() : loop_(std::make_unique<uv_loop_s>()), deferred_(std::make_unique<
 }
 
 Loop::~Loop() {
-  deferred_->actions.clear();
+  drop_deferred();
   uv_close(reinterpret_cast<uv_handle_t*>(&deferred_->idle), nullptr);
   // Owners end before their loop, so only handles that are closing remain.
   while (uv_run(loop_.get(), UV_RUN_DEFAULT) != 0) {
@@ -61,12 +61,20 @@ int64_t Loop::now_ms() const { return static_cast<int64_t>(uv_now(loop_.get()));
 
 void Loop::defer(std::function<void()> action) {
   deferred_->actions.push_back(std::move(action));
-  uv_idle_start(&deferred_->idle, [](uv_idle_t* idle) {
+  uv_idle_start(&deferred_->idle, [](uv_idle_t* idle) noexcept {
     Deferred* deferred = static_cast<Deferred*>(idle->data);
     uv_idle_stop(idle);
     std::vector<std::function<void()>> actions = std::exchange(deferred->actions, {});
     for (std::function<void()>& due : actions) due();
   });
+}
+
+void Loop::drop_deferred() {
+  while (!deferred_->actions.empty()) {
+    // What is dropped may defer while it is destroyed.
+    std::vector<std::function<void()>> dropped = std::exchange(deferred_->actions, {});
+  }
+  uv_idle_stop(&deferred_->idle);
 }
 
 struct Wakeup::Handle {
@@ -78,7 +86,7 @@ Wakeup::Wakeup(Loop& loop, std::function<void()> action) : handle_(new Handle) {
   handle_->action = std::move(action);
   handle_->async.data = handle_;
   uv_async_init(loop.raw(), &handle_->async,
-                [](uv_async_t* async) { static_cast<Handle*>(async->data)->action(); });
+                [](uv_async_t* async) noexcept { static_cast<Handle*>(async->data)->action(); });
 }
 
 Wakeup::~Wakeup() { close_owned(handle_, &handle_->async); }
@@ -97,7 +105,7 @@ SignalWatch::SignalWatch(Loop& loop, int signal_number, std::function<void()> ac
   uv_signal_init(loop.raw(), &handle_->signal);
   uv_signal_start(
       &handle_->signal,
-      [](uv_signal_t* signal, int) { static_cast<Handle*>(signal->data)->action(); },
+      [](uv_signal_t* signal, int) noexcept { static_cast<Handle*>(signal->data)->action(); },
       signal_number);
 }
 
@@ -145,7 +153,7 @@ void FdWatch::watch(bool readable, bool writable) {
     uv_poll_stop(&handle_->poll);
     return;
   }
-  uv_poll_start(&handle_->poll, events, [](uv_poll_t* poll, int status, int ready) {
+  uv_poll_start(&handle_->poll, events, [](uv_poll_t* poll, int status, int ready) noexcept {
     // An error on the descriptor shows itself when the owner reads or writes.
     Handle* handle = static_cast<Handle*>(poll->data);
     bool failed = status < 0;
@@ -174,7 +182,7 @@ void Timer::restart(int64_t delay_ms) {
   uv_update_time(handle_->timer.loop);
   uv_timer_start(
       &handle_->timer,
-      [](uv_timer_t* timer) {
+      [](uv_timer_t* timer) noexcept {
         std::function<void()> action = static_cast<Handle*>(timer->data)->action;
         action();
       },

@@ -29,6 +29,9 @@ class Loop {
 
   // Runs the function on the next turn of the loop, never from within the caller.
   void defer(std::function<void()> action);
+  // Forgets what is deferred: when the loop was stopped, and what the functions hold must not
+  // outlive what they point to.
+  void drop_deferred();
 
   // Monotonic milliseconds, as of the start of this turn.
   int64_t now_ms() const;

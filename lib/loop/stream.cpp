@@ -64,7 +64,7 @@ struct Stream::Waiting {
 
 void Stream::Handle::watch() {
   int events = UV_READABLE | (waiting ? UV_WRITABLE : 0);
-  uv_poll_start(&poll, events, [](uv_poll_t* polled, int status, int ready) {
+  uv_poll_start(&poll, events, [](uv_poll_t* polled, int status, int ready) noexcept {
     // After an error libuv watches no longer, and there is nothing to read any more.
     Handle& handle = *static_cast<Handle*>(polled->data);
     if (status < 0) {
@@ -203,7 +203,7 @@ Stream::~Stream() {
   if (handle_ == nullptr) return;
   handle_->owner = nullptr;
   uv_close(uv_of(handle_->poll),
-           [](uv_handle_t* closed) { delete static_cast<Handle*>(closed->data); });
+           [](uv_handle_t* closed) noexcept { delete static_cast<Handle*>(closed->data); });
   close(handle_->fd);
 }
 
@@ -232,14 +232,14 @@ StreamListener::StreamListener(Loop& loop, int fd, OnStream on_stream, Admits ad
     : handle_(new Handle(fd)) {
   handle_->on_stream = std::move(on_stream);
   handle_->admits = std::move(admits);
-  if (listen(fd, SOMAXCONN) != 0 || uv_poll_init(loop.raw(), &handle_->poll, fd) != 0) {
-    int failed = errno;
+  int failed = listen(fd, SOMAXCONN) != 0 ? errno : -uv_poll_init(loop.raw(), &handle_->poll, fd);
+  if (failed != 0) {
     delete handle_;
     close(fd);
     throw Error(ErrorCode::internal_error, {},
                 fmt::format("cannot listen: {}", std::generic_category().message(failed)));
   }
-  uv_poll_start(&handle_->poll, UV_READABLE, [](uv_poll_t* polled, int, int) {
+  uv_poll_start(&handle_->poll, UV_READABLE, [](uv_poll_t* polled, int, int) noexcept {
     static_cast<Handle*>(polled->data)->accept_all();
   });
 }
@@ -247,7 +247,7 @@ StreamListener::StreamListener(Loop& loop, int fd, OnStream on_stream, Admits ad
 StreamListener::~StreamListener() {
   handle_->on_stream = nullptr;
   uv_close(uv_of(handle_->poll),
-           [](uv_handle_t* closed) { delete static_cast<Handle*>(closed->data); });
+           [](uv_handle_t* closed) noexcept { delete static_cast<Handle*>(closed->data); });
   close(handle_->fd);
 }
 

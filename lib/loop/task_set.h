@@ -45,8 +45,7 @@ class TaskSet {
       : loop_(loop), on_failure_(std::move(on_failure)), self_(std::make_shared<TaskSet*>(this)) {}
   ~TaskSet() {
     *self_ = nullptr;
-    // Tasks may look at the set while they are destroyed.
-    std::unordered_map<std::string, Entry> dying = std::exchange(tasks_, {});
+    drop_all();
   }
   TaskSet(const TaskSet&) = delete;
   TaskSet& operator=(const TaskSet&) = delete;
@@ -72,13 +71,14 @@ class TaskSet {
   void erase(const std::string& name) {
     auto found = tasks_.find(name);
     if (found == tasks_.end()) return;
-    Entry dying = std::move(found->second);
-    tasks_.erase(found);
+    drop(found);
+    if (tasks_.empty()) ended_.notify();
   }
   // Ends all of them.
   void clear() {
-    std::unordered_map<std::string, Entry> dying = std::exchange(tasks_, {});
-    if (!dying.empty()) ended_.notify();
+    if (tasks_.empty()) return;
+    drop_all();
+    ended_.notify();
   }
   bool contains(const std::string& name) const { return tasks_.contains(name); }
   // Returns when no task is left. The caller may then destroy the set: it is not woken from within
@@ -95,6 +95,16 @@ class TaskSet {
     uint64_t number = 0;  // a name may be used again before its last task is freed
     Task<void> task;
   };
+
+  using Entries = std::unordered_map<std::string, Entry>;
+
+  // Tasks may look at the set while they are destroyed, and whoever waits for its end is woken
+  // behind that.
+  void drop(Entries::iterator found) {
+    Entry dying = std::move(found->second);
+    tasks_.erase(found);
+  }
+  void drop_all() { Entries dying = std::exchange(tasks_, {}); }
 
   void begin(const std::string& name, Task<void> task, Requirement requirement) {
     auto [found, is_new] = tasks_.try_emplace(name);
@@ -130,7 +140,7 @@ class TaskSet {
   Loop& loop_;
   std::function<void(const std::string&, std::exception_ptr)> on_failure_;
   std::shared_ptr<TaskSet*> self_;
-  std::unordered_map<std::string, Entry> tasks_;
+  Entries tasks_;
   uint64_t last_number_ = 0;
   bool may_end_ = false;
   Signal ended_;

@@ -26,7 +26,7 @@ void ThreadWork::await_suspend(std::coroutine_handle<> caller) {
   shared_->caller = caller;
   shared_->while_runs = shared_;
   shared_->request.data = shared_.get();
-  auto run = [](uv_work_t* request) {
+  auto run = [](uv_work_t* request) noexcept {
     Shared* shared = static_cast<Shared*>(request->data);
     try {
       shared->work();
@@ -34,7 +34,7 @@ void ThreadWork::await_suspend(std::coroutine_handle<> caller) {
       shared->failure = std::current_exception();
     }
   };
-  auto finish = [](uv_work_t* request, int) {
+  auto finish = [](uv_work_t* request, int) noexcept {
     std::shared_ptr<Shared> shared = std::move(static_cast<Shared*>(request->data)->while_runs);
     if (shared->caller) shared->caller.resume();
   };

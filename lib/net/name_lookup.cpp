@@ -21,7 +21,7 @@ struct Lookup {
   loop::Signal answered;
 };
 
-void finish(uv_getaddrinfo_t* request, int status, addrinfo* found) {
+void finish(uv_getaddrinfo_t* request, int status, addrinfo* found) noexcept {
   std::shared_ptr<Lookup> lookup = std::move(static_cast<Lookup*>(request->data)->while_it_runs);
   for (addrinfo* each = status == 0 ? found : nullptr; each != nullptr; each = each->ai_next) {
     std::optional<IpAddress> address = IpAddress::from_socket(each->ai_addr);

@@ -38,7 +38,7 @@ int64_t jittered(int64_t delay_ms) {
 }
 
 // What the server says beside its answers, such as why it shuts down. libpq would print it.
-void log_notice(void*, const char* message) {
+void log_notice(void*, const char* message) noexcept {
   std::string_view text(message);
   while (text.ends_with('\n')) text.remove_suffix(1);
   log_info("database_notice", {{"message", std::string(text)}});
@@ -126,7 +126,6 @@ void PgConnection::poll_connect() {
     server_is_asked_ = false;
     commits_wait_ = true;
     last_failure_.clear();
-    last_answer_ms_ = loop_.now_ms();
     bool is_watched = watch_socket(
         true, false, [this](bool readable, bool writable) { on_socket(readable, writable); });
     if (!is_watched) return;
@@ -219,7 +218,6 @@ void PgConnection::read_answers() {
   if (phase_ != Phase::ready) return;
   while (PGnotify* notify = PQnotifies(connection_)) {
     std::unique_ptr<PGnotify, decltype(&PQfreemem)> owned(notify, &PQfreemem);
-    last_answer_ms_ = loop_.now_ms();
     if (on_notify) on_notify(notify->relname, notify->extra);
     if (phase_ != Phase::ready) return;
   }
@@ -233,7 +231,6 @@ bool PgConnection::take_result() {
   if (raw == nullptr) return PQstatus(connection_) != CONNECTION_BAD;
   Result result(raw);
   std::shared_ptr<BatchCall> call = pending_.front();
-  last_answer_ms_ = loop_.now_ms();
   switch (PQresultStatus(raw)) {
     case PGRES_PIPELINE_SYNC:
       end_front();
@@ -281,7 +278,10 @@ void PgConnection::end_front() {
   pending_.pop_front();
   call->done = true;
   if (call->is_preparation) {
-    if (!call->error) return;
+    if (!call->error) {
+      logged_unprepared_.erase(call->prepares);
+      return;
+    }
     prepared_.erase(call->prepares);
     // The batch behind it fails for this reason, not for the lack of its statement.
     for (const std::shared_ptr<BatchCall>& behind : pending_) {
@@ -292,8 +292,10 @@ void PgConnection::end_front() {
       }
       break;
     }
-    log_error("statement_not_prepared",
-              {{"statement", call->prepares}, {"cause", call->error->cause}});
+    if (logged_unprepared_.insert(call->prepares).second) {
+      log_error("statement_not_prepared",
+                {{"statement", call->prepares}, {"cause", call->error->cause}});
+    }
     return;
   }
   // libpq found no memory for one: the batch may be committed.

@@ -97,7 +97,6 @@ class PgConnection {
   void close(const std::string& why);
   loop::Signal& changed() { return changed_; }
   const std::string& last_failure() const { return last_failure_; }
-  int64_t last_answer_ms() const { return last_answer_ms_; }
 
   std::function<void(std::string_view, std::string_view)> on_notify;
   std::function<void()> on_ready;
@@ -139,10 +138,10 @@ class PgConnection {
   int64_t retry_delay_ms_ = 0;
   int64_t down_since_ms_ = -1;
   int64_t connect_deadline_ms_ = 0;
-  int64_t last_answer_ms_ = -1;
   int64_t session_number_ = 0;
   std::deque<std::shared_ptr<BatchCall>> pending_;
   std::unordered_set<std::string> prepared_;
+  std::unordered_set<std::string> logged_unprepared_;  // each is logged once, until it succeeds
   std::vector<std::string> invalid_plans_;  // that the server still has, of names to be made anew
   std::string last_failure_;
   std::string server_;

@@ -199,11 +199,6 @@ void Database::listen(std::vector<std::string> channels, OnNotify on_notify,
 
 bool Database::connected() const { return state_->pipelined.ready(); }
 
-int64_t Database::silent_ms() const {
-  int64_t last_ms = state_->pipelined.last_answer_ms();
-  return last_ms < 0 ? -1 : state_->loop.now_ms() - last_ms;
-}
-
 int64_t Database::dedicated_busy() const {
   return static_cast<int64_t>(state_->own.size() - state_->free.size());
 }
@@ -273,12 +268,6 @@ Task<Results> Database::dedicated(Batch batch) {
   co_return std::move(outcome.results);
 }
 
-Task<Results> Database::own_then(Batch batch, Batch afterwards) {
-  BatchOutcome outcome = co_await attempt(std::move(batch), std::move(afterwards));
-  if (outcome.error) throw *outcome.error;
-  co_return std::move(outcome.results);
-}
-
 Task<Result> Database::pipelined(BoundStatement statement) {
   Batch batch = batch_of(std::move(statement));
   Results results = co_await pipelined(std::move(batch));
@@ -309,9 +298,9 @@ Task<Transaction> Database::begin(Durability durability, Party party) {
   if (!is_ready) throw state_->unavailable(*got);
   (*got)->set_commits_wait(true);
   std::shared_ptr<BatchCall> call = (*got)->send_plain("BEGIN");
-  co_await answer_of(call);
-  transaction.open_ = true;
+  transaction.open_ = true;  // whatever is answered: who goes meanwhile leaves nothing open
   transaction.session_number_ = (*got)->session_number();
+  co_await answer_of(call);
   co_return std::move(transaction);
 }
 
@@ -383,9 +372,9 @@ Task<void> Transaction::commit() {
 
 Task<void> Transaction::commit_what_was_read() {
   check_session();
-  open_ = false;
   std::shared_ptr<BatchCall> call = connection_->send_plain({query::flush_log.text, "COMMIT"});
   co_await answer_of(call);
+  open_ = false;  // not before: what fails to flush is open still
 }
 
 Task<void> Transaction::roll_back() {

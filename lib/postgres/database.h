@@ -87,7 +87,6 @@ class Result {
   Row front() const { return (*this)[0]; }
   // The first column of the first row: what a function answers.
   std::string_view text() const;
-  int64_t affected() const;
 
  private:
   friend class Row;
@@ -229,14 +228,13 @@ class Database {
   // As pipelined(), on a connection of its own; a serialization failure or deadlock is tried again,
   // three times in all.
   Task<Results> dedicated(Batch batch);
-  // As dedicated(). afterwards follows in the same round trip as a transaction of its own, also
-  // when the batch fails; it is not waited for, and its fault is nobody's.
-  Task<Results> own_then(Batch batch, Batch afterwards);
   Task<Result> pipelined(BoundStatement statement);
   Task<Result> dedicated(BoundStatement statement);
   Task<Result> pipelined(const Statement& statement);
   Task<Result> dedicated(const Statement& statement);
-  // As dedicated() and pipelined(), but the error is part of the answer.
+  // As dedicated() and pipelined(), but the error is part of the answer. afterwards follows in the
+  // same round trip as a transaction of its own, also when the batch fails; it is not waited for,
+  // and its fault is nobody's.
   Task<BatchOutcome> attempt(Batch batch, Batch afterwards = {},
                              Durability durability = Durability::own, Party party = 0);
   Task<BatchOutcome> attempt_pipelined(Batch batch);
@@ -249,9 +247,6 @@ class Database {
               std::function<void()> on_listening);
 
   bool connected() const;  // the pipelined one
-  // Milliseconds since the server last answered anything on the pipelined connection; -1 before the
-  // first answer.
-  int64_t silent_ms() const;
   // Of the dedicated connections: how many are in use, how many callers wait for one, how many
   // there may be.
   int64_t dedicated_busy() const;

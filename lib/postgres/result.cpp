@@ -33,12 +33,6 @@ std::string_view Result::text() const {
   assert(size() > 0 && PQnfields(result_.get()) > 0);
   return {PQgetvalue(result_.get(), 0, 0), static_cast<size_t>(PQgetlength(result_.get(), 0, 0))};
 }
-int64_t Result::affected() const {
-  std::string_view count = PQcmdTuples(result_.get());
-  int64_t value = 0;
-  std::from_chars(count.data(), count.data() + count.size(), value);
-  return value;
-}
 
 bool Row::is_null(const char* column) const {
   pg_result* result = result_->result_.get();

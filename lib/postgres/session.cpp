@@ -120,14 +120,17 @@ DbSession::DbSession(const std::string& conninfo, const std::string& application
                      const std::string& database)
     : on_notice_(std::make_unique<std::function<void(std::string_view)>>()) {
   std::string whole = database.empty() ? conninfo : conninfo_with(conninfo, {{"dbname", database}});
-  // What stands before dbname gives way to what the operator says there.
+  // What stands before dbname gives way to what the operator says there. Limits that a server has
+  // for services would end what takes long here: a migration, a backup, the look at the ledger.
   std::array<const char*, 6> names{
       "connect_timeout", "target_session_attrs", "dbname", "application_name", "options", nullptr};
   std::array<const char*, 6> values{"10",
                                     "read-write",
                                     whole.c_str(),
                                     application_name.c_str(),
-                                    "-c client_encoding=UTF8 -c TimeZone=UTC -c DateStyle=ISO",
+                                    "-c client_encoding=UTF8 -c TimeZone=UTC -c DateStyle=ISO "
+                                    "-c statement_timeout=0 "
+                                    "-c idle_in_transaction_session_timeout=0",
                                     nullptr};
   connection_.reset(PQconnectdbParams(names.data(), values.data(), 1));
   if (PQstatus(connection_.get()) != CONNECTION_OK) {

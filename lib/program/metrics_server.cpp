@@ -81,7 +81,10 @@ class MetricsServer::Connection {
 };
 
 MetricsServer::MetricsServer(loop::Loop& loop, int listen_fd, std::function<std::string()> text)
-    : loop_(loop), listen_fd_(listen_fd), text_(std::move(text)) {
+    : loop_(loop),
+      listen_fd_(listen_fd),
+      text_(std::move(text)),
+      again_(loop, [this] { watch_->watch(true, false); }) {
   watch_ =
       std::make_unique<loop::FdWatch>(loop_, listen_fd_, [this](bool, bool) { accept_some(); });
   watch_->watch(true, false);
@@ -96,8 +99,14 @@ MetricsServer::~MetricsServer() {
 void MetricsServer::accept_some() {
   while (connections_.size() < connections_max) {
     int fd = accept4(listen_fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0) return;
-    connections_.push_back(std::make_unique<Connection>(*this, fd));
+    if (fd >= 0) {
+      connections_.push_back(std::make_unique<Connection>(*this, fd));
+      continue;
+    }
+    if (errno != EMFILE && errno != ENFILE) return;
+    // Who waits would make the loop turn until a descriptor is free.
+    again_.restart(accept_pause_ms);
+    break;
   }
   watch_->watch(false, false);
 }

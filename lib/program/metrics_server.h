@@ -21,6 +21,7 @@ class MetricsServer {
 
   static constexpr size_t connections_max = 16;  // more wait in the backlog
   static constexpr int64_t connection_limit_ms = 2'000;
+  static constexpr int64_t accept_pause_ms = 1'000;  // while this process has no descriptor left
   static constexpr size_t request_bytes_max = 8'192;
 
  private:
@@ -33,6 +34,7 @@ class MetricsServer {
   std::function<std::string()> text_;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::unique_ptr<loop::FdWatch> watch_;
+  loop::Timer again_;
 };
 
 }  // namespace hostler::program

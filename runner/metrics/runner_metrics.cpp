@@ -89,20 +89,12 @@ constexpr ReadRow<const char*> shared_rows[] = {
 // clang-format on
 
 // What a run can end with, else other.
-constexpr std::array<std::string_view, 14> failure_codes{"model.rejected",
-                                                         "model.rate_limited",
-                                                         "model.unavailable",
-                                                         "model.stream_broken",
-                                                         "model.bad_response",
-                                                         "credits.exhausted",
-                                                         "run.timeout",
-                                                         "run.turn_limit",
-                                                         "run.answer_too_long",
-                                                         "run.crashed",
-                                                         "output.schema_mismatch",
-                                                         "run.input_timeout",
-                                                         "internal.error",
-                                                         "other"};
+constexpr std::array<std::string_view, 15> failure_codes{
+    "model.rejected",      "model.rate_limited", "model.unavailable",
+    "model.stream_broken", "model.bad_response", "credits.exhausted",
+    "run.timeout",         "run.turn_limit",     "run.answer_too_long",
+    "run.output_limit",    "run.crashed",        "output.schema_mismatch",
+    "run.input_timeout",   "internal.error",     "other"};
 constexpr std::array<std::string_view, 4> end_states{"completed", "failed", "cancelled",
                                                      "waiting_for_input"};
 constexpr std::array<std::string_view, 3> tool_names{"web_search", "web_fetch", "other"};

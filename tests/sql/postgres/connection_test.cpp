@@ -52,6 +52,27 @@ TEST(DbConnection, MakesAPlanAnewBehindTheTransactionInWhichItBecameInvalid) {
   run_task(loop, other.dedicated(drop));
 }
 
+// What comes behind would be answered and never be committed.
+TEST(DbConnection, IsInNoTransactionBehindABeginWhoseCallerWent) {
+  static constexpr postgres::Statement create{"test", "create_behind",
+                                              "CREATE TABLE db_test_behind AS SELECT 1 AS n", 0};
+  static constexpr postgres::Statement drop{"test", "drop_behind",
+                                            "DROP TABLE IF EXISTS db_test_behind", 0};
+  static constexpr postgres::Statement look{
+      "test", "look_behind", "SELECT to_regclass('db_test_behind') IS NOT NULL AS is_there", 0};
+  loop::Loop loop;
+  postgres::Database db(loop, one_connection());
+  postgres::Database other(loop, one_connection());
+  run_task(loop, db.dedicated(drop));
+  {
+    Task<postgres::Transaction> beginning = db.begin();
+    beginning.start(nullptr);
+  }
+  run_task(loop, db.dedicated(create));
+  EXPECT_TRUE(run_task(loop, other.dedicated(look)).front().boolean("is_there"));
+  run_task(loop, db.dedicated(drop));
+}
+
 // Where the primary was, a standby may answer.
 TEST(DbConnection, IsNoneToAServerThatTakesNoWrites) {
   TestDatabase database;

@@ -1,6 +1,9 @@
 // What HttpHead reads out of an answer's fields.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "lib/http/client.h"
 
 namespace hostler {
@@ -23,6 +26,22 @@ TEST(HttpHead, ReadsRetryAfterInItsThreeForms) {
     head.headers = {{"retry-after", bad}};
     EXPECT_FALSE(head.retry_after_ms()) << bad;
   }
+}
+
+TEST(BodyCodings, TakesOneGzipThatWasAskedForAndNothingElse) {
+  auto takes = [](std::initializer_list<const char*> lines, bool asked_for_gzip) {
+    http::BodyCodings codings;
+    return std::all_of(lines.begin(), lines.end(),
+                       [&](const char* line) { return codings.take_line(line, asked_for_gzip); });
+  };
+  EXPECT_TRUE(takes({"Transfer-Encoding: chunked", "content-encoding:GZIP"}, true));
+  EXPECT_TRUE(takes({"Content-Encoding: identity, x-gzip ,", "X-A: b", "nonsense"}, true));
+  EXPECT_TRUE(takes({"Content-Encoding: gzip, br"}, false));  // passed on as it is
+  EXPECT_FALSE(takes({"Content-Encoding: gzip, gzip"}, true));
+  EXPECT_FALSE(takes({"Content-Encoding: gzip", "Content-Encoding: gzip"}, true));
+  EXPECT_FALSE(takes({"Content-Encoding: br"}, true));
+  EXPECT_FALSE(takes({"Transfer-Encoding: gzip, chunked"}, true));
+  EXPECT_FALSE(takes({"TRANSFER-ENCODING:deflate"}, false));
 }
 
 }  // namespace

@@ -149,6 +149,19 @@ TEST_F(HttpClientTest, TellsABrokenConnectionFromARefusedOne) {
   EXPECT_EQ(failure_of(request_to(babbles.url())), http::HttpFailureKind::protocol);
 }
 
+TEST_F(HttpClientTest, RefusesABodyBehindNoHead) {
+  for (const char* head : {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
+                           "HTTP/1.1 200 OK\r\nHTTP/1.1 103 Early Hints\r\n\r\n"}) {
+    ScriptedServer server([head](Peer& peer) {
+      peer.read_request();
+      peer.send(head + std::string(400'000, 'x'));
+      peer.wait_for_close();
+    });
+    EXPECT_EQ(failure_of(request_to(server.url())), http::HttpFailureKind::protocol) << head;
+    EXPECT_TRUE(server.wait_for_ended(1));
+  }
+}
+
 TEST_F(HttpClientTest, LimitsTheWaitForTheFirstByteForSilenceAndForAll) {
   ScriptedServer silent([](Peer& peer) {
     peer.read_request();
@@ -215,6 +228,19 @@ TEST_F(HttpClientTest, BoundsBodyAndHead) {
   request.response_bytes_max = 100'000;
   EXPECT_FALSE(fetch(request).truncated);
   EXPECT_EQ(failure_of(request_to(server.url("/head"))), http::HttpFailureKind::too_large);
+}
+
+TEST_F(HttpClientTest, BoundsWhatComesBehindABody) {
+  ScriptedServer server([](Peer& peer) {
+    peer.read_request();
+    peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n");
+    while (peer.send("X-Field: " + std::string(4000, 'x') + "\r\n")) {
+    }
+  });
+  http::HttpRequest request = request_to(server.url());
+  request.over_limit = http::OverLimit::cut;
+  EXPECT_EQ(failure_of(request), http::HttpFailureKind::too_large);
+  EXPECT_TRUE(server.wait_for_ended(1));
 }
 
 Task<size_t> largest_piece(http::HttpClient& client, loop::Loop& loop, http::HttpRequest request,

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <stdexcept>
 
 namespace hostler {
@@ -24,6 +25,12 @@ Task<void> ends_well(loop::Signal& signal) { co_await signal.wait(); }
 Task<void> breaks(loop::Signal& signal) {
   co_await signal.wait();
   throw std::runtime_error("it broke");
+}
+Task<void> keeps(loop::Signal& signal, std::shared_ptr<int>) { co_await signal.wait(); }
+// How many keep what is held when no task is left; -1 before.
+Task<void> note_end(loop::TaskSet& tasks, const std::shared_ptr<int>& held, long& holders) {
+  co_await tasks.ended();
+  holders = held.use_count();
 }
 Task<void> breaks_at_once() {
   throw std::runtime_error("it broke at once");
@@ -113,6 +120,28 @@ TEST(TaskSet, LetsEssentialTasksBeErased) {
   fixture.tasks.clear();
   fixture.turn();
   EXPECT_EQ(fixture.failed, "");
+}
+
+// Whoever waits for the end may destroy what the tasks used.
+TEST(TaskSet, TellsOfItsEndWhenTheLastTaskThatWasErasedIsGone) {
+  loop::Signal signal;
+  Fixture fixture;
+  std::shared_ptr<int> held = std::make_shared<int>(0);
+  for (bool is_cleared : {false, true}) {
+    long holders = -1;
+    fixture.tasks.add("a", keeps(signal, held));
+    fixture.tasks.add("b", keeps(signal, held));
+    Task<void> waiter = note_end(fixture.tasks, held, holders);
+    waiter.start(nullptr);
+    if (!is_cleared) fixture.tasks.erase("a");
+    EXPECT_EQ(holders, -1);
+    if (is_cleared) {
+      fixture.tasks.clear();
+    } else {
+      fixture.tasks.erase("b");
+    }
+    EXPECT_EQ(holders, 1);
+  }
 }
 
 }  // namespace

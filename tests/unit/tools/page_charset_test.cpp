@@ -68,6 +68,14 @@ TEST(PageCharset, MarksWhatCannotBeRead) {
   EXPECT_EQ(page_to_utf8("\x16\x4e\x16"sv, "text/html; charset=utf-16le", true), "世\uFFFD");
 }
 
+// The converters of these wait whether something joins the letter.
+TEST(PageCharset, LosesNoLetterBeforeAFaultOrAtTheEnd) {
+  EXPECT_EQ(page_to_utf8("Vi\xeat", "text/html; charset=windows-1258", true), "Viêt");
+  EXPECT_EQ(page_to_utf8("a\x8dm", "text/html; charset=windows-1258", true), "a\uFFFDm");
+  EXPECT_EQ(page_to_utf8("\xf9\xec\xe5\xed", "text/html; charset=windows-1255", true), "שלום");
+  EXPECT_EQ(page_to_utf8("\xa7\x41\x88\x66", "text/html; charset=big5", true), "你Ê");
+}
+
 TEST(PageCharset, ConvertsMegabytes) {
   std::string page(5 << 20, '\xe9');
   std::string text = page_to_utf8(page, "text/html; charset=latin1", true);
