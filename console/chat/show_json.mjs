@@ -1,17 +1,20 @@
 // JSON of models and of users as text to look at and to edit. What a reader would not see, or
-// would see elsewhere than it stands (controls, directions, zero width), is written as the escape
-// that JSON has for it: the text means the same.
+// would see elsewhere than it stands (controls, directions, zero width, tags), is written as the
+// escape that JSON has for it: the text means the same.
 
 // TypeScript does not know these two of ECMAScript's yet.
 const raw = /** @type {{rawJSON?: Function, isRawJSON?: Function}} */ (JSON);
 
 const unseen = new RegExp(
   '[\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u180e\\u200b\\u200e\\u200f' +
-    '\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufeff\\uffa0\\ufff0-\\ufffb]',
-  'g',
+    '\\u17b4\\u17b5\\u2028-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufe00-\\ufe0d\\ufeff\\uffa0' +
+    '\\ufff0-\\ufffb\\u{1bca0}-\\u{1bca3}\\u{1d173}-\\u{1d17a}\\u{e0000}-\\u{e0fff}]',
+  'gu',
 );
 
-const escape_of = (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+// Two of them for what lies beyond the first 65536 characters.
+const escape_of = (char) =>
+  char.replace(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 export function show_json(value, indent = 2) {
   return (JSON.stringify(value, null, indent) ?? '').replace(unseen, escape_of);

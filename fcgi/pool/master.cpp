@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/config/worker_count.h"
 #include "lib/error.h"
 #include "lib/log.h"
 #include "lib/net/unix_listener.h"
@@ -37,10 +38,8 @@ constexpr int64_t fork_delay_max_ms = 5'000;
 // A worker that lived so long is replaced at once.
 constexpr int64_t lived_well_ms = 10'000;
 
-int worker_count(const config::Settings& settings) {
-  int64_t wanted = settings.integer("api.workers");
-  if (wanted > 0) return static_cast<int>(wanted);
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+int workers_of(const config::Settings& settings) {
+  return static_cast<int>(config::worker_count(settings, std::thread::hardware_concurrency()));
 }
 
 void set_close_on_exec(int fd, bool closes) {
@@ -68,7 +67,7 @@ Master::Master(const config::Settings& settings, std::vector<std::string> own_co
     : settings_(settings),
       own_command_(std::move(own_command)),
       listener_(inheritance ? inheritance->listener : open_listener(settings.text("api.socket"))),
-      shared_(std::make_shared<SharedPool>(worker_count(settings), settings.text("api.lock_dir"))),
+      shared_(std::make_shared<SharedPool>(workers_of(settings), settings.text("api.lock_dir"))),
       fork_due_ms_(static_cast<size_t>(shared_->worker_slots.count()), 0),
       fork_delay_ms_(static_cast<size_t>(shared_->worker_slots.count()), 0),
       tick_(loop_, [this] { look_after(); }),

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/config/worker_count.h"
 #include "lib/time_text.h"
 #include "schema_version.h"
 
@@ -23,8 +24,7 @@ constexpr int64_t other_connections_of_worker = 2;
 
 // What this host's pool opens at most.
 int64_t pool_connections(const config::Settings& settings) {
-  int64_t workers = settings.integer("api.workers");
-  if (workers == 0) workers = std::max<int64_t>(1, std::thread::hardware_concurrency());
+  int64_t workers = config::worker_count(settings, std::thread::hardware_concurrency());
   return workers * (settings.integer("api.own_connections") + other_connections_of_worker);
 }
 

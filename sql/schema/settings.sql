@@ -43,15 +43,24 @@ END
 $$;
 
 -- PUT. value, or for a secret setting {id, key_version, wrapped_key, sealed} (bytes in base64), sealed for the
--- kind 'setting:' and the key. The value was checked by the caller: the bounds stand in the program.
+-- kind 'setting:' and the key. The value was checked by the caller: the bounds stand in the program. The key of
+-- web_fetch.provider delta that is stored is sent where it was meant: whoever names another place knows the key.
 CREATE OR REPLACE FUNCTION setting_set(setting_key text, new_value jsonb, secret jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
+    delta_url constant text := 'https://api.firecrawl.dev';  -- its maker's (runner/tools/tool_provider.cpp)
     old_state settings;
     new_row settings;
 BEGIN
     PERFORM need_platform_admin();
     old_state := setting_take(setting_key);
+    IF setting_key = 'web_fetch.delta_base_url'
+       AND EXISTS (SELECT FROM settings s WHERE s.key = 'web_fetch.delta_api_key')
+       AND url_origin(coalesce(nullif(new_value #>> '{}', ''), delta_url))
+           <> url_origin(coalesce(nullif(old_state.value #>> '{}', ''), delta_url)) THEN
+        PERFORM fail('validation.error', 'key_meant_elsewhere',
+                     jsonb_build_object('key', 'web_fetch.delta_api_key'));
+    END IF;
     IF secret IS NOT NULL THEN
         INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
         VALUES ((secret ->> 'id')::uuid, NULL, 'setting:' || setting_key, (secret ->> 'key_version')::integer,

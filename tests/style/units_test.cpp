@@ -49,6 +49,18 @@ TEST(Units, KeepTheRunnerOffTheNetworksBehindItsHost) {
   }
 }
 
+TEST(Units, HideFromThePoolWhoResolvesNamesUnlessItHasANetwork) {
+  std::string pool = read_source("systemd/hostler-api.service").text;
+  size_t hidden = pool.find("\nInaccessiblePaths=");
+  ASSERT_NE(hidden, std::string::npos);
+  std::string line = pool.substr(hidden, pool.find('\n', hidden + 1) - hidden) + ' ';
+  for (const char* path : {"avahi-daemon", "dbus", "nscd", "systemd/resolve"}) {
+    EXPECT_NE(line.find("-/run/" + std::string(path) + ' '), std::string::npos) << path;
+  }
+  std::string with_network = read_source("systemd/api-with-network.conf").text;
+  EXPECT_NE(with_network.find("\nInaccessiblePaths=\n"), std::string::npos);
+}
+
 TEST(Units, BoundTheMemoryOfEachProgramAndTheManualTellsHowToRaiseIt) {
   auto has_line = [](const std::string& text, const std::string& line) {
     return text.find("\n" + line) != std::string::npos;

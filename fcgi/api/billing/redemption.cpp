@@ -1,7 +1,9 @@
 // Redemption codes: made and switched by administrators, redeemed by users.
 // Statements: sql/queries/credits.sql.
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -16,7 +18,8 @@ namespace {
 
 constexpr int64_t codes_max = 1000;
 constexpr int64_t uses_max = 1'000'000;
-constexpr size_t key_max = 128;  // as an entitlement's
+constexpr size_t key_max = 128;       // as an entitlement's
+constexpr size_t letters_count = 16;  // of a code, beside its hyphens
 
 // The type of the value of key=value, where a known key takes only what it means.
 std::string entitlement_value_type(Fields& fields, const std::string& pair) {
@@ -65,6 +68,20 @@ std::string read_batch(const Input& input) {
   return wanted.take();
 }
 
+// A code with the hyphens that it was made with, whether they were typed, or blanks, or nothing.
+std::string as_made(const std::string& typed) {
+  std::string letters;
+  for (char c : typed) {
+    if (c != '-' && c != ' ') letters += c;
+  }
+  bool is_ascii =
+      std::all_of(letters.begin(), letters.end(), [](char c) { return c > ' ' && c < 0x7f; });
+  if (letters.size() != letters_count || !is_ascii) return typed;
+  std::string_view part = letters;
+  return fmt::format("{}-{}-{}-{}", part.substr(0, 4), part.substr(4, 4), part.substr(8, 4),
+                     part.substr(12, 4));
+}
+
 }  // namespace
 
 OneStatement create_redemption_codes(const Input& input) {
@@ -97,13 +114,13 @@ OneStatement update_redemption_code(const Input& input) {
 // The try is counted first and by itself: a wrong code is a try too.
 Task<Response> redeem_code(Call& call) {
   Fields fields = call.input.body();
-  std::string code = fields.required_text("code", {.min = 1, .max = 64});
+  std::string code = fields.required_text("code", {.min = 1, .max = 64, .trims = true});
   fields.check();
   postgres::BoundStatement counted =
       query::RedemptionTry{.limit_redeem_tries_per_minute =
                                call.input.settings.integer("limit.redeem_tries_per_minute")};
   co_await call.database.query_apart(std::move(counted));
-  postgres::BoundStatement redemption = query::RedemptionRedeem{.code = std::move(code)};
+  postgres::BoundStatement redemption = query::RedemptionRedeem{.code = as_made(code)};
   postgres::Result redeemed = co_await call.database.query(std::move(redemption));
   co_return Response::json_row(200, std::move(redeemed));
 }

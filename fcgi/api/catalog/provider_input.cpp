@@ -45,9 +45,8 @@ Task<std::optional<std::string>> read_base_url(const Call& call, Fields& fields,
 
 void check_key(Fields& fields, const std::optional<std::string>& key) {
   if (!key) return;
-  bool is_sendable = std::all_of(key->begin(), key->end(), [](char c) {
-    return c > ' ' && c < 0x7f;
-  });
+  bool is_sendable =
+      std::all_of(key->begin(), key->end(), [](char c) { return c > ' ' && c < 0x7f; });
   if (is_sendable) return;
   fields.fault("api_key", "bad_format", "must be visible ASCII characters without blanks");
 }

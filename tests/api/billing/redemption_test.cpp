@@ -142,6 +142,20 @@ TEST(RedeemCode, GivesCreditsOnceInAnyCase) {
             2);
 }
 
+TEST(RedeemCode, TakesACodeHoweverItsPartsAreSet) {
+  TestUser admin = register_admin(stack());
+  TestUser user = register_user(stack());
+  for (std::string_view between : {"", " ", "-"}) {
+    std::string code(new_code(admin, R"("type":"credits","value":"1")").text_or("code"));
+    std::string typed;
+    for (char c : code) typed += c == '-' ? std::string(between) : std::string(1, c);
+    Answer redeemed = redeem(user.client, typed + "\\r\\n");
+    EXPECT_EQ(redeemed.member("code"), code) << redeemed.body;
+  }
+  EXPECT_TRUE(is_problem(redeem(user.client, "a\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4\u00e4z"), 404,
+                         "redemption_codes.not_found"));
+}
+
 TEST(RedeemCode, NamesTheCodeWhenTheBalanceHasNoRoomForIt) {
   TestUser admin = register_admin(stack());
   TestUser user = register_user(stack());

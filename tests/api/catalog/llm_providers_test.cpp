@@ -68,15 +68,13 @@ TEST(CreateLlmProvider, RefusesAKeyThatNoRequestCouldCarry) {
   TestUser user = register_user(stack());
   for (std::string_view written : {"sk-two words", "sk-\u2022\u2022\u2022\u2022"}) {
     std::string member = fmt::format(R"("api_key":"{}")", written);
-    Answer answer =
-        user.client.post("/v1/llm-providers?scope=org", provider_json("Main", member));
+    Answer answer = user.client.post("/v1/llm-providers?scope=org", provider_json("Main", member));
     EXPECT_TRUE(has_fault(answer, "api_key", "bad_format")) << answer.body;
   }
   Answer made = user.client.post("/v1/llm-providers?scope=org", provider_json("Main", ""));
   ASSERT_EQ(made.status, 201) << made.body;
   std::string path = fmt::format("/v1/llm-providers/{}?scope=org", made.member("id"));
-  EXPECT_TRUE(
-      has_fault(user.client.patch(path, R"({"api_key":"a b"})"), "api_key", "bad_format"));
+  EXPECT_TRUE(has_fault(user.client.patch(path, R"({"api_key":"a b"})"), "api_key", "bad_format"));
 }
 
 TEST(CreateLlmProvider, StoresTheKeyEncrypted) {

@@ -160,6 +160,20 @@ TEST(SetSetting, KeepsSecretsToItself) {
   EXPECT_EQ(unset("captcha.secret_key").status, 204);
 }
 
+TEST(SetSetting, SendsAStoredKeyWhereItWasMeantAndNowhereElse) {
+  std::string address = "web_fetch.delta_base_url";
+  EXPECT_EQ(put(address, R"("https://fetch.example/v")").status, 200) << "no key is stored";
+  EXPECT_EQ(put("web_fetch.delta_api_key", R"("fc-0123456789")").status, 200);
+  EXPECT_EQ(put(address, R"("https://FETCH.example:443/w")").status, 200) << "where it is";
+  for (const char* other : {R"("https://other.example")", R"("http://fetch.example")",
+                            R"("https://fetch.example:8443")", R"("")"}) {
+    EXPECT_TRUE(has_fault(put(address, other), "value", "required")) << other;
+  }
+  EXPECT_EQ(unset("web_fetch.delta_api_key").status, 204);
+  EXPECT_EQ(put(address, R"("https://other.example")").status, 200);
+  EXPECT_EQ(unset(address).status, 204);
+}
+
 TEST(SetSetting, IsAudited) {
   put("limit.queued_runs", "3");
   put("limit.queued_runs", "4");

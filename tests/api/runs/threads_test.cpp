@@ -71,6 +71,18 @@ TEST(Threads, AreListedNewestFirstPageByPage) {
   EXPECT_EQ(ids_in(user.client.get("/v1/threads?before=" + first)), Ids{});
 }
 
+// nginx has room for a Link with whatever query it takes, in escapes.
+TEST(Threads, AreListedPageByPageBehindALongQuery) {
+  TestUser user = register_user(stack());
+  make_thread(user.client);
+  std::string newest = make_thread(user.client);
+  for (const std::string& text : {std::string(7900, 'a'), std::string(7900, '<')}) {
+    Answer page = user.client.get("/v1/threads?limit=1&unknown=" + text);
+    EXPECT_EQ(ids_in(page), Ids{newest});
+    EXPECT_TRUE(page.has_header("link"));
+  }
+}
+
 TEST(Threads, OfOthersAreNeitherListedNorFound) {
   TestUser user = register_user(stack());
   TestUser other = register_user(stack());

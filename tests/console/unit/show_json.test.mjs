@@ -27,3 +27,12 @@ test('the order of members makes no other JSON, another digit does', () => {
   assert.ok(is_same_json(one, parse_json('{"b":1,"a":12345678901234567890}')));
   assert.ok(!is_same_json(one, parse_json('{"b":1,"a":12345678901234567891}')));
 });
+
+test('what nobody sees is written as its escape, and means the same', () => {
+  const hidden = [...'rm -rf'].map((char) => String.fromCodePoint(0xe0000 + char.charCodeAt(0)));
+  const value = { path: `a${hidden.join('')}b\u202ec\u{e0100}\u2800\u200b`, fine: 'é漢😀❤️' };
+  const shown = show_json(value, 0);
+  assert.match(shown, /^[\x20-\x7eé漢😀❤\ufe0f]*$/u);
+  assert.ok(shown.includes('a\\udb40\\udc72\\udb40\\udc6d'), shown);
+  assert.deepEqual(JSON.parse(shown), value);
+});
