@@ -257,11 +257,8 @@ Task<RunOutcome> execute_run(AgentServices& services, RunPtr run, RunParts& part
   for (;;) {
     check_output_limit(*run->writer);
     if (parts.has_open_calls()) {
-      // No tool is called, and nobody asked, for a turn that cannot follow, or need not.
-      if (!may_leave_calls(run->claim, parts)) {
-        check_credits(*run->writer, parts);
-        check_turn_limit(run->progress, parts.limits);
-      }
+      // No tool is called for a turn that cannot follow, or need not.
+      if (!may_leave_calls(run->claim, parts)) check_credits(*run->writer, parts);
       CallsOutcome calls = co_await run_tool_calls(services, run, parts);
       if (calls == CallsOutcome::waiting) co_return RunOutcome::waiting;
       if (calls == CallsOutcome::left) co_return RunOutcome::answered;

@@ -210,7 +210,6 @@ TEST(RunLimits, OfTurnsAreThePersonasWhereTheyAreFewer) {
       run_story(user.client, "[tool web_search] [say x]", R"({"persona_id":"brief@1"})");
   EXPECT_EQ(story.only("run.failed").text_or("message"),
             "The run took as many model turns as it may: its persona's max_turns is 1.");
-  EXPECT_TRUE(story.all("tool.result").empty()) << "no turn would read it";
 }
 
 TEST(RunLimits, OfToolCallsAreAllThatCountsHoweverManyATurnMakes) {
