@@ -341,7 +341,7 @@ inline constexpr auto routes = std::to_array<Route>({
     {get,   "/v1/admin/nodes",                admin, pipelined, none, by_org, list_nodes},
     {get,   "/v1/admin/users",                admin, dedicated, none, by_org, list_users},
     {get,   "/v1/admin/users/{user_id}",      admin, dedicated, none, by_org, show_user},
-    {patch, "/v1/admin/users/{user_id}",      fresh_for("status", "email", admin),
+    {patch, "/v1/admin/users/{user_id}",      fresh_for("status", admin),
             dedicated, mib, by_org, update_user, guard_user},
     {del,   "/v1/admin/users/{user_id}",      fresh(admin),
             dedicated, none, by_org, delete_user},

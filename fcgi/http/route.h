@@ -55,8 +55,8 @@ struct Access {
   bool finds_caller = false;
   // Needs a session begun or proved again within auth.fresh_seconds; of a scope the platform's.
   bool needs_fresh_login = false;
-  // Then only when the body has one of these members, and not as null. Without any: always.
-  std::array<const char*, 2> fresh_for_members{};
+  // Then only when the body has this member, and not as null. nullptr: always.
+  const char* fresh_for_member = nullptr;
 };
 constexpr Access before_proof(Access access) {
   access.before_proof = true;
@@ -78,12 +78,7 @@ constexpr Access fresh(Access access) {
 }
 
 constexpr Access fresh_for(const char* member, Access access) {
-  access.fresh_for_members = {member};
-  return fresh(access);
-}
-
-constexpr Access fresh_for(const char* member, const char* other, Access access) {
-  access.fresh_for_members = {member, other};
+  access.fresh_for_member = member;
   return fresh(access);
 }
 

@@ -1,9 +1,7 @@
 // See fcgi/identity/authentication.h.
 #include "fcgi/identity/authentication.h"
 
-#include <algorithm>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -37,14 +35,11 @@ bool is_platform_scope(const Routed& routed) {
 }
 
 // A body that is no JSON, or too much of it, carries nothing: its 400 follows.
-bool carries_one(std::string_view body, std::span<const char* const> members) {
+bool carries(std::string_view body, const char* member) {
   std::variant<Json, JsonFault> parsed = parse_bounded_json(body, json_values_of_body_max);
   const Json* json = std::get_if<Json>(&parsed);
-  if (json == nullptr) return false;
-  return std::any_of(members.begin(), members.end(), [json](const char* member) {
-    const Json* value = member == nullptr ? nullptr : json->find(member);
-    return value != nullptr && !value->is_null();
-  });
+  const Json* value = json == nullptr ? nullptr : json->find(member);
+  return value != nullptr && !value->is_null();
 }
 
 client::RequestContext context_of(const Admitted& request, Asks asks) {
@@ -133,8 +128,8 @@ int64_t fresh_seconds(const Routed& routed, const config::Settings& settings) {
   const Access& access = routed.route.access;
   if (!access.needs_fresh_login) return 0;
   if (access.audience == Access::Audience::scope && !is_platform_scope(routed)) return 0;
-  bool is_for_all = access.fresh_for_members.front() == nullptr;
-  if (!is_for_all && !carries_one(routed.request.body, access.fresh_for_members)) return 0;
+  const char* member = access.fresh_for_member;
+  if (member != nullptr && !carries(routed.request.body, member)) return 0;
   return settings.integer("auth.fresh_seconds");
 }
 
