@@ -209,6 +209,9 @@ int restore(const CommandCall& call, const std::string& file) {
                               name, expected, found));
     }
   }
+  // Without it Postgres knows nothing of what the tables hold: of small ones for a minute, of large
+  // ones for longer, of those in partitions for ever.
+  owner.session->run_text("ANALYZE");
   return answer(call.as_json, manifest(facts.front()),
                 fmt::format("restored: schema {}, {}, {}; hostlerctl migrate is next\n", version,
                             count_text(facts.front().integer("users"), "user"),

@@ -162,6 +162,7 @@ void print_findings(const std::vector<Finding>& findings, bool as_json) {
 int run_doctor(const CommandCall& call) {
   const config::Settings& settings = call.settings();
   DoctorReport report;
+  look_at_settings_files(report);
   look_at_database(settings, look_at_key_file(settings, report), report);
   look_at_host(settings, report);
   print_findings(report.findings(), call.as_json);

@@ -1,7 +1,9 @@
 // What the doctor examines on one host; see ctl/doctor_report.h. Reads what nginx and the kernel
 // say, never the files that were meant.
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -15,9 +17,11 @@
 #include <fmt/format.h>
 
 #include "ctl/doctor_report.h"
+#include "ctl/output.h"
 #include "ctl/setup_steps.h"
 #include "ctl/subprocess.h"
 #include "lib/net/address_guard.h"
+#include "lib/time_text.h"
 
 namespace hostler {
 namespace {
@@ -26,6 +30,8 @@ constexpr uint64_t disk_free_min_bytes = uint64_t{1} << 30;
 constexpr int64_t descriptors_min = 16'384;
 constexpr const char* two_weeks_s = "1209600";
 constexpr const char* renewal = "certbot renew --deploy-hook 'systemctl reload nginx'";
+constexpr const char* packaged_access_log = "/var/log/hostler";
+constexpr int64_t access_log_wait_max_s = 900;
 constexpr int64_t nginx_connections_default = 512;
 constexpr int64_t nginx_connections_min = 4'096;
 
@@ -69,6 +75,51 @@ void look_at_certificate(const std::string& path, DoctorReport& report) {
     report.warn("certificate", path + " expires within two weeks: " + renewal);
   } else {
     report.well("certificate", path);
+  }
+}
+
+// The first one in PEM; empty when there is none.
+std::string certificate_in(std::string_view text) {
+  size_t begin = text.find("-----BEGIN CERTIFICATE-----");
+  size_t end = text.find("-----END CERTIFICATE-----");
+  bool is_there = begin < end && end != std::string_view::npos;
+  return is_there ? std::string(text.substr(begin, end - begin)) : "";
+}
+
+// Where this host reaches what nginx has behind a listen: of "443 ssl" 127.0.0.1:443. Empty where
+// no port is told.
+std::string endpoint_of_listen(std::string_view value) {
+  std::string endpoint(value.substr(0, value.find(' ')));
+  if (endpoint.find_first_not_of("0123456789") == std::string::npos) return "127.0.0.1:" + endpoint;
+  size_t colon = endpoint.rfind(':');
+  if (endpoint.starts_with("unix:") || colon == std::string::npos || endpoint.ends_with(']'))
+    return "";
+  std::string host = endpoint.substr(0, colon);
+  if (host == "*" || host == "0.0.0.0") host = "127.0.0.1";
+  return (host == "[::]" ? "[::1]" : host) + endpoint.substr(colon);
+}
+
+// What was renewed is served from nginx's next reload on.
+void look_at_served_certificate(std::string_view text, const std::set<std::string>& files,
+                                DoctorReport& report) {
+  for (const std::string& listen : directives(text, "listen")) {
+    std::string words = listen + " ";
+    bool is_default = words.find(" ssl ") != std::string::npos &&
+                      words.find(" default_server ") != std::string::npos;
+    std::string endpoint = is_default ? endpoint_of_listen(listen) : "";
+    if (endpoint.empty()) continue;
+    SubprocessRun asked = run_subprocess(
+        {"timeout", "5", "openssl", "s_client", "-noservername", "-connect", endpoint}, true);
+    std::string served = certificate_in(asked.out);
+    auto is_served = [&served](const std::string& path) {
+      return certificate_in(run_subprocess({"openssl", "x509", "-in", path}, true).out) == served;
+    };
+    if (served.empty() || std::any_of(files.begin(), files.end(), is_served)) return;
+    report.warn("certificate",
+                fmt::format("nginx at {} serves another than its files hold: systemctl reload "
+                            "nginx; a hook does it after each renewal, man hostler",
+                            endpoint));
+    return;
   }
 }
 
@@ -116,9 +167,9 @@ void look_at_nginx(DoctorReport& report) {
     }
   }
   std::vector<std::string> paths = directives(text, "ssl_certificate");
-  for (const std::string& path : std::set<std::string>(paths.begin(), paths.end())) {
-    look_at_certificate(path, report);
-  }
+  std::set<std::string> files(paths.begin(), paths.end());
+  for (const std::string& path : files) look_at_certificate(path, report);
+  look_at_served_certificate(text, files, report);
 }
 
 std::string text_of(const std::string& path) {
@@ -173,7 +224,10 @@ void look_at_port(const std::string& setting, const std::string& address, Doctor
 
 void look_at_network(const config::Settings& settings, DoctorReport& report) {
   if (!pool_needs_network(settings)) return;
-  if (pool_has_network()) {
+  std::string difference = pool_network_difference();
+  if (!difference.empty()) {
+    report.warn("API network", "hostler-api.service.d/network.conf" + difference);
+  } else if (pool_has_network()) {
     report.well("API network", "as database.url or api.listen_tcp needs it");
   } else {
     report.fault("API network",
@@ -200,6 +254,32 @@ void look_at_disk(const config::Settings& settings, DoctorReport& report) {
   }
 }
 
+// nginx leaves a file a second; a daemon of this host takes each away when it is stored.
+void look_at_access_log(const config::Settings& settings, DoctorReport& report) {
+  std::string folder = settings.text("access_log.dir");
+  if (folder.empty()) folder = packaged_access_log;
+  int64_t now_s = unix_now_ms() / 1000;
+  int64_t oldest_s = now_s;
+  int64_t count = 0;
+  DIR* open = opendir(folder.c_str());
+  while (const dirent* entry = open == nullptr ? nullptr : readdir(open)) {
+    std::string_view name = entry->d_name;
+    struct stat found {};
+    bool is_one = name.starts_with("access-") && name.ends_with(".json") &&
+                  fstatat(dirfd(open), entry->d_name, &found, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!is_one) continue;
+    ++count;
+    oldest_s = std::min<int64_t>(oldest_s, found.st_mtim.tv_sec);
+  }
+  if (open != nullptr) closedir(open);
+  if (now_s - oldest_s < access_log_wait_max_s) return;
+  report.warn(
+      "access log",
+      fmt::format("{}: {} waiting, the oldest for {} s: no hostler-runner of this host takes "
+                  "them away; where none shall, say access_log off in nginx's site",
+                  folder, count_text(count, "file"), now_s - oldest_s));
+}
+
 }  // namespace
 
 void look_at_host(const config::Settings& settings, DoctorReport& report) {
@@ -210,6 +290,7 @@ void look_at_host(const config::Settings& settings, DoctorReport& report) {
   look_at_nginx(report);
   look_at_file_limits(report);
   look_at_disk(settings, report);
+  look_at_access_log(settings, report);
   if (!settings.strings("outbound.allow_cidrs").empty()) {
     report.warn("outbound.allow_cidrs",
                 "tenants may reach private networks; meant for tests: empty it else");

@@ -22,7 +22,10 @@ void look_at_disk(postgres::DbSession& session, DoctorReport& report);
 void look_at_maintenance(postgres::DbSession& session, DoctorReport& report);
 // ctl/doctor_sockets.cpp: who takes connections, and whether the daemon answers on its way out.
 void look_at_sockets(const config::Settings& settings, DoctorReport& report);
-// ctl/doctor_host.cpp: the sockets, nginx as it runs, certificates, disk, file limits, ports.
+// ctl/doctor_settings.cpp: whether the services may read the files of settings.
+void look_at_settings_files(DoctorReport& report);
+// ctl/doctor_host.cpp: the sockets, nginx as it runs, certificates, disk, file limits, ports, the
+// access log.
 void look_at_host(const config::Settings& settings, DoctorReport& report);
 // ctl/doctor_mail.cpp: a connection to the mail server, with login, but no mail. in_force: with
 // what administrators stored. box: null when the key file cannot be used.

@@ -5,13 +5,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "ctl/output.h"
 #include "ctl/owner_session.h"
+#include "lib/control_characters.h"
 #include "lib/error.h"
 #include "lib/json.h"
+#include "lib/utf8.h"
 #include "queries/credits.h"
 #include "queries/ledger.h"
 #include "queries/operator.h"
@@ -72,9 +75,18 @@ struct CreditAdjustment {
   std::optional<std::string> note;
 };
 
+// As over HTTP: members of the organization read it.
+bool is_note(std::string_view text) {
+  constexpr size_t characters_max = 1000;
+  return is_utf8(text) && !has_control(text) && character_count(text) <= characters_max;
+}
+
 // Throws Error (orgs_not_found, credits_insufficient, validation_error).
 int adjust_credits(const CommandCall& call, const CreditAdjustment& adjustment) {
   if (adjustment.amount == 0) return fail(exit_usage, "--amount must not be 0");
+  if (adjustment.note && !is_note(*adjustment.note)) {
+    return fail(exit_usage, "--note has at most 1000 characters, none of them control characters");
+  }
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl credits");
   if (!owner.session) return fail(owner.status, owner.refusal);
   owner.session->begin();

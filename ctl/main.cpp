@@ -52,6 +52,9 @@ int status_of(ErrorCode code) {
 // What happened, what is wrong with which word, and how to mend it.
 std::string words_of(const Error& error) {
   if (error.code == ErrorCode::overload_busy) return "something holds a lock; try again";
+  // Of an HTTP request, which there is none: the detail is all.
+  bool is_of_request = error.code == ErrorCode::http_bad_request && !error.detail.empty();
+  if (is_of_request) return error.detail;
   std::string words(error_row(error.code).title);
   if (error.code == ErrorCode::internal_error) words = "a statement failed";
   // The detail of several faults is that of the first.

@@ -12,6 +12,7 @@
 #include "ctl/owner_session.h"
 #include "lib/ids.h"
 #include "lib/json.h"
+#include "lib/utf8.h"
 #include "queries/outbox.h"
 
 namespace hostler {

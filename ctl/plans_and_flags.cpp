@@ -63,7 +63,7 @@ void add_plan_commands(CommandLine& line) {
       line.command(flag, "set", "the value where no organization overrides it",
                    [key, value](const CommandCall& call) { return set_flag(call, *key, *value); });
   set.add_option("KEY", *key, "the flag").required();
-  set.add_option("VALUE", *value, "true or false").required();
+  set.add_option("VALUE", *value, "true or false").required().one_of({"true", "false"});
 }
 
 }  // namespace hostler

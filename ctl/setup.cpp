@@ -10,16 +10,22 @@
 #include <climits>
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include "ctl/output.h"
 #include "ctl/owner_session.h"
+#include "ctl/secrets.h"
 #include "ctl/setup_database.h"
 #include "ctl/setup_steps.h"
 #include "ctl/subprocess.h"
+#include "lib/config/secret_box.h"
+#include "lib/config/settings_load.h"
 #include "lib/crypto.h"
 #include "lib/postgres/session.h"
+#include "lib/program/program_start.h"
 #include "queries/operator.h"
 
 namespace hostler {
@@ -42,57 +48,73 @@ int set_up_users(const SetupOptions& options) {
   return is_done ? exit_ok : exit_software;
 }
 
-// Programs use the database already, of other hosts or those that were here: another key would open
-// nothing of theirs.
-bool others_have_a_key(const SetupOptions& options) {
-  if (options.superuser_url.empty()) return false;
-  std::string url = postgres::conninfo_with(options.superuser_url, {{"dbname", options.database}});
-  if (postgres::why_no_connection(url)) return false;  // the next step makes it, or says why not
-  postgres::DbSession session(url, "hostlerctl setup");
-  if (!session.run(query::SchemaTables{}).front().boolean("has_migrations")) return false;
-  return session.run(query::SetupOtherHosts{}).front().boolean("have_a_key");
+// What is to become the database, where it has our tables already.
+std::optional<postgres::DbSession> database_in_use(const SetupOptions& options) {
+  bool is_here = options.superuser_url.empty();
+  std::string url = postgres::conninfo_with(is_here ? "postgresql:///" : options.superuser_url,
+                                            {{"dbname", options.database}});
+  if (postgres::why_no_connection(url)) return std::nullopt;  // a later step makes it, or says why
+  std::optional<postgres::DbSession> session;
+  if (is_here) {
+    session = open_as_owner(url, "hostlerctl setup").session;
+  } else {
+    session.emplace(url, "hostlerctl setup");
+  }
+  bool is_ours = session && session->run(query::SchemaTables{}).front().boolean("has_migrations");
+  if (!is_ours) session.reset();
+  return session;
 }
 
-// The key file of this host is lost, and its database holds what only a copy of it opens.
-bool secrets_wait_here(const SetupOptions& options) {
-  if (!options.superuser_url.empty()) return false;
-  std::string url = postgres::conninfo_with("postgresql:///", {{"dbname", options.database}});
-  if (postgres::why_no_connection(url)) return false;  // the next step makes it, or says why not
-  OwnerSession owner = open_as_owner(url, "hostlerctl setup");
-  if (!owner.session) return false;
-  return owner.session->run(query::SchemaTables{}).front().boolean("has_migrations") &&
-         !owner.session->run(query::DoctorSecrets{}).empty();
+// Why no key may be made for it: another one would open nothing of what it holds. Empty: one may.
+std::string why_no_new_key(postgres::DbSession& database, const SetupOptions& options) {
+  // Programs use it already, of other hosts or those that were here.
+  bool is_of_others = !options.superuser_url.empty() &&
+                      database.run(query::SetupOtherHosts{}).front().boolean("have_a_key");
+  if (is_of_others) {
+    return fmt::format(
+        "the database is in use, and what it stores opens with the key of those "
+        "who use it alone: copy their {} to here, mode 0600, owner root",
+        key_file);
+  }
+  if (options.superuser_url.empty() && !database.run(query::DoctorSecrets{}).empty()) {
+    return fmt::format(
+        "{} is missing, and the database holds secrets that no other key opens: "
+        "put your copy of it there, mode 0600, owner root",
+        key_file);
+  }
+  return "";
+}
+
+// A further host has one of its own from the package until somebody copies the first host's.
+bool is_key_of_another(postgres::DbSession& database) {
+  std::variant<config::SecretBox, std::string> box = config::SecretBox::load(key_file);
+  if (std::holds_alternative<std::string>(box)) return false;  // the doctor says what is wrong
+  postgres::Result secrets = database.run(query::DoctorSecrets{});
+  for (int i = 0; i < secrets.size(); ++i) {
+    if (secret_opens(std::get<config::SecretBox>(box), secrets[i])) return false;
+  }
+  return !secrets.empty();
 }
 
 int set_up_key(const SetupOptions& options) {
+  std::optional<postgres::DbSession> database = database_in_use(options);
   if (file_exists(key_file)) {
+    if (database && is_key_of_another(*database)) {
+      return fail(exit_bad_input,
+                  fmt::format("{} opens nothing of what the database holds: the package makes one "
+                              "on each host. Put there that of the other hosts, or your copy",
+                              key_file));
+    }
     report_step("key file", fmt::format("{} is there", key_file));
     return exit_ok;
   }
-  if (others_have_a_key(options)) {
-    return fail(
-        exit_bad_input,
-        fmt::format("the database is in use, and what it stores opens with the key of those "
-                    "who use it alone: copy their {} to here, mode 0600, owner root",
-                    key_file));
-  }
-  if (secrets_wait_here(options)) {
-    return fail(exit_bad_input,
-                fmt::format("{} is missing, and the database holds secrets that no other key "
-                            "opens: put your copy of it there, mode 0600, owner root",
-                            key_file));
-  }
+  std::string refusal = database ? why_no_new_key(*database, options) : "";
+  if (!refusal.empty()) return fail(exit_bad_input, refusal);
   report_change(options, "key file",
                 fmt::format("{}; keep a copy apart from the database's backups", key_file));
   if (options.dry_run) return exit_ok;
   return write_new_file(key_file, random_bytes(key_bytes), S_IRUSR | S_IWUSR) ? exit_ok
                                                                               : exit_no_permission;
-}
-
-std::string own_program() {
-  char path[PATH_MAX];
-  ssize_t length = readlink("/proc/self/exe", path, sizeof path);
-  return length > 0 ? std::string(path, static_cast<size_t>(length)) : "hostlerctl";
 }
 
 // On the host of Postgres its superuser is the system's user postgres, and nobody needs a password:
@@ -103,7 +125,7 @@ int set_up_database_here(const SetupOptions& options) {
                                     "-u",
                                     "postgres",
                                     "--",
-                                    own_program(),
+                                    program::own_program("hostlerctl"),
                                     "--config",
                                     "/dev/null",
                                     "setup-database",
@@ -119,8 +141,15 @@ int set_up_database_here(const SetupOptions& options) {
     return fail(exit_unavailable,
                 "no Postgres here (no user postgres): install it, or name one by --superuser-url");
   }
+  if (geteuid() != 0) {  // of a dry run
+    report_step("database", "who is not root cannot look: repeat it as root");
+    return exit_ok;
+  }
   SubprocessRun run = run_subprocess(words, false);
-  return run.status < 0 ? exit_software : run.status;
+  // Those of hostlerctl are of sysexits.h; the others are runuser's.
+  bool is_of_hostlerctl = run.status >= exit_usage && run.status <= config::exit_bad_configuration;
+  if (run.status == exit_ok || is_of_hostlerctl) return run.status;
+  return fail(exit_software, "runuser is missing, or cannot call hostlerctl as user postgres");
 }
 
 int set_up_database(const SetupOptions& options) {

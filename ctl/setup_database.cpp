@@ -84,6 +84,7 @@ bool report_missing(postgres::DbSession& cluster, const SetupDatabase& options, 
 }  // namespace
 
 int setup_database(const SetupDatabase& options) {
+  postgres::conninfo_with(options.superuser_url, {});  // one that is none is no Postgres away
   postgres::DbSession cluster(options.superuser_url, "hostlerctl setup-database");
   Account account;
   cluster.on_notice(

@@ -29,8 +29,8 @@ constexpr const char* drop_in = "/etc/systemd/system/nginx.service.d/hostler.con
 
 constexpr const char* certificate_advice =
     "no certificate in /etc/ssl/hostler. From Let's Encrypt: certbot certonly --webroot -w "
-    "/var/www/html -d NAME, then --certificate /etc/letsencrypt/live/NAME/fullchain.pem "
-    "--certificate-key "
+    "/var/www/html -d NAME --deploy-hook 'systemctl reload nginx', then --certificate "
+    "/etc/letsencrypt/live/NAME/fullchain.pem --certificate-key "
     "/etc/letsencrypt/live/NAME/privkey.pem. For a trial: --self-signed NAME";
 
 int make_certificate(const SetupOptions& options) {
@@ -92,6 +92,10 @@ int report_reload(const SetupOptions& options) {
 }  // namespace
 
 int set_up_certificate(const SetupOptions& options) {
+  constexpr int is_missing = 127;
+  if (run_subprocess({"nginx", "-v"}, true).status == is_missing) {
+    return fail(exit_unavailable, "no nginx here: apt install nginx, or --without-nginx");
+  }
   if (!options.certificate.empty()) {
     int status = link_certificate(options, certificate_file, options.certificate);
     return status == exit_ok
@@ -142,14 +146,15 @@ int set_up_site(const SetupOptions& options) {
 
 int confine_nginx(const SetupOptions& options) {
   if (file_exists(drop_in)) {
-    report_step("confinement", fmt::format("{} is there", drop_in));
+    report_step("confinement", fmt::format("{} is there{}", drop_in,
+                                           difference_from_package(drop_in, confinement)));
     return exit_ok;
   }
   report_change(options, "confinement",
-                fmt::format("copy {} to {}, restart nginx", confinement, drop_in));
+                fmt::format("link {} to {}, restart nginx", drop_in, confinement));
   if (options.dry_run) return exit_ok;
   if (!has_systemd()) return fail(exit_unavailable, "--confine-nginx needs systemd");
-  int status = copy_drop_in(confinement, drop_in_folder, drop_in);
+  int status = link_drop_in(confinement, drop_in_folder, drop_in);
   if (status != exit_ok) return status;
   return ran_well({"systemctl", "try-restart", "nginx"}) ? exit_ok : exit_software;
 }

@@ -26,13 +26,18 @@ std::string link_target(const std::string& path);
 bool ran_well(const std::vector<std::string>& words);
 // Whether systemd runs this host.
 bool has_systemd();
-// Puts a file of the package beside a unit, and systemd reads it. Returns the exit status.
-int copy_drop_in(const std::string& source, const std::string& folder, const std::string& path);
+// Links a file of the package beside a unit, so that upgrades bring it along, and systemd reads it.
+// Returns the exit status.
+int link_drop_in(const std::string& source, const std::string& folder, const std::string& path);
+// Of a copy that is not what the package has now, in words behind its name; else empty.
+std::string difference_from_package(const std::string& path, const std::string& source);
 
 // Of the pool's unit, which has no network by itself; ctl/setup_network.cpp.
 int set_up_network(const SetupOptions& options);
 bool pool_needs_network(const config::Settings& settings);
 bool pool_has_network();
+// As difference_from_package, of the file that gives it one.
+std::string pool_network_difference();
 
 // The parts that belong to nginx, in their order. Return the exit status.
 int set_up_certificate(const SetupOptions& options);

@@ -5,12 +5,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 namespace hostler {
 namespace {
 
+// Where nginx and runuser are: who became root by `su` has the path of another user.
+void add_sbin_to_path() {
+  const char* path = getenv("PATH");
+  std::string folders = path == nullptr || *path == '\0' ? "/usr/local/bin:/usr/bin:/bin" : path;
+  setenv("PATH", (folders + ":/usr/local/sbin:/usr/sbin:/sbin").c_str(), 1);
+}
+
 [[noreturn]] void become(std::vector<std::string> words, int out_fd) {
   if (out_fd >= 0) {
-    int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    dup2(nothing, STDIN_FILENO);
     dup2(out_fd, STDOUT_FILENO);
     dup2(nothing, STDERR_FILENO);
   }
@@ -18,6 +28,7 @@ namespace {
   arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
+  add_sbin_to_path();
   execvp(arguments[0], arguments.data());
   _exit(127);
 }

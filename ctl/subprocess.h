@@ -11,8 +11,8 @@ struct SubprocessRun {
   std::string out;  // standard output, when it was asked for
 };
 
-// words: the program, looked up in PATH, and its arguments. Its standard error is ours, or nothing
-// when the output is kept.
+// words: the program, looked up in PATH and where root's are, and its arguments. Its standard
+// input and error are ours, or nothing when the output is kept.
 SubprocessRun run_subprocess(const std::vector<std::string>& words, bool keep_output);
 
 }  // namespace hostler

@@ -55,20 +55,17 @@ std::optional<Error> id_fault(const Routed& routed) {
 // What is wrong with the values that no handler reads. Told with those of its own.
 std::vector<FieldFault> faults_beside(const Input& input) {
   std::vector<FieldFault> faults;
-  auto take = [&faults](Error error) {
-    faults.insert(faults.end(), error.faults.begin(), error.faults.end());
-  };
   try {
     // A scope that is neither is nobody's.
     if (input.routed.route.access.audience == Access::Audience::scope)
       check_scope(input.routed.target);
   } catch (const Error& error) {
-    take(error);
+    faults = error.faults;
   }
   try {
     idempotency_key(input.routed);
   } catch (const Error& error) {
-    take(error);
+    faults.insert(faults.end(), error.faults.begin(), error.faults.end());
   }
   return faults;
 }
@@ -87,15 +84,18 @@ Reading read(const Input& input) {
   std::optional<Error> query = http::query_fault(input.routed.target);
   if (query) return InputFault{std::move(*query), false, true};
   std::vector<FieldFault> beside = faults_beside(input);
+  // Ids are looked up in a scope; in none that is, whoever asks would be told 403.
+  bool ids_are_well = std::none_of(beside.begin(), beside.end(),
+                                   [](const FieldFault& fault) { return fault.field == "scope"; });
   try {
     Reading reading = read_by_handler(input, beside.empty());
     if (beside.empty()) return reading;
   } catch (const Error& error) {
     if (beside.empty()) return InputFault{error, true, true};
-    if (error.code != ErrorCode::validation_error) return InputFault{error, false, true};
-    beside.insert(beside.end(), error.faults.begin(), error.faults.end());
+    if (error.code != ErrorCode::validation_error) return InputFault{error, false, ids_are_well};
+    return InputFault{Error::validation(std::move(beside), error.faults), false, ids_are_well};
   }
-  return InputFault{Error::validation(std::move(beside)), false, true};
+  return InputFault{Error::validation(std::move(beside)), false, ids_are_well};
 }
 
 // ---------------------------------------------------------------- who calls

@@ -123,7 +123,8 @@ Response error_response(const Request& request, const Client& client, const Answ
     log_debug("request_unavailable", {{"trace_id", client.trace_id}, {"cause", error.cause}});
   }
   const Route* route = answered.route;
-  if (route != nullptr && route->render_error != nullptr) return route->render_error(error);
+  bool is_own_form = route != nullptr && route->render_error != nullptr && status >= 500;
+  if (is_own_form) return route->render_error(error);
   if (answered.is_openai) return openai_response(error);
   Response response = Response::json_text(status, http::problem_text(error, client.trace_id));
   response.content_type = http::problem_type;

@@ -31,13 +31,18 @@ inline postgres::BoundStatement guard_thread(const PathValues& path) {
   return query::ThreadGuard{.thread_id = path.find("thread_id")};
 }
 
-// A name that is none is nobody's id.
-inline postgres::BoundStatement guard_conversation(const PathValues& path) {
-  constexpr std::string_view begin = "conv_";
-  std::string_view name = path.find("conversation");
+// The id behind what OpenAI's names begin with. A name that is none is nobody's id.
+inline std::string id_behind(std::string_view begin, std::string_view name) {
   bool is_id = name.starts_with(begin) && is_uuid(name.substr(begin.size()));
-  return query::ThreadGuard{.thread_id = is_id ? std::string(name.substr(begin.size()))
-                                               : "00000000-0000-0000-0000-000000000000"};
+  return is_id ? std::string(name.substr(begin.size())) : "00000000-0000-0000-0000-000000000000";
+}
+
+inline postgres::BoundStatement guard_conversation(const PathValues& path) {
+  return query::ThreadGuard{.thread_id = id_behind("conv_", path.find("conversation"))};
+}
+
+inline postgres::BoundStatement guard_response(const PathValues& path) {
+  return query::RunReadGuard{.run_id = id_behind("resp_", path.find("response"))};
 }
 
 inline postgres::BoundStatement guard_run(const PathValues& path) {

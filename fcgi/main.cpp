@@ -5,8 +5,6 @@
 // Signals:  TERM, INT: answer what is in flight, end. HUP: check the configuration, then a new
 //           generation of workers (and of this program) takes over without dropping a request.
 // Exit:     0 ended as asked; 64 bad command line; 71 the socket cannot be opened; 78 bad settings.
-#include <unistd.h>
-#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -25,13 +23,6 @@ namespace hostler {
 namespace {
 
 constexpr int exit_os_error = 71;  // sysexits.h
-
-// The path of this program as it was started; after an upgrade a new version stands there.
-std::string own_path(const char* called) {
-  char path[PATH_MAX];
-  ssize_t length = readlink("/proc/self/exe", path, sizeof path);
-  return length > 0 ? std::string(path, static_cast<size_t>(length)) : std::string(called);
-}
 
 // What the last generation left, when this program took its place.
 std::optional<Inheritance> inherited(const config::Settings& settings) {
@@ -86,7 +77,7 @@ int main(int argc, char** argv) {
   }
   bool checks_start = started.has(hostler::check_start_flag);
   std::vector<std::string> command(argv, argv + argc);
-  command[0] = hostler::own_path(argv[0]);
+  command[0] = hostler::program::own_program(argv[0]);
   try {
     if (checks_start) {
       hostler::load_secret_box(started.settings.text("secrets.key_file"));

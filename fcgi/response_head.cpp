@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "lib/http/reason.h"
+
 namespace hostler {
 namespace {
 
@@ -28,7 +30,8 @@ std::string response_head(const Request& request, const Answered& answered,
   const Response& response = answered.response;
   std::string out;
   out.reserve(512);
-  fmt::format_to(std::back_inserter(out), "Status: {}\r\n", response.status);
+  fmt::format_to(std::back_inserter(out), "Status: {} {}\r\n", response.status,
+                 http::reason_of(response.status));
   if (!response.content_type.empty()) {
     append_field("Content-Type", response.content_type, out);
     fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\n", response.body().size());

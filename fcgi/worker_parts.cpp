@@ -1,12 +1,12 @@
 // See fcgi/worker_parts.h.
 #include "fcgi/worker_parts.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "lib/program/program_start.h"
 
 namespace hostler {
 namespace {
@@ -14,18 +14,12 @@ namespace {
 constexpr int64_t written_every_ms = 60'000;
 constexpr size_t known_max = 4096;
 
-std::string host_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
 postgres::DatabaseOptions database_options(const config::Settings& settings, int slot_number) {
   postgres::DatabaseOptions options;
   options.conninfo = settings.text("database.url");
   // node_list() in sql/schema/dashboard.sql takes it apart. Postgres keeps 63 bytes.
   options.application_name =
-      fmt::format("hostler-api/{} {} {:.40}", slot_number, HOSTLER_VERSION, host_name());
+      fmt::format("hostler-api/{} {} {:.40}", slot_number, HOSTLER_VERSION, program::host_name());
   options.dedicated_connections_max = static_cast<int>(settings.integer("api.own_connections"));
   options.party_connections_max = std::max(1, options.dedicated_connections_max / 2);
   return options;

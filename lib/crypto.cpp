@@ -1,6 +1,7 @@
 // The only includer of OpenSSL. See lib/crypto.h.
 #include "lib/crypto.h"
 
+#include "lib/ascii.h"
 #include "lib/time_text.h"
 
 #include <openssl/crypto.h>
@@ -41,13 +42,6 @@ CipherContext new_cipher() {
   CipherContext context(EVP_CIPHER_CTX_new(), &EVP_CIPHER_CTX_free);
   if (context == nullptr) library_failed("EVP_CIPHER_CTX_new");
   return context;
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 std::string encode_base64(std::string_view bytes, const char* alphabet, bool padded) {
@@ -123,8 +117,8 @@ std::optional<std::string> from_hex(std::string_view hex) {
   std::string out;
   out.reserve(hex.size() / 2);
   for (size_t i = 0; i < hex.size(); i += 2) {
-    int high = hex_digit(hex[i]);
-    int low = hex_digit(hex[i + 1]);
+    int high = ascii::hex_value(hex[i]);
+    int low = ascii::hex_value(hex[i + 1]);
     if (high < 0 || low < 0) return std::nullopt;
     out += static_cast<char>(high * 16 + low);
   }

@@ -1,7 +1,9 @@
 // The one table of error codes: status, name on the wire, title. Contract sections 1 to 11.
 #include "lib/error.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace hostler {
 namespace {
@@ -184,6 +186,16 @@ Error Error::validation(std::vector<FieldFault> faults) {
   Error error(validation_error, std::move(detail));
   error.faults = std::move(faults);
   return error;
+}
+
+Error Error::validation(std::vector<FieldFault> faults, const std::vector<FieldFault>& more) {
+  std::ptrdiff_t known = std::ssize(faults);
+  for (const FieldFault& fault : more) {
+    bool is_known = std::any_of(faults.begin(), faults.begin() + known,
+                                [&](const FieldFault& one) { return one.field == fault.field; });
+    if (!is_known) faults.push_back(fault);
+  }
+  return validation(std::move(faults));
 }
 
 Error Error::validation(std::string field, std::string code, std::string message) {

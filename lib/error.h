@@ -170,6 +170,8 @@ struct Error : std::exception {
 
   // The 422 that lists every fault of the input.
   static Error validation(std::vector<FieldFault> faults);
+  // Those of two checks; what the first one says of a field is enough.
+  static Error validation(std::vector<FieldFault> faults, const std::vector<FieldFault>& more);
   static Error validation(std::string field, std::string code, std::string message);
 
   const char* what() const noexcept override { return detail.c_str(); }

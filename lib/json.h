@@ -107,6 +107,7 @@ class JsonWriter {
   JsonWriter& member(std::string_view name, bool boolean_value);
   JsonWriter& member(std::string_view name, double number_value);
   JsonWriter& member_raw(std::string_view name, std::string_view json);
+  JsonWriter& member_or_null(std::string_view name, std::string_view text_value);  // empty: null
 
   std::string take() { return std::move(out_); }
   const std::string& so_far() const { return out_; }
@@ -119,10 +120,5 @@ class JsonWriter {
 
 // The text as a JSON string literal, quotes included.
 std::string json_quote(std::string_view text);
-// The text with every byte sequence that is not UTF-8 replaced by U+FFFD.
-std::string utf8_lossy(std::string_view text);
-bool is_utf8(std::string_view text);
-// The longest prefix of at most bytes_max bytes that ends at a character's end.
-std::string_view utf8_prefix(std::string_view text, size_t bytes_max);
 
 }  // namespace hostler

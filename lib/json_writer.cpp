@@ -1,35 +1,14 @@
-// JSON written, and what UTF-8 is. See lib/json.h.
+// JSON written. See lib/json.h.
 #include "lib/json.h"
 
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "lib/utf8.h"
+
 namespace hostler {
 namespace {
-
-// Length of the valid UTF-8 sequence at the start of text, or 0. Overlong forms, surrogates and
-// code points above U+10FFFF are not valid.
-size_t utf8_sequence(std::string_view text) {
-  auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  auto follows = [&](size_t i) { return i < text.size() && (byte(i) & 0xC0) == 0x80; };
-  unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    if (!follows(1) || !follows(2)) return 0;
-    if (first == 0xE0 && byte(1) < 0xA0) return 0;
-    if (first == 0xED && byte(1) > 0x9F) return 0;
-    return 3;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    if (!follows(1) || !follows(2) || !follows(3)) return 0;
-    if (first == 0xF0 && byte(1) < 0x90) return 0;
-    if (first == 0xF4 && byte(1) > 0x8F) return 0;
-    return 4;
-  }
-  return 0;
-}
 
 void append_quoted(std::string& out, std::string_view text) {
   out += '"';
@@ -188,43 +167,16 @@ JsonWriter& JsonWriter::member_raw(std::string_view name, std::string_view json)
   return key(name).raw(json);
 }
 
+JsonWriter& JsonWriter::member_or_null(std::string_view name, std::string_view text_value) {
+  key(name);
+  return text_value.empty() ? null() : text(text_value);
+}
+
 std::string json_quote(std::string_view text) {
   std::string out;
   out.reserve(text.size() + 2);
   append_quoted(out, text);
   return out;
-}
-
-std::string utf8_lossy(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  while (!text.empty()) {
-    size_t length = utf8_sequence(text);
-    if (length == 0) {
-      out += "\xEF\xBF\xBD";
-      length = 1;
-    } else {
-      out.append(text.substr(0, length));
-    }
-    text.remove_prefix(length);
-  }
-  return out;
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    size_t length = utf8_sequence(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
-std::string_view utf8_prefix(std::string_view text, size_t bytes_max) {
-  if (text.size() <= bytes_max) return text;
-  size_t end = bytes_max;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end);
 }
 
 }  // namespace hostler

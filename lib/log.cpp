@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/ascii.h"
 #include "lib/json.h"
 #include "lib/time_text.h"
 
@@ -65,11 +66,7 @@ void add_field(std::string& datagram, std::string_view name, std::string_view va
 }
 
 // trace_id is HOSTLER_TRACE_ID.
-std::string journal_name(std::string_view key) {
-  std::string name = "HOSTLER_";
-  for (char c : key) name += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  return name;
-}
+std::string journal_name(std::string_view key) { return "HOSTLER_" + ascii::upper_case(key); }
 
 // The words of an event are one line, whatever stands in them: a second could pass for an event.
 std::string one_line(std::string_view text) {

@@ -2,7 +2,7 @@
 #include "lib/mail_address.h"
 
 #include "lib/control_characters.h"
-#include "lib/json.h"
+#include "lib/utf8.h"
 
 namespace hostler {
 

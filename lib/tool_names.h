@@ -7,6 +7,8 @@
 #include <array>
 #include <string_view>
 
+#include "lib/ascii.h"
+
 namespace hostler {
 
 inline constexpr std::array<std::string_view, 3> tool_names{"web_search", "web_fetch", "ask_user"};
@@ -21,10 +23,8 @@ constexpr std::string_view tool_name_words =
 constexpr bool is_well_formed_tool_name(std::string_view name) {
   constexpr size_t bytes_max = 64;
   return !name.empty() && name.size() <= bytes_max &&
-         std::all_of(name.begin(), name.end(), [](char c) {
-           bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-           return is_letter || (c >= '0' && c <= '9') || c == '_' || c == '-';
-         });
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return ascii::is_letter_or_digit(c) || c == '_' || c == '-'; });
 }
 
 // All tools of an MCP server, as personas name them: its key and "__*".
@@ -34,9 +34,8 @@ constexpr bool names_all_of_server(std::string_view name) {
   if (!name.ends_with(ending)) return false;
   std::string_view key = name.substr(0, name.size() - ending.size());
   return !key.empty() && key.size() <= key_bytes_max &&
-         std::all_of(key.begin(), key.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-         });
+         std::all_of(key.begin(), key.end(),
+                     [](char c) { return ascii::is_lower(c) || ascii::is_digit(c) || c == '-'; });
 }
 
 }  // namespace hostler

@@ -51,12 +51,6 @@ void raise_descriptor_limit() {
   std::abort();
 }
 
-std::string host_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
 std::unique_ptr<program::MetricsServer> serve_metrics(loop::Loop& loop,
                                                       const config::Settings& start,
                                                       Daemon& daemon) {
@@ -163,7 +157,7 @@ int run_daemon(const config::Settings& start) {
     StreamThread streams(relay);
     loop::Loop loop;
     DaemonOptions options;
-    options.identity = {host_name(), instance, instance_lock.id()};
+    options.identity = {program::host_name(), instance, instance_lock.id()};
     options.slots = static_cast<int>(start.integer("run.slots"));
     options.risky_networks = std::move(risky_networks);
     Daemon daemon(loop, start, std::move(secrets), bus, options, stream_side_of(relay));

@@ -5,6 +5,7 @@
 
 #include "lib/log.h"
 #include "lib/loop/wait.h"
+#include "lib/postgres/with_retry.h"
 #include "lib/program/service_notify.h"
 #include "queries/daemon.h"
 #include "queries/health.h"
@@ -38,7 +39,9 @@ Task<void> Registration::until_schema_fits() {
     if (why.empty()) co_return;
     if (why != logged) {
       log_warning("daemon_waits", {{"why", why}});
-      program::notify_service("STATUS=waiting: " + why);
+      // Started it is: a service manager would end it for a start that takes long, and whoever
+      // upgrades the package would wait for that.
+      program::notify_service("READY=1\nSTATUS=waiting: " + why);
     }
     logged = why;
     co_await loop::sleep_ms(loop_, retry_ms);
@@ -46,17 +49,13 @@ Task<void> Registration::until_schema_fits() {
 }
 
 Task<std::string> Registration::enter() {
-  for (;;) {
-    postgres::Batch batch;
-    batch.add(query::DaemonStart{.host = identity_.host,
-                                 .instance = identity_.instance,
-                                 .version = HOSTLER_VERSION,
-                                 .lock_id = identity_.lock_id});
-    postgres::BatchOutcome outcome = co_await db_.attempt(std::move(batch));
-    if (!outcome.error) co_return std::string(outcome.results.at(0).text());
-    if (!outcome.is_unknown()) throw *outcome.error;
-    co_await loop::sleep_ms(loop_, retry_ms);
-  }
+  postgres::BoundStatement starting = query::DaemonStart{.host = identity_.host,
+                                                         .instance = identity_.instance,
+                                                         .version = HOSTLER_VERSION,
+                                                         .lock_id = identity_.lock_id};
+  Task<postgres::Result> work = postgres::dedicated_with_retry(loop_, db_, std::move(starting));
+  postgres::Result started = co_await work;
+  co_return std::string(started.text());
 }
 
 Task<bool> Registration::leave(std::string daemon_id) {

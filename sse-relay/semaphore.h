@@ -28,7 +28,8 @@ class Semaphore {
   };
 
  public:
-  // Semaphore::Permit permit(semaphore); co_await permit; held until the end of its scope.
+  // Semaphore::Permit permit(semaphore); co_await permit; held until its end. A client may go while
+  // its question is on its way: the question keeps the permit then.
   class Permit : Link {
    public:
     explicit Permit(Semaphore& semaphore) : semaphore_(semaphore) {}

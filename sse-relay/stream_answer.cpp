@@ -1,7 +1,6 @@
 // Heads and problem documents written; see sse-relay/stream_answer.h.
 #include "sse-relay/stream_answer.h"
 
-#include <array>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -10,38 +9,13 @@
 
 #include "lib/http/cors.h"
 #include "lib/http/problem.h"
+#include "lib/http/reason.h"
 
 namespace hostler::relay {
 namespace {
 
-// RFC 9110 section 15; nginx passes the line on as it is.
-constexpr std::array<std::pair<int, std::string_view>, 15> reasons{{
-    {200, "OK"},
-    {204, "No Content"},
-    {400, "Bad Request"},
-    {401, "Unauthorized"},
-    {403, "Forbidden"},
-    {404, "Not Found"},
-    {405, "Method Not Allowed"},
-    {409, "Conflict"},
-    {410, "Gone"},
-    {422, "Unprocessable Content"},
-    {429, "Too Many Requests"},
-    {500, "Internal Server Error"},
-    {502, "Bad Gateway"},
-    {503, "Service Unavailable"},
-    {504, "Gateway Timeout"},
-}};
-
 constexpr const char* run_field = "X-Hostler-Run";
 constexpr const char* error_type = "application/json";
-
-std::string_view reason_of(int status) {
-  for (const auto& [known, reason] : reasons) {
-    if (known == status) return reason;
-  }
-  return "Error";
-}
 
 void append_fields(const http::HeaderList& fields, std::string& out) {
   for (const auto& [name, value] : fields) {
@@ -53,7 +27,7 @@ void append_fields(const http::HeaderList& fields, std::string& out) {
 }
 
 std::string status_line(int status) {
-  return fmt::format("Status: {} {}\r\n", status, reason_of(status));
+  return fmt::format("Status: {} {}\r\n", status, http::reason_of(status));
 }
 
 // All that a head has besides the status.

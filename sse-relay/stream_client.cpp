@@ -132,18 +132,19 @@ Task<void> StreamClient::open() {
   reader_.address = net::IpAddress::parse(client_ip).value_or(net::IpAddress());
   services_.open_streams.check_network(reader_.address);
   bool was_full = services_.semaphore.is_full();
-  Semaphore::Permit permit(services_.semaphore);
+  auto kept = std::make_shared<Semaphore::Permit>(services_.semaphore);
+  Semaphore::Permit& permit = *kept;
   co_await permit;
   if (was_full) refuse_while_away(services_.db);
   if (asks_for_events(wanted)) join(wanted.behind_frame);
   int64_t limit_of_org = services_.open_streams.limit_of_org();
   postgres::Batch batch = opening_batch(wanted, *format_, arrival_->context, limit_of_org);
-  postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
+  postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch), kept);
   if (!outcome.results.empty()) take_caller(account::read_caller(outcome.results[0].text()));
   if (outcome.error) throw *outcome.error;
   StreamOpening opening = read_opening(wanted, outcome.results);
   bool goes_back = false;
-  if (wanted.after > opening.last_seq) goes_back = co_await go_back_to_resumed();
+  if (wanted.after > opening.last_seq) goes_back = co_await go_back_to_resumed(kept);
   bool starts_with_stored = format_->start == formats::Start::stored;
   int64_t begin_seq = starts_with_stored ? opening.last_seq : opening.input_seq;
   bool begins_later = begin_seq > 0;
@@ -184,9 +185,9 @@ Task<void> StreamClient::open() {
 
 // The cursor is beyond what is stored: what came with it was lost with its server, if the run was
 // resumed since. Else the client said what it never saw, and waits.
-Task<bool> StreamClient::go_back_to_resumed() {
+Task<bool> StreamClient::go_back_to_resumed(std::shared_ptr<void> kept) {
   postgres::BoundStatement asked = query::StreamResumed{.run_id = arrival_->request.run_id};
-  postgres::Result answer = co_await services_.db.pipelined(std::move(asked));
+  postgres::Result answer = co_await services_.db.pipelined(std::move(asked), std::move(kept));
   if (answer.empty() || answer.front().is_null("seq")) co_return false;
   arrival_->request.after = answer.front().integer("seq") - 1;
   co_return true;
@@ -266,13 +267,14 @@ Task<void> StreamClient::catch_up() {
       }
       if (served == Subscription::Served::done) co_return;
     }
-    Semaphore::Permit permit(services_.semaphore);
+    auto kept = std::make_shared<Semaphore::Permit>(services_.semaphore);
+    Semaphore::Permit& permit = *kept;
     co_await permit;
     std::vector<UuidBytes> run_ids{followed.id()};
     std::vector<int64_t> afters{cursor()};
     std::vector<bool> usage_wanted{format_->tells_usage};
     postgres::BoundStatement asked = page_statement(run_ids, afters, usage_wanted);
-    postgres::Result rows = co_await services_.db.pipelined(std::move(asked));
+    postgres::Result rows = co_await services_.db.pipelined(std::move(asked), std::move(kept));
     EventPage page = std::move(pages_of(rows, {followed.run_id()}).front());
     bool is_pruned = page.events->is_empty() && cursor() < followed.newest_seq();
     if (is_pruned) {

@@ -125,7 +125,7 @@ class StreamClient final : public Subscriber, public TimerWheel::Entry, loop::St
   Task<void> catch_up();
   void take_fault(const Error& fault);
   void refuse(Error error);
-  Task<bool> go_back_to_resumed();
+  Task<bool> go_back_to_resumed(std::shared_ptr<void> kept);
   void take_caller(const account::Caller& caller);
   void answer_no_more();
   void answer_head(const StreamOpening& opening);

@@ -60,7 +60,10 @@ void refuse_duplicates(const http::Target& target, StreamRequest& wanted) {
   for (std::string_view name : {"after_seq", "follow"}) {
     auto count = std::count_if(target.query.begin(), target.query.end(),
                                [name](const auto& pair) { return pair.first == name; });
-    if (count > 1) wanted.faults.push_back({std::string(name), "doubled", "is given twice"});
+    if (count <= 1) continue;
+    // Then what is wrong with its first value is no news.
+    std::erase_if(wanted.faults, [name](const FieldFault& fault) { return fault.field == name; });
+    wanted.faults.push_back({std::string(name), "doubled", "is given twice"});
   }
 }
 

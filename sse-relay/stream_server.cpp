@@ -61,9 +61,9 @@ postgres::DatabaseOptions database_options(const StreamOptions& options) {
 StreamServer::StreamServer(StreamOptions options, events::EventBus& bus)
     : options_(std::move(options)),
       bus_(bus),
+      semaphore_(loop_, questions_max),
       db_(loop_, database_options(options_)),
       subscriptions_(loop_, bus, [this] { poller_.read_soon(); }),
-      semaphore_(loop_, questions_max),
       wheel_(options_.tick_ms, loop_.now_ms()),
       denials_(loop_, db_, [this](int64_t count) { counts_.denials_dropped += count; }),
       services_{options_, loop_,    db_,           subscriptions_, semaphore_,

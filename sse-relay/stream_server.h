@@ -89,9 +89,9 @@ class StreamServer final : StreamHost {
   const StreamOptions options_;
   events::EventBus& bus_;
   loop::Loop loop_;
+  Semaphore semaphore_;  // outlives the questions of db_, which keep its permits
   postgres::Database db_;
   Subscriptions subscriptions_;
-  Semaphore semaphore_;
   TimerWheel wheel_;
   struct {
     std::atomic<int64_t> opened = 0;

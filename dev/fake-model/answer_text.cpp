@@ -5,7 +5,7 @@
 #include <array>
 
 #include "dev/fake-model/chat_checks.h"
-#include "lib/json.h"
+#include "lib/utf8.h"
 
 namespace hostler::fake_model {
 namespace {

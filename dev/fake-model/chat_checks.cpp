@@ -5,6 +5,7 @@
 #include <array>
 
 #include "lib/answer_repair.h"
+#include "lib/ascii.h"
 
 namespace hostler::fake_model {
 
@@ -36,10 +37,8 @@ std::optional<Refusal> check_settings(const Json& body, double temperature_max) 
 
 bool is_tool_name(std::string_view name) {
   if (name.empty() || name.size() > 64) return false;
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-           c == '-';
-  });
+  return std::all_of(name.begin(), name.end(),
+                     [](char c) { return ascii::is_letter_or_digit(c) || c == '_' || c == '-'; });
 }
 
 std::optional<Refusal> check_tool_schema(const Json* schema, const std::string& where) {

@@ -5,37 +5,10 @@
 #include <charconv>
 #include <utility>
 
+#include "lib/ascii.h"
+
 namespace hostler::fake_model {
 namespace {
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
-bool is_token(std::string_view text) {
-  if (text.empty()) return false;
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-  });
-}
 
 bool is_target(std::string_view text) {
   if (text.empty() || text.front() != '/') return false;
@@ -63,8 +36,8 @@ std::string percent_decoded(std::string_view text) {
   out.reserve(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '%' && i + 2 < text.size()) {
-      int high = hex_digit(text[i + 1]);
-      int low = hex_digit(text[i + 2]);
+      int high = ascii::hex_value(text[i + 1]);
+      int low = ascii::hex_value(text[i + 2]);
       if (high >= 0 && low >= 0) {
         out.push_back(static_cast<char>(high * 16 + low));
         i += 2;
@@ -140,7 +113,7 @@ RequestReader::State RequestReader::read_head_lines(std::string_view head) {
   if (first == std::string_view::npos || first == last) return refuse(400, "bad request line");
   std::string_view target = line.substr(first + 1, last - first - 1);
   std::string_view version = line.substr(last + 1);
-  if (!is_token(line.substr(0, first)) || !is_target(target)) {
+  if (!ascii::is_token(line.substr(0, first)) || !is_target(target)) {
     return refuse(400, "bad method or target");
   }
   if (version != "HTTP/1.1") return refuse(505, "HTTP/1.1 only");
@@ -155,11 +128,11 @@ RequestReader::State RequestReader::read_head_lines(std::string_view head) {
     line = head.substr(0, end);
     head.remove_prefix(end + 2);
     size_t colon = line.find(':');
-    if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) {
+    if (colon == std::string_view::npos || !ascii::is_token(line.substr(0, colon))) {
       return refuse(400, "bad header line");
     }
-    std::string_view value = trimmed(line.substr(colon + 1));
-    request_.fields.push_back({lower(line.substr(0, colon)), std::string(value)});
+    std::string_view value = ascii::trimmed(line.substr(colon + 1), ascii::blanks);
+    request_.fields.push_back({ascii::lower_case(line.substr(0, colon)), std::string(value)});
   }
   return State::complete;
 }
@@ -167,17 +140,18 @@ RequestReader::State RequestReader::read_head_lines(std::string_view head) {
 RequestReader::State RequestReader::choose_body() {
   std::optional<std::string_view> connection = request_.field("connection");
   if (connection) {
-    std::string wish = lower(*connection);
+    std::string wish = ascii::lower_case(*connection);
     if (wish.find("close") != std::string::npos) request_.keep_alive = false;
   }
   std::optional<std::string_view> expect = request_.field("expect");
-  wants_continue_ = expect && lower(*expect) == "100-continue";
+  wants_continue_ = expect && ascii::lower_case(*expect) == "100-continue";
 
   std::optional<std::string_view> coding = request_.field("transfer-encoding");
   std::optional<std::string_view> length = request_.field("content-length");
   if (coding) {
     if (length) return refuse(400, "Content-Length beside Transfer-Encoding");
-    if (lower(*coding) != "chunked") return refuse(501, "only the chunked coding is known");
+    if (ascii::lower_case(*coding) != "chunked")
+      return refuse(501, "only the chunked coding is known");
     part_ = Part::chunk_size;
     return State::complete;
   }
@@ -216,7 +190,8 @@ RequestReader::State RequestReader::read_chunk_size() {
   if (!line) {
     return buffered_bytes() > 256 ? refuse(400, "chunk line too long") : State::needs_more;
   }
-  std::optional<size_t> bytes = whole_number(trimmed(line->substr(0, line->find(';'))), 16);
+  std::optional<size_t> bytes =
+      whole_number(ascii::trimmed(line->substr(0, line->find(';')), ascii::blanks), 16);
   if (!bytes) return refuse(400, "bad chunk size");
   if (*bytes > body_bytes_max || request_.body.size() + *bytes > body_bytes_max) {
     return refuse(413, "the body is longer than 8 MiB");

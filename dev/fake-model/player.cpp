@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "dev/fake-model/answer_text.h"
-#include "lib/json.h"
+#include "lib/utf8.h"
 
 namespace hostler::fake_model {
 namespace {

@@ -19,7 +19,7 @@ std::string_view script_help() {
                            fit the request's response format and is asked for once more
     [words N]              N words
     [stamps N]             N words, each the time at which it was written, in microseconds
-    [think TEXT]           the same, as reasoning
+    [think TEXT]           as say, but as reasoning
     [echo-history]         the request's model, tools and messages as JSON
     [long-line BYTES]      one delta of so many bytes
     [split-utf8]           characters of several bytes; from here on cut in two between writes

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "dev/fake-model/delayed_answer.h"
+#include "lib/ascii.h"
 #include "lib/json.h"
 
 namespace hostler::fake_model {
@@ -44,11 +45,7 @@ std::string content_about(std::string_view topic, const QueryWish& wish) {
 // The query in lower case, with '-' for what a path does not take as it is.
 std::string slug_of(std::string_view query) {
   std::string slug;
-  for (char c : query.substr(0, 40)) {
-    bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-    bool upper = c >= 'A' && c <= 'Z';
-    slug += plain ? c : upper ? static_cast<char>(c - 'A' + 'a') : '-';
-  }
+  for (char c : query.substr(0, 40)) slug += ascii::is_letter_or_digit(c) ? ascii::lower(c) : '-';
   return slug;
 }
 

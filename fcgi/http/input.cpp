@@ -1,31 +1,22 @@
 // Bodies read; see fcgi/http/input.h.
 #include "fcgi/http/input.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "fcgi/http/input_value.h"
+#include "lib/ascii.h"
 #include "lib/json_bounds.h"
 
 namespace hostler {
 namespace {
 
-bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    char lower = x >= 'A' && x <= 'Z' ? static_cast<char>(x + 32) : x;
-    return lower == y;
-  });
-}
-
 // The media type without its parameters.
 bool is_json_type(std::string_view content_type) {
   std::string_view type = content_type.substr(0, content_type.find(';'));
-  while (type.ends_with(' ') || type.ends_with('\t')) type.remove_suffix(1);
-  while (type.starts_with(' ') || type.starts_with('\t')) type.remove_prefix(1);
-  return equal_ignoring_case(type, "application/json");
+  return ascii::equal_ignoring_case(ascii::trimmed(type, ascii::blanks), "application/json");
 }
 
 Error bad_json(std::string detail, size_t offset) {
@@ -40,7 +31,7 @@ Json parsed_object(const Request& request) {
   }
   // RFC 9110, section 15.5.16; else compressed bytes would be told as JSON that is bad at byte 0.
   std::string_view coding = request.header("HTTP_CONTENT_ENCODING");
-  if (!coding.empty() && !equal_ignoring_case(coding, "identity")) {
+  if (!coding.empty() && !ascii::equal_ignoring_case(coding, "identity")) {
     throw Error(ErrorCode::http_unsupported_media_type, "send the body without Content-Encoding");
   }
   std::variant<Json, JsonFault> parsed = parse_bounded_json(request.body, json_values_of_body_max);
@@ -206,6 +197,11 @@ const Json* Fields::find(std::string_view name) {
 }
 
 const Json* Fields::any(std::string_view name) { return find(name); }
+
+bool Fields::has_value(std::string_view name) {
+  const Json* json = find(name);
+  return json != nullptr && !json->is_null();
+}
 
 const Json* Fields::required(std::string_view name) {
   const Json* json = find(name);

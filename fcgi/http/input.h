@@ -115,6 +115,8 @@ class Fields {
   // A member as it is, whatever it is; null when absent. Counts as known.
   const Json* any(std::string_view name);
   bool has(std::string_view name) const { return object_->find(name) != nullptr; }
+  // Is there and not null. Counts as known.
+  bool has_value(std::string_view name);
 
   // A fault that only the handler can see.
   void fault(std::string_view name, std::string code, std::string message);

@@ -6,9 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "lib/ascii.h"
 #include "lib/control_characters.h"
 #include "lib/ids.h"
 #include "lib/time_text.h"
+#include "lib/utf8.h"
 
 namespace hostler {
 
@@ -24,27 +26,10 @@ void Faults::check() {
 }
 
 namespace input_value {
-namespace {
-
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-}  // namespace
-
-size_t character_count(std::string_view utf8) {
-  return static_cast<size_t>(std::count_if(utf8.begin(), utf8.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
-}
 
 std::optional<std::string> text(std::string_view value, const TextBounds& bounds,
                                 const std::string& field, Faults& faults) {
-  if (bounds.trims) value = trimmed(value);
+  if (bounds.trims) value = ascii::trimmed(value, ascii::white_space);
   size_t count = character_count(value);
   if (count < bounds.min) {
     bool is_empty = value.empty();

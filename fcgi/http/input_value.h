@@ -10,8 +10,6 @@
 
 namespace hostler::input_value {
 
-size_t character_count(std::string_view utf8);
-
 std::optional<std::string> text(std::string_view value, const TextBounds& bounds,
                                 const std::string& field, Faults& faults);
 // What a number outside of bounds is told.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "lib/ascii.h"
+
 namespace hostler {
 
 constexpr size_t persona_key_max = 64;
@@ -11,11 +13,9 @@ constexpr size_t persona_version_max = 32;
 
 namespace persona_id_detail {
 constexpr bool is_key_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  return ascii::is_lower(c) || ascii::is_digit(c) || c == '_' || c == '-';
 }
-constexpr bool is_version_char(char c) {
-  return is_key_char(c) || (c >= 'A' && c <= 'Z') || c == '.';
-}
+constexpr bool is_version_char(char c) { return is_key_char(c) || ascii::is_upper(c) || c == '.'; }
 }  // namespace persona_id_detail
 
 constexpr bool is_persona_key(std::string_view text) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <variant>
 
+#include "lib/ascii.h"
 #include "lib/json.h"
 #include "lib/json_schema/schema.h"
 
@@ -17,10 +18,8 @@ constexpr TextBounds description_bounds{.max = 4096, .takes_control = true};
 
 // As providers take them.
 bool is_format_name(std::string_view name) {
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
-  });
+  return std::all_of(name.begin(), name.end(),
+                     [](char c) { return ascii::is_letter_or_digit(c) || c == '_' || c == '-'; });
 }
 
 // The schema, when it may be used.

@@ -98,7 +98,7 @@ struct Route {
   // authenticating statement when path and caller are well but the body is not, since 404 comes
   // before 415 and 422.
   Guard guard = nullptr;
-  // For the one answer whose errors are not problem documents (/readyz).
+  // For the one answer whose 5xx are not problem documents (/readyz).
   Response (*render_error)(const Error&) = nullptr;
   // The row for whoever shows a result_token instead of what other routes take.
   const Route* by_result_token = nullptr;

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "fcgi/http/route.h"
+#include "lib/config/stored_secret.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
+#include "lib/utf8.h"
 #include "queries/idempotency.h"
 
 namespace hostler {
@@ -14,11 +16,6 @@ namespace {
 
 constexpr size_t key_length_max = 255;
 constexpr const char* secret_kind = "idempotency";
-
-size_t character_count(std::string_view text) {
-  auto begins_character = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), begins_character));
-}
 
 // Path and key, without room for one to look like a part of the other.
 std::string call_hash(const Routed& routed, std::string_view key) {
@@ -94,9 +91,7 @@ std::optional<Response> stored_answer(const config::SecretBox& secret_box,
                                       const account::Caller& caller, const postgres::Row& begun) {
   if (begun.is_null("secret_id")) return std::nullopt;
   config::SecretIdentity identity{std::string(begun.text("secret_id")), caller.org_id, secret_kind};
-  config::SealedSecret sealed{begun.integer("key_version"), begun.bytes("wrapped_key"),
-                              begun.bytes("sealed")};
-  std::optional<std::string> plain = secret_box.open(identity, sealed);
+  std::optional<std::string> plain = secret_box.open(identity, config::stored_secret(begun));
   std::optional<Json> stored = plain ? parse_json_or_nothing(*plain) : std::nullopt;
   if (!stored) throw Error(ErrorCode::internal_error, {}, "a stored answer does not open");
   return answer_from(*stored);

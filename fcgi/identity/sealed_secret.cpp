@@ -14,4 +14,11 @@ NewSecret seal_secret(const config::SecretBox& secret_box, std::string org_id, s
   return {std::move(identity.id), std::move(json)};
 }
 
+SigningSecret make_signing_secret(const config::SecretBox& secret_box, std::string org_id,
+                                  std::string kind) {
+  std::string text = "whsec_" + to_base64(random_bytes(32));
+  NewSecret stored = seal_secret(secret_box, std::move(org_id), std::move(kind), text);
+  return {std::move(text), std::move(stored.json)};
+}
+
 }  // namespace hostler

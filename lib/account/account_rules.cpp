@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "lib/ascii.h"
 #include "lib/control_characters.h"
-#include "lib/json.h"
 #include "lib/mail_address.h"
+#include "lib/utf8.h"
 
 namespace hostler::account {
 namespace {
@@ -15,28 +16,10 @@ constexpr size_t name_characters_max = 64;
 constexpr size_t password_characters_min = 8;
 constexpr size_t password_characters_max = 128;
 
-size_t characters_in(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
-}
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_letter_or_digit(char c) { return is_letter(c) || (c >= '0' && c <= '9'); }
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-bool equal_names(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return lower(x) == lower(y); });
-}
-
 }  // namespace
 
 std::string trimmed_name(std::string_view name) {
-  constexpr std::string_view blanks = " \t\r\n";
-  size_t begin = name.find_first_not_of(blanks);
-  if (begin == name.npos) return {};
-  return std::string(name.substr(begin, name.find_last_not_of(blanks) - begin + 1));
+  return std::string(ascii::trimmed(name, " \t\r\n"));
 }
 
 std::optional<TextFault> name_fault(std::string_view name) {
@@ -44,7 +27,7 @@ std::optional<TextFault> name_fault(std::string_view name) {
     return TextFault{"bad_format", "must not hold control characters"};
   }
   if (name.empty()) return TextFault{"required", "must not be empty"};
-  if (characters_in(name) > name_characters_max) {
+  if (character_count(name) > name_characters_max) {
     return TextFault{"too_long", "must have at most 64 characters"};
   }
   if (name.find('@') != name.npos) return TextFault{"bad_format", "must not hold @"};
@@ -63,7 +46,7 @@ std::optional<TextFault> email_fault(std::string_view email) {
 
 std::optional<TextFault> password_fault(std::string_view password, std::string_view login,
                                         std::string_view email) {
-  size_t count = characters_in(password);
+  size_t count = character_count(password);
   if (!is_utf8(password)) return TextFault{"bad_format", "must be UTF-8"};
   if (count < password_characters_min) {
     return TextFault{"too_short", "must have at least 8 characters"};
@@ -71,7 +54,7 @@ std::optional<TextFault> password_fault(std::string_view password, std::string_v
   if (count > password_characters_max) {
     return TextFault{"too_long", "must have at most 128 characters"};
   }
-  if (equal_names(password, login) || equal_names(password, email)) {
+  if (ascii::equal_ignoring_case(password, login) || ascii::equal_ignoring_case(password, email)) {
     return TextFault{"bad_format", "must differ from login and email"};
   }
   return std::nullopt;
@@ -90,8 +73,8 @@ std::optional<TextFault> locale_fault(std::string_view locale) {
   for (std::string_view rest = locale; !rest.empty() || !is_first;) {
     size_t end = std::min(rest.find('-'), rest.size());
     std::string_view part = rest.substr(0, end);
-    bool is_plain =
-        std::all_of(part.begin(), part.end(), is_first ? is_letter : is_letter_or_digit);
+    bool is_plain = std::all_of(part.begin(), part.end(),
+                                is_first ? ascii::is_letter : ascii::is_letter_or_digit);
     if (!is_plain || part.size() < (is_first ? 2u : 1u) || part.size() > 8) return fault;
     if (end == rest.size()) return std::nullopt;
     rest.remove_prefix(end + 1);
@@ -107,7 +90,7 @@ std::optional<TextFault> timezone_fault(std::string_view timezone) {
   bool has_form = !timezone.empty() && timezone.size() <= 64 && timezone[0] >= 'A' &&
                   timezone[0] <= 'Z' && timezone.find("//") == timezone.npos;
   for (char c : timezone) {
-    has_form &= is_letter_or_digit(c) || c == '_' || c == '/' || c == '+' || c == '-';
+    has_form &= ascii::is_letter_or_digit(c) || c == '_' || c == '/' || c == '+' || c == '-';
   }
   std::error_code ignored;
   bool exists = has_form && std::filesystem::is_regular_file(

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "lib/ascii.h"
 #include "lib/crypto.h"
 
 namespace hostler::account {
@@ -14,22 +15,8 @@ constexpr std::string_view api_key_prefix = "hst_";
 constexpr size_t token_length = 4 + 43;  // prefix and 32 bytes in base64url
 
 bool is_base64url(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_';
-  });
-}
-
-bool is_bearer(std::string_view scheme) {
-  constexpr std::string_view wanted = "bearer";
-  return std::equal(scheme.begin(), scheme.end(), wanted.begin(), wanted.end(),
-                    [](char a, char b) { return (a | 0x20) == b; });
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
-  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
-  return text;
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return ascii::is_letter_or_digit(c) || c == '-' || c == '_'; });
 }
 
 Error malformed(std::string_view caller) {
@@ -43,17 +30,17 @@ std::optional<std::string> unless_dash(std::string_view text) {
 }  // namespace
 
 std::variant<Credential, Error> credential_in(std::string_view authorization) {
-  authorization = trimmed(authorization);
+  authorization = ascii::trimmed(authorization, ascii::blanks);
   if (authorization.empty()) {
     return Error(ErrorCode::auth_missing_token,
                  "Send Authorization: Bearer and the access token of a login, or an API key where "
                  "keys are taken.");
   }
   size_t space = std::min(authorization.find(' '), authorization.size());
-  if (!is_bearer(authorization.substr(0, space))) {
+  if (!ascii::equal_ignoring_case(authorization.substr(0, space), "bearer")) {
     return Error(ErrorCode::auth_invalid_token, "The scheme of Authorization must be Bearer.");
   }
-  std::string_view token = trimmed(authorization.substr(space));
+  std::string_view token = ascii::trimmed(authorization.substr(space), ascii::blanks);
   if (token.empty()) {
     return Error(ErrorCode::auth_missing_token, "There is no token behind Bearer.");
   }

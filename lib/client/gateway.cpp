@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/ascii.h"
 #include "lib/client/risk.h"
 #include "lib/client/trace.h"
 #include "lib/error.h"
@@ -19,10 +20,7 @@ constexpr size_t line_bytes_max = 1024;
 
 // Without remark and white space.
 std::string_view network_of(std::string_view line) {
-  line = line.substr(0, line.find('#'));
-  size_t begin = line.find_first_not_of(" \t\r\n");
-  if (begin == line.npos) return {};
-  return line.substr(begin, line.find_last_not_of(" \t\r\n") - begin + 1);
+  return ascii::trimmed(line.substr(0, line.find('#')), " \t\r\n");
 }
 
 [[noreturn]] void throw_unreadable(const std::string& path) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "lib/ascii.h"
+
 namespace hostler::client {
 namespace {
 
@@ -63,11 +65,9 @@ constexpr auto fragments = std::to_array<Fragment>({
 // More of a header field is not looked at.
 constexpr size_t looked_at_max = 512;
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
 bool holds(std::string_view text, std::string_view fragment) {
   auto found = std::search(text.begin(), text.end(), fragment.begin(), fragment.end(),
-                           [](char a, char b) { return lower(a) == b; });
+                           [](char a, char b) { return ascii::lower(a) == b; });
   return found != text.end();
 }
 

@@ -1,6 +1,7 @@
 // Stored settings above configured ones; see lib/config/live_settings.h.
 #include "lib/config/live_settings.h"
 
+#include "lib/config/stored_secret.h"
 #include "lib/log.h"
 
 namespace hostler::config {
@@ -11,9 +12,7 @@ SettingReading read_stored(const SettingRow& row, const postgres::Row& stored,
                            const SecretBox* secrets) {
   if (row.is_secret) {
     SecretIdentity identity{std::string(stored.text("secret_id")), "", setting_secret_kind(row)};
-    SealedSecret secret{stored.integer("key_version"), stored.bytes("wrapped_key"),
-                        stored.bytes("sealed")};
-    std::optional<std::string> plain = secrets->open(identity, secret);
+    std::optional<std::string> plain = secrets->open(identity, stored_secret(stored));
     if (!plain) return SettingFault{"closed", "the key file does not open it"};
     return read_setting(row, *plain);
   }

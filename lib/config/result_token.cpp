@@ -1,11 +1,11 @@
 // See lib/config/result_token.h.
 #include "lib/config/result_token.h"
 
-#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
 
+#include "lib/ascii.h"
 #include "lib/crypto.h"
 
 namespace hostler::config {
@@ -21,16 +21,8 @@ std::string mac_of(std::string_view key, std::string_view run_id, std::string_vi
 // What stands behind "Bearer", whatever that is; empty: another scheme.
 std::string_view bearer_token(std::string_view authorization) {
   constexpr std::string_view scheme = "bearer ";
-  bool is_bearer =
-      authorization.size() > scheme.size() &&
-      std::equal(scheme.begin(), scheme.end(), authorization.begin(), [](char wanted, char given) {
-        return wanted == given || wanted == (given | 0x20);
-      });
-  if (!is_bearer) return {};
-  std::string_view token = authorization.substr(scheme.size());
-  while (token.starts_with(' ')) token.remove_prefix(1);
-  while (token.ends_with(' ')) token.remove_suffix(1);
-  return token;
+  if (!ascii::equal_ignoring_case(authorization.substr(0, scheme.size()), scheme)) return {};
+  return ascii::trimmed(authorization.substr(scheme.size()), " ");
 }
 
 }  // namespace

@@ -8,8 +8,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "lib/ascii.h"
 #include "lib/net/address_guard.h"
 #include "lib/net/client_address.h"
+#include "lib/utf8.h"
 
 namespace hostler::config {
 namespace {
@@ -45,8 +47,7 @@ SettingFault out_of_range(const SettingRow& row, std::string_view what) {
 
 bool is_printable_text(std::string_view text) {
   if (text.size() > text_bytes_max || !is_utf8(text)) return false;
-  return std::none_of(text.begin(), text.end(),
-                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
+  return std::none_of(text.begin(), text.end(), ascii::is_control);
 }
 
 std::vector<std::string_view> split(std::string_view text, char at) {
@@ -57,12 +58,6 @@ std::vector<std::string_view> split(std::string_view text, char at) {
   }
   parts.push_back(text);
   return parts;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
 }
 
 SettingReading bounded(const SettingRow& row, int64_t value) {
@@ -92,7 +87,7 @@ bool is_web_address(std::string_view text, bool is_origin) {
 // Origins are compared as texts: one that no browser writes like this would let nobody in.
 bool is_written_by_browsers(std::string_view origin) {
   bool is_small = std::none_of(origin.begin(), origin.end(),
-                               [](char c) { return (c >= 'A' && c <= 'Z') || c == '*'; });
+                               [](char c) { return ascii::is_upper(c) || c == '*'; });
   return is_small && !origin.ends_with(origin.starts_with("https:") ? ":443" : ":80");
 }
 
@@ -237,7 +232,8 @@ SettingReading read_setting(const SettingRow& row, std::string_view text) {
     case SettingType::strings: {
       std::vector<std::string> values;
       for (std::string_view part : split(text, ',')) {
-        if (!trimmed(part).empty()) values.emplace_back(trimmed(part));
+        std::string_view value = ascii::trimmed(part, " ");
+        if (!value.empty()) values.emplace_back(value);
       }
       return bounded(row, std::move(values));
     }
@@ -316,8 +312,7 @@ std::string setting_form(const SettingRow& row) {
 
 std::string setting_variable(const SettingRow& row) {
   std::string name = "HOSTLER_";
-  for (char c : row.name)
-    name += c == '.' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c);
+  for (char c : row.name) name += c == '.' ? '_' : ascii::upper(c);
   return name;
 }
 

@@ -30,6 +30,7 @@
 #include <toml++/toml.h>
 
 #include "lib/net/tcp_listener.h"
+#include "lib/postgres/hosts.h"
 
 namespace hostler::config {
 namespace {
@@ -155,8 +156,19 @@ void check_port(const std::string& setting, const std::string& endpoint,
   }
 }
 
+// A pool that is reloaded with one that leads nowhere would serve nobody.
+void check_database_url(LoadedSettings& loaded) {
+  std::string fault = postgres::conninfo_fault(loaded.settings.text("database.url"));
+  if (fault.empty()) return;
+  loaded.faults.push_back(
+      fmt::format("{}: database.url: it takes a connection URL or string of libpq, in a URL with "
+                  "the special characters of a password as %XX: {}",
+                  loaded.origins[find_setting("database.url")], fault));
+}
+
 void check_together(LoadedSettings& loaded) {
   const Settings& settings = loaded.settings;
+  check_database_url(loaded);
   check_port("api.listen_tcp", settings.text("api.listen_tcp"), settings.strings("api.tcp_peers"),
              loaded);
   check_port("stream.listen_tcp", settings.text("stream.listen_tcp"),

@@ -121,7 +121,6 @@ inline constexpr auto setting_rows = [] {
       "How many workers the API pool has; 0: one for each core."),
     integer_row("api.own_connections", start, "8", {1, 100}, "connections",
       "Connections to Postgres an API worker may have, besides the one for quick reads."),
-
     text_row("api.lock_dir", start, "/run/hostler-api",
       "Where all API pools of a host keep three lock files, so that together they hash no more "
       "than two passwords at once, and one below four cores, besides one of who logs in from where "
@@ -198,7 +197,8 @@ inline constexpr auto setting_rows = [] {
       "An MMDB file that tells country and city of an address; empty: they stay empty."),
 
     text_row("access_log.dir", start, "/var/log/hostler",
-      "The folder where nginx leaves access-*.json for the runner; empty: no access log."),
+      "The folder where nginx leaves access-*.json for the runner; empty: it takes none, and the "
+      "site of nginx must say access_log off."),
     integer_row("access_log.retention_days", live, "30", some_days, "days",
       "How long rows of the access log are kept."),
     integer_row("run_events.retention_days", live, "90", some_days, "days",

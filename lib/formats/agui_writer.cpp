@@ -66,7 +66,7 @@ void write_usage(std::string_view stored, JsonWriter& json) {
 constexpr std::string_view question_schema = R"({"type":"string","minLength":1})";
 constexpr std::string_view confirmation_schema =
     R"({"type":"object","required":["approved"],"properties":{"approved":{"type":"boolean"},)"
-    R"("arguments":{"type":"object"},"reason":{"type":"string"}}})";
+    R"("arguments":{"type":"object"},"reason":{"type":"string"}},"additionalProperties":false})";
 
 // form: the schema that the server of a remote tool asks with; nothing: it sent none.
 void write_elicitation_schema(const Json* form, JsonWriter& json) {
@@ -175,7 +175,8 @@ void interrupted(const Names& names, const Json& request, bool is_call_shown, st
     write_elicitation_schema(request.find("schema"), json);
   }
   json.key("metadata").begin_object().member("kind", request.text_or("kind"));
-  for (std::string_view name : {"tool_name", "arguments"}) {
+  // Of an authorization: where the person connects, which alone goes on with the run.
+  for (std::string_view name : {"tool_name", "arguments", "server_id", "server_key", "url"}) {
     if (const Json* value = request.find(name)) json.member_raw(name, value->dump());
   }
   json.end_object().end_object().end_array().end_object();

@@ -1,9 +1,7 @@
 // HttpExchange: what the reader sees, time limits, redirects. See lib/http/client.h.
 #include <curl/curl.h>
 
-#include <algorithm>
-#include <cctype>
-
+#include "lib/ascii.h"
 #include "lib/http/client.h"
 #include "lib/http/client_lane.h"
 #include "lib/net/own_address.h"
@@ -47,9 +45,7 @@ HttpFailureKind kind_of_code(CURLcode code) {
 
 // What may go to another origin than the one it was written for.
 bool follows_anywhere(const HttpField& field) {
-  std::string name = field.first;
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string name = ascii::lower_case(field.first);
   return name == "accept" || name == "accept-language" || name == "user-agent";
 }
 

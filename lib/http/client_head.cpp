@@ -6,6 +6,7 @@
 #include <charconv>
 #include <ctime>
 
+#include "lib/ascii.h"
 #include "lib/http/client.h"
 
 namespace hostler::http {
@@ -23,19 +24,6 @@ std::optional<int64_t> whole_number(std::string_view text) {
   return value;
 }
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c); });
-  return lower;
-}
-
-std::string_view without_blanks(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 }  // namespace
 
 void HttpHead::take_line(std::string_view line) {
@@ -48,18 +36,20 @@ void HttpHead::take_line(std::string_view line) {
   size_t colon = line.find(':');
   // A folded line is obsolete, and of no use here.
   if (colon == std::string_view::npos || line.front() == ' ' || line.front() == '\t') return;
-  headers.emplace_back(lower_case(line.substr(0, colon)), without_blanks(line.substr(colon + 1)));
+  headers.emplace_back(ascii::lower_case(line.substr(0, colon)),
+                       ascii::trimmed(line.substr(colon + 1), ascii::blanks));
 }
 
 bool BodyCodings::take_line(std::string_view line, bool asked_for_gzip) {
   size_t colon = std::min(line.find(':'), line.size());
-  std::string name = lower_case(line.substr(0, colon));
+  std::string name = ascii::lower_case(line.substr(0, colon));
   bool is_transfer = name == "transfer-encoding";
   if (!is_transfer && !(name == "content-encoding" && asked_for_gzip)) return true;
-  std::string codings = lower_case(line.substr(std::min(colon + 1, line.size())));
+  std::string codings = ascii::lower_case(line.substr(std::min(colon + 1, line.size())));
   for (size_t begin = 0; begin < codings.size();) {
     size_t end = std::min(codings.find(',', begin), codings.size());
-    std::string_view coding = without_blanks(std::string_view(codings).substr(begin, end - begin));
+    std::string_view coding =
+        ascii::trimmed(std::string_view(codings).substr(begin, end - begin), ascii::blanks);
     begin = end + 1;
     if (coding.empty() || coding == "identity" || coding == "none") continue;
     if (is_transfer && coding == "chunked") continue;

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cctype>
 
+#include "lib/ascii.h"
 #include "lib/http/client.h"
 #include "lib/http/client_lane.h"
 
@@ -19,16 +19,9 @@ constexpr long send_bytes = 16 * 1024;
 // Servers close idle connections after 60 s or so; a POST that meets the end of one fails.
 constexpr long idle_connection_max_s = 30;
 
-bool is_token(std::string_view text) {
-  constexpr std::string_view others = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::all_of(text.begin(), text.end(), [&](unsigned char c) {
-    return std::isalnum(c) != 0 || others.find(static_cast<char>(c)) != std::string_view::npos;
-  });
-}
-
 bool is_field_value(std::string_view text) {
   return std::none_of(text.begin(), text.end(),
-                      [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; });
+                      [](char c) { return ascii::is_control(c) && c != '\t'; });
 }
 
 }  // namespace
@@ -85,12 +78,12 @@ void HttpExchange::begin_hop() {
 }
 
 bool HttpExchange::build_fields() {
-  if (!is_token(request_.method)) return false;
+  if (!ascii::is_token(request_.method)) return false;
   curl_slist* list = nullptr;
   bool has_type = false;
   bool has_agent = false;
   for (const HttpField& field : request_.headers) {
-    if (!is_token(field.first) || !is_field_value(field.second)) {
+    if (!ascii::is_token(field.first) || !is_field_value(field.second)) {
       curl_slist_free_all(list);
       return false;
     }

@@ -4,9 +4,10 @@
 #include <curl/curl.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <memory>
+
+#include "lib/ascii.h"
 
 namespace hostler::http {
 namespace {
@@ -52,12 +53,10 @@ std::optional<HttpUrl> read_parts(CURLU* url) {
   // A host in percent escapes may be another once they are read: %35 is 5, and 5 is 0.0.0.5.
   if (host_of(result.text) != host) return std::nullopt;
   result.scheme = std::move(*scheme);
-  result.host = std::move(*host);
+  result.host = ascii::lower_case(*host);
   if (result.host.starts_with('[')) result.host = result.host.substr(1, result.host.size() - 2);
   // A zone names one of our own interfaces.
   if (part_of(url, CURLUPART_ZONEID)) return std::nullopt;
-  std::transform(result.host.begin(), result.host.end(), result.host.begin(),
-                 [](unsigned char c) { return static_cast<char>(c < 0x80 ? std::tolower(c) : c); });
   std::from_chars(port->data(), port->data() + port->size(), result.port);
   if (result.port < 1 || result.port > 65535) return std::nullopt;
   // Percent escapes of a host are decoded: what stands behind them may be no host.

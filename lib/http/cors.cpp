@@ -4,36 +4,22 @@
 #include <algorithm>
 #include <array>
 
+#include "lib/ascii.h"
+
 namespace hostler::http {
 namespace {
 
 constexpr std::array<std::string_view, 3> protocol_paths{"/v1/openai", "/v1/ui", "/v1/agui"};
 constexpr size_t repeated_bytes_max = 2048;
 
-// RFC 9110 section 5.6.2: what a field's name is made of.
-bool is_token(std::string_view text) {
-  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-    bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    return is_letter || (c >= '0' && c <= '9') || marks.find(c) != std::string_view::npos;
-  });
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t";
-  size_t begin = text.find_first_not_of(blanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
-}
-
 // Each name behind what is there already. A lone star would be leave for all, so it is none.
 void repeat_names(std::string_view asked, std::string& names) {
   size_t bytes_max = names.size() + repeated_bytes_max;
   while (!asked.empty()) {
     size_t end = std::min(asked.find(','), asked.size());
-    std::string_view name = trimmed(asked.substr(0, end));
+    std::string_view name = ascii::trimmed(asked.substr(0, end), ascii::blanks);
     asked.remove_prefix(std::min(end + 1, asked.size()));
-    if (!is_token(name) || name == "*") continue;
+    if (!ascii::is_token(name) || name == "*") continue;
     if (names.size() + 2 + name.size() > bytes_max) return;
     names.append(", ").append(name);
   }

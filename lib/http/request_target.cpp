@@ -5,27 +5,22 @@
 
 #include <fmt/format.h>
 
+#include "lib/ascii.h"
 #include "lib/error.h"
 #include "lib/http/query_bound.h"
-#include "lib/json.h"
+#include "lib/utf8.h"
 
 namespace hostler::http {
 namespace {
 
 Error bad_target(const char* why) { return Error(ErrorCode::http_bad_request, why); }
 
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  char lower = static_cast<char>(c | 0x20);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 // Appends the decoded text; a plus sign is a space in queries only.
 void append_decoded(std::string_view text, bool plus_is_space, std::string& out) {
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '%') {
-      int high = i + 2 < text.size() ? hex_value(text[i + 1]) : -1;
-      int low = i + 2 < text.size() ? hex_value(text[i + 2]) : -1;
+      int high = i + 2 < text.size() ? ascii::hex_value(text[i + 1]) : -1;
+      int low = i + 2 < text.size() ? ascii::hex_value(text[i + 2]) : -1;
       if (high < 0 || low < 0) throw bad_target("The address has a broken percent escape.");
       out += static_cast<char>(high * 16 + low);
       i += 2;
@@ -106,8 +101,7 @@ std::string percent_encoded(std::string_view text) {
   std::string out;
   for (char c : text) {
     unsigned char byte = static_cast<unsigned char>(c);
-    bool is_plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-                    marks.find(c) != std::string_view::npos;
+    bool is_plain = ascii::is_letter_or_digit(c) || marks.find(c) != std::string_view::npos;
     if (is_plain) {
       out += c;
     } else {

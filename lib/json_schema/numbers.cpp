@@ -161,9 +161,4 @@ std::string canonical(const Json& value) {
   return out;
 }
 
-size_t code_points(std::string_view text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 }  // namespace hostler::json_schema

@@ -30,7 +30,4 @@ bool is_multiple(const Json& number, const Decimal& divisor);
 void append_canonical(const Json& value, std::string& out);
 std::string canonical(const Json& value);
 
-// Characters as JSON Schema counts them: code points of the UTF-8 text.
-size_t code_points(std::string_view text);
-
 }  // namespace hostler::json_schema

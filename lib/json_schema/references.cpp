@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "lib/json_schema/compiler.h"
+#include "lib/utf8.h"
 
 namespace hostler::json_schema {
 namespace {

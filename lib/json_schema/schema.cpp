@@ -4,6 +4,7 @@
 #include "lib/json_schema/compiled.h"
 #include "lib/json_schema/compiler.h"
 #include "lib/json_schema/validator.h"
+#include "lib/utf8.h"
 
 namespace hostler::json_schema {
 namespace {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "lib/json_schema/validator_words.h"
+#include "lib/utf8.h"
 
 namespace hostler::json_schema {
 namespace {
@@ -185,7 +186,7 @@ bool Validator::check_text(const TextRules& rules, const At& at) {
   const std::string& text = *at.value.as_text();
   if (!rules.lengths.empty()) {
     spend(text.size());
-    bool is_good = check_counts(rules.lengths, code_points(text), "character", at);
+    bool is_good = check_counts(rules.lengths, character_count(text), "character", at);
     if (!is_good) return false;
   }
   if (rules.pattern == nullptr || is_found(*rules.pattern, text)) return true;

@@ -7,9 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "lib/ascii.h"
 #include "lib/crypto.h"
-#include "lib/json.h"
 #include "lib/mail_address.h"
+#include "lib/utf8.h"
 
 namespace hostler::mail {
 namespace {
@@ -21,10 +22,7 @@ bool is_plain(std::string_view text) {
 
 std::string without_controls(std::string_view text) {
   std::string clean;
-  for (char c : utf8_lossy(text)) {
-    bool is_control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-    clean += is_control ? ' ' : c;
-  }
+  for (char c : utf8_lossy(text)) clean += ascii::is_control(c) ? ' ' : c;
   return clean;
 }
 

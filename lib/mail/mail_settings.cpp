@@ -1,6 +1,7 @@
 // See lib/mail/mail_settings.h.
 #include "lib/mail/mail_settings.h"
 
+#include "lib/config/stored_secret.h"
 #include "lib/log.h"
 
 namespace hostler::mail {
@@ -56,9 +57,7 @@ MailSettings mail_settings(const config::Settings& settings, const postgres::Res
   mail.has_password = !row.is_null("secret_id");
   if (!mail.has_password) return mail;
   config::SecretIdentity identity{std::string(row.text("secret_id")), "", mail_password_kind};
-  config::SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"),
-                              row.bytes("sealed")};
-  std::optional<std::string> password = secrets.open(identity, sealed);
+  std::optional<std::string> password = secrets.open(identity, config::stored_secret(row));
   if (password) {
     mail.server.password = std::move(*password);
   } else {

@@ -7,7 +7,9 @@
 
 #include <mail_templates.h>
 
+#include "lib/ascii.h"
 #include "lib/error.h"
+#include "lib/utf8.h"
 
 namespace hostler::mail {
 namespace {
@@ -30,7 +32,7 @@ const MailTemplate* find_template(std::string_view name, std::string_view langua
 // A text as it stands in one line: what people chose as names must not make lines.
 std::string in_one_line(const std::string& text) {
   std::string line;
-  for (char c : text) line += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+  for (char c : text) line += ascii::is_control(c) ? ' ' : c;
   return line;
 }
 
@@ -46,8 +48,7 @@ std::string as_name(const std::string& text) {
   std::string name;
   int characters = 0;
   for (size_t at = 0; at < text.size(); ++at) {
-    bool begins_character = (static_cast<unsigned char>(text[at]) & 0xC0) != 0x80;
-    if (begins_character && ++characters > characters_max) return name + "…";
+    if (begins_character(text[at]) && ++characters > characters_max) return name + "…";
     name += text[at];
     bool may_join = text[at] == '.' || text[at] == ':' || text[at] == '@';
     if (may_join && at + 1 < text.size() && text[at + 1] != ' ') name += ' ';

@@ -1,7 +1,8 @@
 // Replies of mail servers read; see lib/mail/smtp_reply.h.
 #include "lib/mail/smtp_reply.h"
 
-#include "lib/json.h"
+#include "lib/ascii.h"
+#include "lib/utf8.h"
 
 namespace hostler::mail {
 namespace {
@@ -33,7 +34,7 @@ std::string SmtpReplies::refusal_words() const { return readable_smtp(refusal_);
 std::string readable_smtp(std::string_view reply) {
   std::string text;
   for (char c : reply) {
-    bool is_blank = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    bool is_blank = ascii::is_control(c);
     if (is_blank && (text.empty() || text.back() == ' ')) continue;
     text += is_blank ? ' ' : c;
   }

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/ascii.h"
+
 namespace hostler::net {
 namespace {
 
@@ -27,12 +29,6 @@ IpAddress unmapped(const IpAddress& address) {
   return v4;
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
-  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
-  return text;
-}
-
 // ":443"
 bool is_port(std::string_view text) {
   if (text.size() < 2 || text.size() > 6 || text.front() != ':') return false;
@@ -45,7 +41,7 @@ bool is_port(std::string_view text) {
 // one counts; without any, nothing.
 std::optional<IpAddress> forwarded_client(const CidrList& trusted, std::string_view list) {
   std::optional<IpAddress> last;
-  bool is_done = trimmed(list).empty();
+  bool is_done = ascii::trimmed(list, ascii::blanks).empty();
   while (!is_done) {
     size_t comma = list.rfind(',');
     std::string_view part = comma == list.npos ? list : list.substr(comma + 1);
@@ -68,7 +64,7 @@ IpMode ip_mode_named(std::string_view name) {
 }
 
 std::optional<IpAddress> parse_hop(std::string_view text) {
-  text = trimmed(text);
+  text = ascii::trimmed(text, ascii::blanks);
   if (text.starts_with('[')) {
     size_t close = text.find(']');
     if (close == text.npos) return std::nullopt;

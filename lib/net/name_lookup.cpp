@@ -12,7 +12,7 @@
 namespace hostler::net {
 namespace {
 
-// A look-up cannot be stopped: what it touches lives until its callback ran.
+// A look-up that runs cannot be stopped: what it touches lives until its callback ran.
 struct Lookup {
   uv_getaddrinfo_t request;
   std::vector<IpAddress> addresses;
@@ -32,6 +32,21 @@ void finish(uv_getaddrinfo_t* request, int status, addrinfo* found) noexcept {
   lookup->answered.notify();
 }
 
+// Whoever goes before the answer takes back what no thread has begun: a name that hangs keeps its
+// thread, but nothing piles up behind it.
+class Asker {
+ public:
+  explicit Asker(Lookup& lookup) : lookup_(lookup) {}
+  ~Asker() {
+    if (lookup_.while_it_runs) uv_cancel(reinterpret_cast<uv_req_t*>(&lookup_.request));
+  }
+  Asker(const Asker&) = delete;
+  Asker& operator=(const Asker&) = delete;
+
+ private:
+  Lookup& lookup_;
+};
+
 }  // namespace
 
 Task<std::vector<IpAddress>> look_up_name(loop::Loop& loop, std::string host, int64_t limit_ms,
@@ -47,6 +62,7 @@ Task<std::vector<IpAddress>> look_up_name(loop::Loop& loop, std::string host, in
     lookup->while_it_runs.reset();
     co_return std::vector<IpAddress>();
   }
+  Asker asker(*lookup);
   bool in_time = co_await lookup->answered.wait_for(loop, limit_ms);
   if (!in_time) co_return std::vector<IpAddress>();
   co_return lookup->addresses;

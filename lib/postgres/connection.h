@@ -37,6 +37,7 @@ struct BatchCall {
   bool is_preparation = false;
   std::string prepares;            // the statement's name, when is_preparation
   std::coroutine_handle<> caller;  // null when nobody waits (any more)
+  std::shared_ptr<void> kept;      // until it is done, whoever waits
   // For calls that no coroutine waits for; not called when the connection is lost.
   std::function<void(const BatchCall&)> on_done;
   int64_t deadline_ms = 0;

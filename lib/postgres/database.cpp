@@ -213,7 +213,7 @@ int64_t Database::sessions_begun() const {
   return count;
 }
 
-Task<BatchOutcome> Database::attempt_pipelined(Batch batch) {
+Task<BatchOutcome> Database::attempt_pipelined(Batch batch, std::shared_ptr<void> kept) {
   int64_t deadline_ms = state_->new_deadline_ms();
   for (int tried = 1;; ++tried) {
     bool is_ready = state_->pipelined.ready();
@@ -221,6 +221,7 @@ Task<BatchOutcome> Database::attempt_pipelined(Batch batch) {
     if (!is_ready)
       co_return BatchOutcome{{}, state_->unavailable(&state_->pipelined), Refusal::none};
     std::shared_ptr<BatchCall> call = state_->pipelined.send(batch);
+    call->kept = kept;
     CallAwaiter awaiter(call);
     co_await awaiter;
     bool is_final = !call->error || !call->may_try_again || tried == tries_max;
@@ -228,8 +229,8 @@ Task<BatchOutcome> Database::attempt_pipelined(Batch batch) {
   }
 }
 
-Task<Results> Database::pipelined(Batch batch) {
-  BatchOutcome outcome = co_await attempt_pipelined(std::move(batch));
+Task<Results> Database::pipelined(Batch batch, std::shared_ptr<void> kept) {
+  BatchOutcome outcome = co_await attempt_pipelined(std::move(batch), std::move(kept));
   if (outcome.error) throw *outcome.error;
   co_return std::move(outcome.results);
 }
@@ -268,9 +269,9 @@ Task<Results> Database::dedicated(Batch batch) {
   co_return std::move(outcome.results);
 }
 
-Task<Result> Database::pipelined(BoundStatement statement) {
+Task<Result> Database::pipelined(BoundStatement statement, std::shared_ptr<void> kept) {
   Batch batch = batch_of(std::move(statement));
-  Results results = co_await pipelined(std::move(batch));
+  Results results = co_await pipelined(std::move(batch), std::move(kept));
   co_return std::move(results.at(0));
 }
 Task<Result> Database::pipelined(const Statement& statement) {

@@ -224,11 +224,13 @@ class Database {
 
   // All of the batch commits, or nothing does. Throws Error: database_unavailable when the answer
   // does not come, the code a function raised, internal_error for other faults of a statement.
-  Task<Results> pipelined(Batch batch);
+  // kept lives until the answer is here, also when whoever waited for it is gone: what bounds the
+  // batches on their way would be free too early else.
+  Task<Results> pipelined(Batch batch, std::shared_ptr<void> kept = nullptr);
   // As pipelined(), on a connection of its own; a serialization failure or deadlock is tried again,
   // three times in all.
   Task<Results> dedicated(Batch batch);
-  Task<Result> pipelined(BoundStatement statement);
+  Task<Result> pipelined(BoundStatement statement, std::shared_ptr<void> kept = nullptr);
   Task<Result> dedicated(BoundStatement statement);
   Task<Result> pipelined(const Statement& statement);
   Task<Result> dedicated(const Statement& statement);
@@ -237,7 +239,7 @@ class Database {
   // and its fault is nobody's.
   Task<BatchOutcome> attempt(Batch batch, Batch afterwards = {},
                              Durability durability = Durability::own, Party party = 0);
-  Task<BatchOutcome> attempt_pipelined(Batch batch);
+  Task<BatchOutcome> attempt_pipelined(Batch batch, std::shared_ptr<void> kept = nullptr);
   Task<Transaction> begin(Durability durability = Durability::own, Party party = 0);
 
   // The pipelined connection LISTENs. on_listening is called after each (re)connection, once the

@@ -11,6 +11,7 @@
 #include "lib/crypto.h"
 #include "lib/json.h"
 #include "lib/log.h"
+#include "lib/utf8.h"
 #include "queries/access.h"
 
 namespace hostler::postgres {
@@ -24,14 +25,6 @@ constexpr size_t text_bytes_max = 800;
 std::string key_of(const Denial& denial) {
   return fmt::format("{}|{}|{}|{}|{}", denial.org_id, denial.user_id, denial.api_key_hash,
                      denial.code, denial.route);
-}
-
-void member_or_null(JsonWriter& json, std::string_view name, std::string_view value) {
-  if (value.empty()) {
-    json.key(name).null();
-  } else {
-    json.member(name, value);
-  }
 }
 
 }  // namespace
@@ -205,12 +198,12 @@ std::string DenialLog::json_of(const std::vector<Sent>& batch) const {
   for (const Sent& sent : batch) {
     const Denial& first = sent.kind.first;
     json.begin_object();
-    member_or_null(json, "org_id", first.org_id);
-    member_or_null(json, "user_id", first.user_id);
-    member_or_null(json, "api_key_hash", to_hex(first.api_key_hash));
+    json.member_or_null("org_id", first.org_id);
+    json.member_or_null("user_id", first.user_id);
+    json.member_or_null("api_key_hash", to_hex(first.api_key_hash));
     json.member("route", first.route).member("code", first.code).member("target", first.target);
     json.member("trace_id", first.trace_id);
-    member_or_null(json, "client_ip", first.client_ip);
+    json.member_or_null("client_ip", first.client_ip);
     json.member("user_agent", first.user_agent);
     json.member("count", sent.kind.count).member("age_ms", loop_.now_ms() - sent.kind.since_ms);
     json.end_object();

@@ -94,4 +94,20 @@ std::vector<HostOrder::Word> HostOrder::words_of_one(size_t index) const {
   return words;
 }
 
+std::string conninfo_fault(const std::string& conninfo) {
+  bool is_url = conninfo.starts_with("postgresql://") || conninfo.starts_with("postgres://");
+  // libpq takes what is neither for the name of a database.
+  if (!is_url && conninfo.find('=') == std::string::npos) return "";
+  char* words = nullptr;
+  std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> options(
+      PQconninfoParse(conninfo.c_str(), &words), &PQconninfoFree);
+  std::unique_ptr<char, void (*)(void*)> owned(words, &PQfreemem);
+  if (options) return "";
+  std::string fault = words == nullptr ? "libpq has no memory" : words;
+  while (fault.ends_with('\n')) fault.pop_back();
+  size_t first = fault.find('"');
+  size_t last = fault.rfind('"');
+  return first == last ? fault : fault.replace(first + 1, last - first - 1, "…");
+}
+
 }  // namespace hostler::postgres

@@ -43,4 +43,8 @@ class HostOrder {
   size_t count_ = 0;
 };
 
+// What is wrong with a connection URL or string in itself; empty when nothing is. What libpq quotes
+// of it may be a password and is left out.
+std::string conninfo_fault(const std::string& conninfo);
+
 }  // namespace hostler::postgres

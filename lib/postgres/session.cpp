@@ -2,10 +2,10 @@
 // owner of libpq.
 #include "lib/postgres/session.h"
 #include "lib/postgres/errors.h"
+#include "lib/utf8.h"
 
 #include <libpq-fe.h>
 
-#include <algorithm>
 #include <array>
 #include <cassert>
 #include <charconv>
@@ -17,11 +17,6 @@
 namespace hostler::postgres {
 namespace {
 
-std::string field(const PGresult* result, int code) {
-  const char* text = PQresultErrorField(result, code);
-  return text == nullptr ? std::string() : std::string(text);
-}
-
 std::string without_line_end(const char* text) {
   std::string line = text;
   while (line.ends_with('\n')) line.pop_back();
@@ -31,13 +26,13 @@ std::string without_line_end(const char* text) {
 // The line of the text that the server points at, counted from 1; 0 when it points nowhere.
 // Positions are counted in characters.
 int64_t line_of(const PGresult* result, std::string_view text) {
-  std::string position = field(result, PG_DIAG_STATEMENT_POSITION);
+  std::string_view position = result_field(result, PG_DIAG_STATEMENT_POSITION);
   int64_t characters = 0;
   std::from_chars(position.data(), position.data() + position.size(), characters);
   if (characters == 0) return 0;
   int64_t line = 1;
   for (char c : text) {
-    if ((static_cast<unsigned char>(c) & 0xC0) != 0x80) --characters;
+    if (begins_character(c)) --characters;
     if (characters <= 0) break;
     if (c == '\n') ++line;
   }
@@ -45,12 +40,12 @@ int64_t line_of(const PGresult* result, std::string_view text) {
 }
 
 std::string words_of(const PGresult* result, std::string_view text) {
-  std::string words = field(result, PG_DIAG_MESSAGE_PRIMARY);
+  std::string words(result_field(result, PG_DIAG_MESSAGE_PRIMARY));
   constexpr std::array<int, 3> further{PG_DIAG_MESSAGE_DETAIL, PG_DIAG_MESSAGE_HINT,
                                        PG_DIAG_CONTEXT};
   for (int code : further) {
-    std::string more = field(result, code);
-    if (!more.empty()) words += "\n  " + more;
+    std::string_view more = result_field(result, code);
+    if (!more.empty()) words.append("\n  ").append(more);
   }
   int64_t line = line_of(result, text);
   return line == 0 ? words : fmt::format("line {}: {}", line, words);
@@ -86,7 +81,9 @@ std::string conninfo_with(const std::string& conninfo,
       PQconninfoParse(conninfo.c_str(), &fault), &PQconninfoFree);
   std::unique_ptr<char, void (*)(void*)> owned(fault, &PQfreemem);
   if (!options) {
-    throw Error(ErrorCode::internal_error, {}, fault == nullptr ? "" : without_line_end(fault));
+    throw Error(ErrorCode::http_bad_request,
+                fmt::format("no connection URL or string of libpq: {}",
+                            fault == nullptr ? "" : without_line_end(fault)));
   }
   std::string text;
   for (const PQconninfoOption* option = options.get(); option->keyword != nullptr; ++option) {
@@ -141,7 +138,7 @@ DbSession::DbSession(const std::string& conninfo, const std::string& application
       connection_.get(),
       [](void* action, const PGresult* notice) noexcept {
         auto& on_notice = *static_cast<std::function<void(std::string_view)>*>(action);
-        if (on_notice) on_notice(field(notice, PG_DIAG_MESSAGE_PRIMARY));
+        if (on_notice) on_notice(result_field(notice, PG_DIAG_MESSAGE_PRIMARY));
       },
       on_notice_.get());
 }
@@ -154,13 +151,16 @@ Result DbSession::checked(pg_result* raw, std::string_view text) {
   Result result(raw);
   ExecStatusType status = PQresultStatus(raw);
   if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return result;
-  std::string state = field(raw, PG_DIAG_SQLSTATE);
+  std::string_view state = result_field(raw, PG_DIAG_SQLSTATE);
   if (state.empty() || PQstatus(connection_.get()) != CONNECTION_OK) {
     throw Error(ErrorCode::database_unavailable, {},
                 without_line_end(PQerrorMessage(connection_.get())));
   }
   Error raised = error_from(raw);
   if (state == "HS000" && raised.code != ErrorCode::internal_error) throw raised;
+  if (state == "22021") {  // words of a command line may be any bytes
+    throw Error(ErrorCode::http_bad_request, "what was typed is no UTF-8");
+  }
   bool is_locked_out = state == "55P03" || state == "40P01";
   ErrorCode code = is_locked_out ? ErrorCode::overload_busy : ErrorCode::internal_error;
   throw Error(code, {}, words_of(raw, text));

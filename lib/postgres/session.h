@@ -17,8 +17,8 @@ struct pg_conn;
 namespace hostler::postgres {
 
 // The same connection with other values, such as {"dbname", "x"} or {"user", "hostler_api"}.
-// conninfo is a URL or a string of libpq; the answer is a string. Throws internal_error when it is
-// neither.
+// conninfo is a URL or a string of libpq; the answer is a string. Throws http_bad_request when it
+// is neither.
 std::string conninfo_with(const std::string& conninfo,
                           const std::vector<std::pair<std::string, std::string>>& changes);
 

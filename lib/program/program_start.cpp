@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdio>
 
 #include <fmt/format.h>
@@ -80,6 +81,18 @@ std::optional<CommandLine> read_command_line(int argc, char* const* argv,
 }
 
 }  // namespace
+
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::string own_program(std::string_view called) {
+  char path[PATH_MAX];
+  ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+  return length > 0 ? std::string(path, static_cast<size_t>(length)) : std::string(called);
+}
 
 void forbid_core_dumps() {
   rlimit none{0, 0};

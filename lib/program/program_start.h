@@ -27,6 +27,13 @@ struct ProgramStart {
   bool has(std::string_view flag) const;
 };
 
+// Of this machine: how connections and daemons name it.
+std::string host_name();
+
+// The path of this program as it was started; after an upgrade a new version stands there. called:
+// what is answered where /proc does not say.
+std::string own_program(std::string_view called);
+
 // No crash leaves the process's memory on a disk: keys and conversations are in it. Nor may other
 // programs of its user look into it.
 void forbid_core_dumps();

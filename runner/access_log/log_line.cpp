@@ -7,6 +7,7 @@
 
 #include "lib/client/access_note.h"
 #include "lib/client/user_agent.h"
+#include "lib/utf8.h"
 
 namespace hostler::runner {
 namespace {
@@ -61,11 +62,6 @@ std::string_view logged_path(std::string_view uri) {
   return unescaped(path).starts_with(invitations) ? "/v1/org-invitations/{token}/accept" : path;
 }
 
-void member_or_null(JsonWriter& entry, std::string_view name, const std::string& id) {
-  entry.key(name);
-  id.empty() ? entry.null() : entry.text(id);
-}
-
 }  // namespace
 
 bool write_log_entry(std::string_view line, const client::Gateway& gateway, const GeoLookup& geo,
@@ -97,8 +93,8 @@ bool write_log_entry(std::string_view line, const client::Gateway& gateway, cons
   entries.member("ua_type", client::user_agent_class_name(client::user_agent_class(user_agent)));
   entries.member("risk_score", note.risk_score);
   entries.member("identity_type", note.identity.type);
-  member_or_null(entries, "org_id", note.identity.org_id);
-  member_or_null(entries, "user_id", note.identity.user_id);
+  entries.member_or_null("org_id", note.identity.org_id);
+  entries.member_or_null("user_id", note.identity.user_id);
   entries.end_object();
   return true;
 }

@@ -9,6 +9,7 @@
 #include "lib/answer_repair.h"
 #include "lib/json_bounds.h"
 #include "lib/loop/wait.h"
+#include "lib/utf8.h"
 #include "runner/models/run_failure.h"
 
 namespace hostler::runner {

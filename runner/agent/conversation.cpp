@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "lib/json.h"
+#include "lib/utf8.h"
 
 namespace hostler::runner {
 namespace {

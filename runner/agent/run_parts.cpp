@@ -5,8 +5,10 @@
 #include <functional>
 #include <limits>
 
+#include "lib/config/stored_secret.h"
 #include "lib/json.h"
 #include "lib/loop/wait.h"
+#include "lib/postgres/with_retry.h"
 #include "lib/tool_names.h"
 #include "queries/chat_runs.h"
 #include "queries/daemon.h"
@@ -28,9 +30,7 @@ std::string api_key_of(AgentServices& services, const postgres::Row& row) {
   config::SecretIdentity identity{std::string(row.text("secret_id")),
                                   std::string(row.text("secret_org_id")),
                                   std::string(row.text("secret_kind"))};
-  config::SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"),
-                              row.bytes("sealed")};
-  std::optional<std::string> key = services.secrets.open(identity, sealed);
+  std::optional<std::string> key = services.secrets.open(identity, config::stored_secret(row));
   if (!key) {
     throw RunFailure("model.rejected", "The provider's key cannot be read; store it again.");
   }
@@ -278,13 +278,7 @@ Task<void> offer_tools(AgentServices& services, RunPtr run, RunParts& parts) {
 }  // namespace
 
 Task<postgres::Results> read_with_retry(AgentServices& services, postgres::Batch batch) {
-  for (;;) {
-    postgres::Batch attempt = batch;
-    postgres::BatchOutcome outcome = co_await services.db.attempt_pipelined(std::move(attempt));
-    if (!outcome.error) co_return std::move(outcome.results);
-    if (!outcome.is_unknown()) throw *outcome.error;
-    co_await loop::sleep_ms(services.loop, database_retry_ms);
-  }
+  return postgres::pipelined_with_retry(services.loop, services.db, std::move(batch));
 }
 
 std::string tool_error_json(const std::string& code, const std::string& message) {

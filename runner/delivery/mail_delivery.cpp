@@ -1,4 +1,5 @@
 // A queued mail becomes text and goes out. See runner/delivery/delivery.h.
+#include "lib/config/stored_secret.h"
 #include "lib/mail/mail_text.h"
 #include "lib/mail/send_mail.h"
 #include "runner/delivery/delivery.h"
@@ -37,9 +38,7 @@ QueuedMail read_queued_mail(const postgres::Row& row, const config::SecretBox& s
   mail.has_secret = !row.is_null("secret_id");
   if (mail.has_secret && !row.is_null("sealed")) {
     config::SecretIdentity identity{std::string(row.text("secret_id")), "", "mail"};
-    config::SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"),
-                                row.bytes("sealed")};
-    mail.secret = secrets.open(identity, sealed);
+    mail.secret = secrets.open(identity, config::stored_secret(row));
   }
   return mail;
 }

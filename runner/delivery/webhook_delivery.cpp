@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "lib/client/trace.h"
-#include "lib/crypto.h"
+#include "lib/config/stored_secret.h"
 #include "lib/json.h"
 #include "lib/webhook_signature.h"
 #include "runner/delivery/delivery.h"
@@ -27,9 +27,7 @@ void add_old_secrets(QueuedWebhook& message, const config::SecretBox& secrets,
   std::optional<Json> old = parse_json_or_nothing(json);
   if (!old) return;
   for (const Json& one : *old->as_array()) {
-    add_secret(message, secrets, one.text_or("id"),
-               {one.integer_or("key_version", 0), from_hex(one.text_or("wrapped_key")).value_or(""),
-                from_hex(one.text_or("sealed")).value_or("")});
+    add_secret(message, secrets, one.text_or("id"), config::stored_secret(one));
   }
 }
 
@@ -117,9 +115,7 @@ QueuedWebhook read_queued_webhook(const postgres::Row& row, const config::Secret
   message.trace_id = row.text("trace_id");
   message.timestamp_s = row.integer("now_seconds");
   if (!row.is_null("secret_id")) {
-    config::SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"),
-                                row.bytes("sealed")};
-    add_secret(message, secrets, row.text("secret_id"), sealed);
+    add_secret(message, secrets, row.text("secret_id"), config::stored_secret(row));
   }
   if (!row.is_null("old_secrets")) add_old_secrets(message, secrets, row.text("old_secrets"));
   return message;

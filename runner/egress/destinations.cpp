@@ -1,9 +1,9 @@
 // See runner/egress/destinations.h.
 #include "runner/egress/destinations.h"
 
-#include <algorithm>
 #include <optional>
 
+#include "lib/ascii.h"
 #include "lib/http/client_url.h"
 #include "lib/net/address_guard.h"
 
@@ -11,14 +11,12 @@ namespace hostler::runner {
 namespace {
 
 // As the reader of requests writes them, so that both compare.
-SocksTarget target_of(std::string host, int port) {
+SocksTarget target_of(const std::string& host, int port) {
   std::optional<net::IpAddress> address = net::IpAddress::parse(host);
   if (address) return {address->text(), port};
-  std::transform(host.begin(), host.end(), host.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  if (host.ends_with('.')) host.pop_back();
-  return {std::move(host), port};
+  std::string name = ascii::lower_case(host);
+  if (name.ends_with('.')) name.pop_back();
+  return {std::move(name), port};
 }
 
 }  // namespace

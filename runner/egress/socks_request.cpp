@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/ascii.h"
 #include "lib/net/address_guard.h"
 
 namespace hostler::runner {
@@ -96,10 +97,7 @@ SocksReader::State SocksReader::read_target(size_t host_at, size_t host_bytes, b
   if (bytes_.size() > port_at + port_bytes) return fail("bytes behind the request");
   std::string_view host = std::string_view(bytes_).substr(host_at, host_bytes);
   if (is_name) {
-    target_.host = host;
-    std::transform(target_.host.begin(), target_.host.end(), target_.host.begin(), [](char c) {
-      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
+    target_.host = ascii::lower_case(host);
     if (target_.host.ends_with('.')) target_.host.pop_back();
     if (!is_host_name(target_.host)) {
       return fail("a name that no host has", socks_reply(SocksReply::not_allowed));

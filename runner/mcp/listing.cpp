@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "lib/loop/wait.h"
+#include "lib/utf8.h"
 #include "runner/mcp/param_headers.h"
 #include "runner/mcp/raw_json.h"
 
@@ -56,6 +57,7 @@ std::string error_of(const SessionAnswer& sent) {
                                                  answer.code, answer.message));
   }
   if (answer.is_denied) return error_json("tool.url_denied", answer.message);
+  if (answer.is_bad) return error_json("tool.bad_answer", answer.message);
   if (answer.is_timeout) return error_json("tool.timeout", answer.message);
   return error_json(answer.status == 0 ? "tool.unreachable" : "tool.failed", answer.message);
 }

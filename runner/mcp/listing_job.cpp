@@ -72,17 +72,23 @@ Task<void> ListingJob::list(std::string listing_id, postgres::Result claimed) {
   ask.credential.is_listing = true;
   ask.is_org_scope = is_org_scope;
   ask.limit_ms = request_limit_ms;
-  std::string server_id = ask.credential.server_id;
+  CredentialAsk credential = ask.credential;
   Task<std::string> listing = list_tools(services_, std::move(ask));
   std::optional<std::string> listed =
       co_await loop::with_timeout(services_.loop, std::move(listing), listing_limit_ms);
   std::string outcome =
       listed.value_or(R"({"error":{"code":"tool.timeout",)"
                       R"("message":"The server's tools were not listed in time."}})");
+  bool is_listed = !outcome.starts_with(R"({"error":)");
   postgres::BoundStatement storing = query::McpListingStore{
-      .server_id = server_id, .listing_id = listing_id, .outcome = std::move(outcome)};
+      .server_id = credential.server_id, .listing_id = listing_id, .outcome = std::move(outcome)};
   co_await ask_postgres(services_, std::move(storing));
   look();
+  if (!is_listed) co_return;
+  // Behind the listing, which waits for nothing that the server may not have.
+  ServerCredentials credentials(services_);
+  Task<std::string> looking = credentials.look_ahead(std::move(credential));
+  co_await loop::with_timeout(services_.loop, std::move(looking), request_limit_ms);
 }
 
 }  // namespace hostler::runner

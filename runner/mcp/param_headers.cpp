@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/ascii.h"
 #include "lib/crypto.h"
 
 namespace hostler::runner {
@@ -15,20 +16,8 @@ constexpr std::string_view keyword = "x-mcp-header";
 constexpr int64_t safe_integer_max = (int64_t{1} << 53) - 1;
 constexpr size_t name_bytes_max = 128;
 
-bool is_token(std::string_view text) {
-  return !text.empty() && text.size() <= name_bytes_max &&
-         std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-         });
-}
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  }
-  return lower;
+bool is_field_name(std::string_view text) {
+  return text.size() <= name_bytes_max && ascii::is_token(text);
 }
 
 // A property that is annotated: its name in fields, and its value in the arguments.
@@ -78,11 +67,11 @@ class Annotations {
     std::string type(schema.text_or("type"));
     if (!reachable || path_.empty()) {
       fault_ = "x-mcp-header stands where no single parameter is meant";
-    } else if (!name.is_text() || !is_token(*name.as_text())) {
+    } else if (!name.is_text() || !is_field_name(*name.as_text())) {
       fault_ = "an x-mcp-header is no name of a field";
     } else if (type != "string" && type != "integer" && type != "boolean") {
       fault_ = "an x-mcp-header is of no string, integer or boolean";
-    } else if (!names_.insert(lower_case(*name.as_text())).second) {
+    } else if (!names_.insert(ascii::lower_case(*name.as_text())).second) {
       fault_ = "an x-mcp-header is there twice";
     } else {
       found_.push_back({*name.as_text(), path_, type});

@@ -112,6 +112,8 @@ RemoteOutcome outcome_of_failure(SessionAnswer sent) {
                  fmt::format("The server refused the call ({}): {}", answer.code, answer.message));
   }
   if (answer.is_denied) return ended(Ending::failed, "tool.url_denied", answer.message);
+  bool is_bad = answer.is_bad && answer.was_heard;
+  if (is_bad) return ended(Ending::failed, "tool.bad_answer", answer.message);
   if (answer.was_heard) return ended(Ending::unknown, "tool.outcome_unknown", answer.message);
   bool is_refused = answer.status >= 400 && answer.status < 500;
   return ended(is_refused ? Ending::failed : Ending::never_sent,

@@ -29,6 +29,13 @@ SessionAnswer failed(std::string words) {
   return answer;
 }
 
+// It answered, and is not to be told as one that nobody reaches.
+SessionAnswer refused_with(const RpcAnswer& status) {
+  SessionAnswer answer = failed(status.message);
+  answer.answer.status = status.status;
+  return answer;
+}
+
 bool names(const Json* versions, std::string_view version) {
   if (versions == nullptr || !versions->is_array()) return false;
   for (const Json& one : *versions->as_array()) {
@@ -146,7 +153,7 @@ Task<std::optional<SessionAnswer>> RemoteSession::initialize() {
   bool is_result = sent.answer.kind == RpcAnswer::Kind::result && result && result->is_object();
   std::string version(is_result ? result->text_or("protocolVersion") : "");
   if (!is_older_version(version)) {
-    if (sent.answer.kind == RpcAnswer::Kind::status) co_return failed(sent.answer.message);
+    if (sent.answer.kind == RpcAnswer::Kind::status) co_return refused_with(sent.answer);
     co_return failed("The server speaks no revision of the protocol that Hostler does.");
   }
   speech_ = {version, sent.answer.session_id};

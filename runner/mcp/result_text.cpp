@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "lib/json.h"
+#include "lib/utf8.h"
 #include "runner/mcp/raw_json.h"
 
 namespace hostler::runner {

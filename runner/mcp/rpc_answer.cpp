@@ -2,6 +2,7 @@
 #include "runner/mcp/rpc_answer.h"
 
 #include "lib/json.h"
+#include "lib/utf8.h"
 #include "runner/mcp/raw_json.h"
 
 namespace hostler::runner {

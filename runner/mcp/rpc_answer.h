@@ -26,6 +26,7 @@ struct RpcAnswer {
   bool was_heard = true;    // failed: whether the server may have heard it
   bool is_timeout = false;  // failed: nothing came in time
   bool is_denied = false;   // failed: an address that may not be called
+  bool is_bad = false;      // failed: the server answered, with nothing that answers the request
 };
 
 // A message of a server: a response with that id, or an error with none, read; nothing: it is

@@ -10,6 +10,7 @@
 #include "lib/client/trace.h"
 #include "lib/loop/wait.h"
 #include "lib/time_text.h"
+#include "lib/utf8.h"
 #include "runner/mcp/event_reader.h"
 #include "runner/mcp/raw_json.h"
 
@@ -17,15 +18,19 @@ namespace hostler::runner {
 namespace {
 
 constexpr size_t error_body_bytes_max = 64 << 10;
+constexpr size_t location_bytes_max = 300;
 constexpr int64_t retry_default_ms = 1000;
 constexpr int resumes_max = 600;
 // What an older server says and asks besides its answer: more of it is left unread, or unanswered.
 constexpr size_t extra_bytes_max = 256 << 10;
 constexpr int extras_max = 200;
 
+constexpr std::string_view too_long = "The server's answer is too long.";
+
 RpcAnswer failure_of(const http::HttpFailure& failure) {
   using Kind = http::HttpFailureKind;
   RpcAnswer answer;
+  answer.is_bad = failure.kind == Kind::too_large;
   answer.is_denied = failure.kind == Kind::denied_address;
   answer.is_timeout = failure.kind == Kind::timeout_first_byte ||
                       failure.kind == Kind::timeout_idle || failure.kind == Kind::timeout_total;
@@ -35,12 +40,19 @@ RpcAnswer failure_of(const http::HttpFailure& failure) {
   answer.message =
       fmt::format("There was no answer of the server ({}).", http::http_failure_name(failure.kind));
   if (answer.is_denied) answer.message = "The server's address may not be called.";
+  if (answer.is_bad) answer.message = too_long;
   return answer;
 }
 
 RpcAnswer broken(std::string words) {
   RpcAnswer answer;
   answer.message = std::move(words);
+  return answer;
+}
+
+RpcAnswer bad(std::string words) {
+  RpcAnswer answer = broken(std::move(words));
+  answer.is_bad = true;
   return answer;
 }
 
@@ -52,6 +64,16 @@ Task<std::optional<RpcAnswer>> read_message(loop::Loop& loop, std::string text, 
   };
   std::optional<RpcAnswer> answer = co_await loop::on_thread(loop, std::move(read));
   co_return answer;
+}
+
+// For who registered the server; such as /mcp, which frameworks lead to /mcp/.
+std::string words_of_status(const http::HttpHead& head) {
+  std::string_view elsewhere = head.header("location");
+  if (head.status < 300 || head.status > 399 || elsewhere.empty()) {
+    return fmt::format("The server answered {}.", head.status);
+  }
+  return fmt::format("The server answered {}: it is at {}, and redirects are not followed.",
+                     head.status, utf8_prefix(elsewhere, location_bytes_max));
 }
 
 bool is_stream(const http::HttpHead& head) {
@@ -156,8 +178,8 @@ Task<RpcAnswer> Exchange::read_body(http::HttpExchange& http, const http::HttpHe
     read->session_id = plain.session_id;
     co_return std::move(*read);
   }
-  if (is_good) co_return broken("What the server answered is no answer to the request.");
-  plain.message = fmt::format("The server answered {}.", head.status);
+  if (is_good) co_return bad("What the server answered is no answer to the request.");
+  plain.message = words_of_status(head);
   co_return plain;
 }
 
@@ -170,7 +192,7 @@ Task<std::optional<RpcAnswer>> Exchange::read_stream(http::HttpExchange& http,
     bytes_ += piece->size();
     events.feed(*piece);
     if (events.is_too_long() || bytes_ > target_.answer_bytes_max) {
-      co_return broken("The server's answer is too long.");
+      co_return bad(std::string(too_long));
     }
     for (std::optional<std::string> text = events.next(); text; text = events.next()) {
       Task<std::optional<RpcAnswer>> reading = read_message(services_.loop, *text, message_.id);

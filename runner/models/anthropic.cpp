@@ -6,6 +6,7 @@
 #include <set>
 
 #include "lib/crypto.h"
+#include "lib/utf8.h"
 
 namespace hostler {
 namespace {

@@ -2,6 +2,8 @@
 // servers: each departure that is accepted has a comment. See runner/models/openai.h.
 #include "runner/models/openai.h"
 
+#include "lib/utf8.h"
+
 namespace hostler {
 namespace {
 

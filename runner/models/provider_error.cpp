@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "lib/ascii.h"
 #include "lib/json_bounds.h"
+#include "lib/utf8.h"
 
 namespace hostler {
 namespace {
@@ -128,8 +130,7 @@ std::string safe_excerpt(std::string_view text, std::string_view api_key) {
       safe.replace(at, api_key.size(), "****");
     }
   }
-  std::replace_if(
-      safe.begin(), safe.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  std::replace_if(safe.begin(), safe.end(), ascii::is_control, ' ');
   if (safe.size() <= excerpt_bytes_max) return safe;
   return std::string(utf8_prefix(safe, excerpt_bytes_max)) + "…";
 }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/ascii.h"
 #include "lib/crypto.h"
 #include "runner/models/anthropic.h"
 #include "runner/models/openai.h"
@@ -182,7 +183,7 @@ void TurnReader::set_usage(ModelUsage usage) {
 }
 
 bool is_blank(std::string_view text) {
-  return text.find_first_not_of(" \t\r\n\f\v") == std::string_view::npos;
+  return text.find_first_not_of(ascii::white_space) == std::string_view::npos;
 }
 
 std::string name_on_the_wire(std::string_view name) {
@@ -190,11 +191,7 @@ std::string name_on_the_wire(std::string_view name) {
   std::string safe(name.substr(0, name_bytes_max));
   std::replace_if(
       safe.begin(), safe.end(),
-      [](char c) {
-        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        return !is_letter && !(c >= '0' && c <= '9') && c != '_' && c != '-';
-      },
-      '_');
+      [](char c) { return !ascii::is_letter_or_digit(c) && c != '_' && c != '-'; }, '_');
   return safe.empty() ? "_" : safe;
 }
 

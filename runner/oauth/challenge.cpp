@@ -4,22 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/ascii.h"
+
 namespace hostler::runner {
 namespace {
 
 constexpr size_t header_bytes_max = 8192;
-
-bool is_token_char(char c) {
-  if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) return true;
-  return std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-}
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return lower;
-}
 
 // The field's value, from left to right.
 class FieldReader {
@@ -39,7 +29,7 @@ class FieldReader {
   }
   std::string_view token() {
     size_t end = 0;
-    while (end < rest_.size() && is_token_char(rest_[end])) ++end;
+    while (end < rest_.size() && ascii::is_token_character(rest_[end])) ++end;
     std::string_view found = rest_.substr(0, end);
     rest_.remove_prefix(end);
     return found;
@@ -103,7 +93,7 @@ Challenge read_challenge(std::string_view www_authenticate) {
   bool is_ours = false;
   for (;;) {
     field.skip(" \t,");
-    std::string name = lower_case(field.token());
+    std::string name = ascii::lower_case(field.token());
     if (name.empty()) return challenge;
     field.skip(" \t");
     if (!field.take('=')) {  // the next challenge's scheme

@@ -140,12 +140,8 @@ std::string found_json(const DiscoveryAsk& ask, const ResourceMetadata& resource
   json.begin_object().member("url", ask.url).member("resource", resource.resource);
   json.member("issuer", server.issuer);
   json.member("authorization_endpoint", server.authorization_endpoint);
-  json.member("token_endpoint", server.token_endpoint).key("revocation_endpoint");
-  if (server.revocation_endpoint.empty()) {
-    json.null();
-  } else {
-    json.text(server.revocation_endpoint);
-  }
+  json.member("token_endpoint", server.token_endpoint);
+  json.member_or_null("revocation_endpoint", server.revocation_endpoint);
   json.member("tells_issuer", server.tells_issuer).key("scopes").begin_array();
   for (const std::string& scope : registration.scopes) json.text(scope);
   json.end_array().member("redirect_uri", registration.redirect_uri);

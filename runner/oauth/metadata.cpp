@@ -75,6 +75,14 @@ bool is_endpoint(const std::string& text, bool https_only) {
   return url->scheme == "https" || !https_only;
 }
 
+// RFC 8414, section 3.3, knows no normalization. But a slash at the end says nothing of where the
+// metadata lie (section 3.1), and resources name Google as https://accounts.google.com/, which it
+// does not call itself (modelcontextprotocol/python-sdk#1919).
+std::string_view without_slash(std::string_view issuer) {
+  if (issuer.ends_with('/')) issuer.remove_suffix(1);
+  return issuer;
+}
+
 bool has(const std::vector<std::string>& values, std::string_view value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
@@ -131,12 +139,12 @@ std::variant<AuthorizationServer, std::string> read_issuer_metadata(std::string_
                                                                     bool https_only) {
   std::optional<Json> document = read_object(json);
   if (!document) return std::string("the metadata of its authorization server are no JSON object");
-  // RFC 8414, section 3.3: no normalization.
-  if (document->text_or("issuer") != issuer) {
+  std::string_view own = document->text_or("issuer");
+  if (without_slash(own) != without_slash(issuer)) {
     return std::string("the metadata of its authorization server name another issuer");
   }
   AuthorizationServer server;
-  server.issuer = issuer;
+  server.issuer = own;
   server.authorization_endpoint = document->text_or("authorization_endpoint");
   server.token_endpoint = document->text_or("token_endpoint");
   server.registration_endpoint = document->text_or("registration_endpoint");

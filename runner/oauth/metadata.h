@@ -33,7 +33,7 @@ std::variant<ResourceMetadata, std::string> read_resource_metadata(std::string_v
 std::vector<std::string> issuer_metadata_urls(std::string_view issuer);
 
 struct AuthorizationServer {
-  std::string issuer;  // as it was asked for, byte for byte
+  std::string issuer;  // as it names itself: as it was asked for, but for a slash at the end
   std::string authorization_endpoint;
   std::string token_endpoint;
   std::string registration_endpoint;  // empty: none

@@ -3,27 +3,15 @@
 
 #include <utility>
 
+#include "lib/config/stored_secret.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
-#include "lib/loop/wait.h"
+#include "lib/postgres/with_retry.h"
 
 namespace hostler::runner {
-namespace {
-
-constexpr int64_t database_retry_ms = 200;
-
-}  // namespace
 
 Task<postgres::Result> ask_postgres(OAuthServices services, postgres::BoundStatement statement) {
-  postgres::Batch batch;
-  batch.add(std::move(statement));
-  for (;;) {
-    postgres::Batch attempt = batch;
-    postgres::BatchOutcome outcome = co_await services.db.attempt(std::move(attempt));
-    if (!outcome.error) co_return std::move(outcome.results.at(0));
-    if (!outcome.is_unknown()) throw *outcome.error;
-    co_await loop::sleep_ms(services.loop, database_retry_ms);
-  }
+  return postgres::dedicated_with_retry(services.loop, services.db, std::move(statement));
 }
 
 std::optional<std::string> open_mcp_secret(const OAuthServices& services, std::string_view json) {
@@ -32,9 +20,7 @@ std::optional<std::string> open_mcp_secret(const OAuthServices& services, std::s
   config::SecretIdentity identity{std::string(sealed->text_or("id")),
                                   std::string(sealed->text_or("org_id")),
                                   std::string(sealed->text_or("kind"))};
-  return services.secrets.open(identity, {sealed->integer_or("key_version", 0),
-                                          from_hex(sealed->text_or("wrapped_key")).value_or(""),
-                                          from_hex(sealed->text_or("sealed")).value_or("")});
+  return services.secrets.open(identity, config::stored_secret(*sealed));
 }
 
 std::string seal_mcp_secret(const OAuthServices& services, std::string org_id, std::string kind,

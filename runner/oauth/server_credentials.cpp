@@ -15,6 +15,8 @@ namespace {
 
 // A token that ends sooner is refreshed before the call.
 constexpr int64_t spare_seconds = 30;
+// The state of who is not connected with a server of which nobody knows how (mcp_credential()).
+constexpr std::string_view unasked = "unasked";
 
 CredentialOutcome refusal_of(Refusal refusal, std::string code, std::string message) {
   CredentialOutcome outcome;
@@ -128,6 +130,17 @@ Task<CredentialOutcome> ServerCredentials::show(CredentialAsk ask) {
   co_return outcome;
 }
 
+Task<std::string> ServerCredentials::look_ahead(CredentialAsk ask) {
+  postgres::Result found = co_await find(ask);
+  if (found.empty()) co_return std::string();
+  postgres::Row row = found.front();
+  if (row.text("kind") != "oauth" || row.text("state") != unasked) co_return std::string();
+  Task<std::string> discovering =
+      discover_authorization(services_, discovery_of(ask, Challenge(), row));
+  std::string fault = co_await discovering;
+  co_return fault;
+}
+
 Task<CredentialOutcome> ServerCredentials::show_connection(CredentialAsk ask,
                                                            postgres::Result found) {
   bool is_fresh = false;
@@ -136,7 +149,8 @@ Task<CredentialOutcome> ServerCredentials::show_connection(CredentialAsk ask,
     bool is_connected = row.text("state") == "connected";
     // What belongs to a user is no key's, whoever made the key.
     if (ask.by_key && row.boolean("is_of_user")) co_return not_connected(ask);
-    if (!is_connected && ask.is_listing) co_return shown_with({});
+    bool is_unasked = row.text("state") == unasked;
+    if (!is_connected && (ask.is_listing || is_unasked)) co_return shown_with({});
     if (!is_connected) co_return not_connected(ask);
     bool is_ending = !row.is_null("expires_in") && row.integer("expires_in") < spare_seconds;
     if (is_ending && row.boolean("has_refresh_token") && !is_fresh) {

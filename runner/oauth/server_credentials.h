@@ -50,8 +50,13 @@ class ServerCredentials {
   explicit ServerCredentials(OAuthServices services) : services_(services) {}
 
   // Before a call is sent. A listing of a server that nobody is connected with shows nothing, and
-  // is sent all the same: what the server answers tells how to connect.
+  // is sent all the same: what the server answers tells how to connect. So is a call, while no
+  // answer told that.
   Task<CredentialOutcome> show(CredentialAsk ask);
+  // Behind a listing. A server that lists its tools for anybody may want an authorization for their
+  // calls: what it says of that is looked for, so that somebody can connect before. Empty: it was
+  // found, or known; else why not.
+  Task<std::string> look_ahead(CredentialAsk ask);
   // The server answered 401 or 403; www_authenticate: that field, empty for none.
   Task<CredentialOutcome> refused(CredentialAsk ask, ShownCredential used, int status,
                                   std::string www_authenticate);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/ascii.h"
 #include "lib/crypto.h"
 #include "lib/http/request_target.h"
 #include "lib/json.h"
@@ -180,10 +181,9 @@ std::variant<Tokens, TokenFault> read_tokens(const http::HttpAnswer& answer) {
     const Json* scope = json->find("scope");
     if (scope != nullptr && scope->is_text()) tokens.scopes = read_scopes(*scope->as_text());
   }
-  std::string type(has_object ? json->text_or("token_type") : "");
-  std::transform(type.begin(), type.end(), type.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  if (tokens.access_token.empty() || type != "bearer" || !is_sound_secret(tokens.access_token) ||
+  std::string_view type = has_object ? json->text_or("token_type") : std::string_view();
+  bool is_bearer = ascii::equal_ignoring_case(type, "bearer");
+  if (tokens.access_token.empty() || !is_bearer || !is_sound_secret(tokens.access_token) ||
       !is_sound_secret(tokens.refresh_token)) {
     return TokenFault{true, "", "The authorization server answered without a sound bearer token."};
   }

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lib/ascii.h"
+#include "lib/utf8.h"
+
 namespace hostler::runner {
 namespace {
 
@@ -17,20 +20,14 @@ void keep_first(std::string& fault, std::string_view name, std::string_view what
 
 std::string read_text(const Json& arguments, std::string_view name, size_t chars_max,
                       std::string& fault) {
-  constexpr std::string_view blanks = " \t\r\n\v\f";
   const Json* member = arguments.find(name);
   if (member == nullptr || !member->is_text()) {
     keep_first(fault, name, "a text is required.");
     return {};
   }
-  std::string_view text = *member->as_text();
-  text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
-  text = text.substr(0, text.find_last_not_of(blanks) + 1);
-  int64_t chars = std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  });
+  std::string_view text = ascii::trimmed(*member->as_text(), ascii::white_space);
   if (text.empty()) keep_first(fault, name, "it must not be blank.");
-  if (chars > static_cast<int64_t>(chars_max)) {
+  if (character_count(text) > chars_max) {
     keep_first(fault, name, fmt::format("at most {} characters.", chars_max));
   }
   return std::string(text);

@@ -112,15 +112,4 @@ std::optional<Json> read_backend_json(std::string_view body, bool truncated) {
   return parse_lenient_json(*whole);
 }
 
-bool cut_to_chars(std::string& text, size_t chars_max) {
-  size_t chars = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    bool begins_char = (static_cast<unsigned char>(text[i]) & 0xC0) != 0x80;
-    if (!begins_char || ++chars <= chars_max) continue;
-    text.resize(i);
-    return true;
-  }
-  return false;
-}
-
 }  // namespace hostler::runner

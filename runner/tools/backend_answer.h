@@ -1,6 +1,5 @@
-// What the tools make of HTTP answers: which fault a model is told, JSON that was cut off, text
-// that is too long. Used by web_search and web_fetch. Never passes on what a back end said of its
-// fault.
+// What the tools make of HTTP answers: which fault a model is told, JSON that was cut off. Used by
+// web_search and web_fetch. Never passes on what a back end said of its fault.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +34,5 @@ void log_tool_failure(const ToolContext& context, Backend backend, const ToolOut
 // JSON of a back end. Mends what our own reader refuses, and an end that was cut off within a text:
 // the text ends there.
 std::optional<Json> read_backend_json(std::string_view body, bool truncated);
-
-// Ends the text behind its first chars_max characters; true when something was cut.
-bool cut_to_chars(std::string& text, size_t chars_max);
 
 }  // namespace hostler::runner

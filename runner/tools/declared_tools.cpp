@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cassert>
-#include <variant>
 
 #include "lib/json.h"
-#include "lib/json_schema/schema.h"
+#include "lib/json_schema/known_part.h"
+#include "lib/utf8.h"
 
 namespace hostler::runner {
 namespace {
@@ -96,10 +96,11 @@ std::optional<ToolOutcome> DeclaredTools::refuse(const ToolCall& call) const {
   }
   std::optional<Json> parameters = parse_json_or_nothing(tool->definition.parameters);
   if (!parameters) return std::nullopt;
-  auto schema = json_schema::Schema::compile(*parameters);
-  // A keyword that only a newer version knows proves nothing here: the client sees the arguments.
-  if (std::holds_alternative<json_schema::SchemaFault>(schema)) return std::nullopt;
-  json_schema::Verdict verdict = std::get<json_schema::Schema>(schema).check(*arguments);
+  // A keyword that we do not know, or a newer version alone, proves nothing here: whoever carries
+  // the call out sees the arguments.
+  std::optional<json_schema::Schema> schema = json_schema::compile_known(*parameters);
+  if (!schema) return std::nullopt;
+  json_schema::Verdict verdict = schema->check(*arguments);
   if (verdict.fits) return std::nullopt;
   return tool_failed("tool.args_invalid", words_of(verdict));
 }

@@ -45,8 +45,8 @@ class DeclaredTools {
   std::string tool_id(std::string_view name) const { return find(name)->tool_id; }
   // Null: no remote tool has the name. Lives as long as these.
   const RemoteTool* remote(std::string_view name) const;
-  // The fault of a call's arguments (tool.args_invalid), or nothing. Compiles the schema and may
-  // take most of a second: not on a loop.
+  // The fault of a call's arguments (tool.args_invalid), or nothing: they fit what we know of the
+  // schema. Compiles it and may take most of a second: not on a loop.
   std::optional<ToolOutcome> refuse(const ToolCall& call) const;
 
  private:

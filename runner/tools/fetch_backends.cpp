@@ -3,6 +3,7 @@
 
 #include "lib/http/client_url.h"
 #include "lib/json.h"
+#include "lib/utf8.h"
 #include "runner/tools/backend_answer.h"
 
 namespace hostler::runner {
@@ -67,7 +68,7 @@ std::optional<FetchedPage> read_reader_answer(Backend backend, std::string_view 
   const Json* metadata = is_gamma ? payload : payload->find("metadata");
   if (metadata == nullptr) metadata = &none;
   page.title = metadata->text_or("title");
-  cut_to_chars(page.title, title_chars_max);
+  cut_to_characters(page.title, title_chars_max);
   page.url = text_or(*metadata, is_gamma ? "url" : "sourceURL", url);
   if (page.url.size() > http::url_bytes_max) page.url = url;
   return page;

@@ -9,6 +9,9 @@
 #include <chrono>
 #include <utility>
 
+#include "lib/ascii.h"
+#include "lib/utf8.h"
+
 namespace hostler::runner {
 namespace {
 
@@ -139,7 +142,7 @@ bool hides(std::string_view name, std::string_view value) {
   if (name != "style") return false;
   std::string packed;
   for (char c : value.substr(0, 1000)) {
-    if (!is_space(c)) packed += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+    if (!is_space(c)) packed += ascii::lower(c);
   }
   return packed.find("display:none") != std::string::npos;
 }
@@ -305,11 +308,7 @@ PageText Reader::read(std::string_view html) {
 
 PageText html_to_text(std::string_view html, HtmlLimits limits) {
   PageText page = Reader(limits).read(html);
-  size_t chars = 0;
-  for (size_t i = 0; i < page.title.size(); ++i) {
-    bool begins_char = (static_cast<unsigned char>(page.title[i]) & 0xC0) != 0x80;
-    if (begins_char && ++chars > title_chars_max) page.title.resize(i);
-  }
+  cut_to_characters(page.title, title_chars_max);
   return page;
 }
 

@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "lib/utf8.h"
+
 namespace hostler::runner {
 namespace {
 

@@ -8,7 +8,8 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "lib/json.h"
+#include "lib/ascii.h"
+#include "lib/utf8.h"
 
 namespace hostler::runner {
 namespace {
@@ -45,16 +46,8 @@ constexpr auto charsets = std::to_array<Charset>({
 });
 // clang-format on
 
-std::string lower(std::string_view text) {
-  std::string low(text);
-  std::transform(low.begin(), low.end(), low.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-  });
-  return low;
-}
-
 const Charset* charset_labelled(std::string_view label) {
-  std::string low = lower(label);
+  std::string low = ascii::lower_case(label);
   auto found = std::find_if(charsets.begin(), charsets.end(),
                             [&](const Charset& charset) { return charset.label == low; });
   return found == charsets.end() ? nullptr : &*found;
@@ -63,7 +56,7 @@ const Charset* charset_labelled(std::string_view label) {
 // The word behind "charset=", with or without quotes; empty: there is none.
 std::string_view charset_word(std::string_view text) {
   constexpr std::string_view name = "charset";
-  std::string low = lower(text);
+  std::string low = ascii::lower_case(text);
   for (size_t at = low.find(name); at != std::string::npos; at = low.find(name, at + 1)) {
     size_t begin = low.find_first_not_of(" \t\r\n", at + name.size());
     if (begin == std::string::npos || low[begin] != '=') continue;
@@ -79,7 +72,7 @@ std::string_view charset_word(std::string_view text) {
 const Charset* charset_of_meta(std::string_view html) {
   constexpr size_t looked_at_bytes = 4096;
   std::string_view head = html.substr(0, looked_at_bytes);
-  std::string low = lower(head);
+  std::string low = ascii::lower_case(head);
   for (size_t at = low.find("<meta"); at != std::string::npos; at = low.find("<meta", at + 1)) {
     size_t end = std::min(low.find('>', at), low.size());
     const Charset* charset = charset_labelled(charset_word(head.substr(at, end - at)));
@@ -171,10 +164,7 @@ std::string page_to_utf8(std::string_view bytes, std::string_view content_type, 
 
 std::string media_type_of(std::string_view content_type) {
   std::string_view type = content_type.substr(0, content_type.find(';'));
-  size_t begin = type.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  size_t end = type.find_last_not_of(" \t") + 1;
-  return lower(type.substr(begin, end - begin));
+  return ascii::lower_case(ascii::trimmed(type, ascii::blanks));
 }
 
 }  // namespace hostler::runner

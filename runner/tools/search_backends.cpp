@@ -4,6 +4,7 @@
 #include "lib/http/client_url.h"
 #include "lib/http/request_target.h"
 #include "lib/json.h"
+#include "lib/utf8.h"
 #include "runner/tools/backend_answer.h"
 
 namespace hostler::runner {
@@ -15,7 +16,7 @@ constexpr size_t content_chars_max = 4000;
 
 std::string cut(std::string_view text, size_t chars_max) {
   std::string kept(text);
-  cut_to_chars(kept, chars_max);
+  cut_to_characters(kept, chars_max);
   return kept;
 }
 

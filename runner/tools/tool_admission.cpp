@@ -5,14 +5,11 @@
 #include <string>
 
 #include "lib/config/live_settings.h"
-#include "lib/loop/wait.h"
-#include "lib/postgres/database.h"
+#include "lib/postgres/with_retry.h"
 #include "queries/daemon.h"
 
 namespace hostler::runner {
 namespace {
-
-constexpr int64_t database_retry_ms = 200;
 
 ToolAdmission refused(std::string code, std::string message) {
   ToolAdmission admission;
@@ -29,24 +26,16 @@ Task<ToolAdmission> admit_call(ToolServices& services, ToolContext context, Tool
   bool has_credentials = provider.backend != Backend::basic;
   int64_t cost = has_credentials ? settings->integer("credit.tool_call") : 0;
   int64_t calls_max = settings->integer("limit.platform_tool_calls_per_day");
-  postgres::Batch ask;
-  ask.add(query::RunToolAdmit{.org_id = context.org_id,
-                              .run_id = context.run_id,
-                              .epoch = context.epoch,
-                              .cost = cost,
-                              .limit_platform_tool_calls = calls_max});
-  std::string answer;
-  while (answer.empty()) {
-    postgres::Batch attempt = ask;
-    // May wait for the account, so it has a connection of its own.
-    postgres::BatchOutcome outcome = co_await services.db.attempt(std::move(attempt));
-    if (!outcome.error) {
-      answer = outcome.results.at(0).text();
-      break;
-    }
-    if (!outcome.is_unknown()) throw *outcome.error;
-    co_await loop::sleep_ms(services.loop, database_retry_ms);
-  }
+  query::RunToolAdmit asking{.org_id = context.org_id,
+                             .run_id = context.run_id,
+                             .epoch = context.epoch,
+                             .cost = cost,
+                             .limit_platform_tool_calls = calls_max};
+  // May wait for the account, so it has a connection of its own.
+  Task<postgres::Result> asked =
+      postgres::dedicated_with_retry(services.loop, services.db, std::move(asking));
+  postgres::Result result = co_await asked;
+  std::string_view answer = result.text();
   if (answer == "credits") {
     co_return refused("credits.insufficient", "The organization has too few credits for the call.");
   }

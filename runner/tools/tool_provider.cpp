@@ -4,16 +4,13 @@
 #include <array>
 
 #include "lib/config/live_settings.h"
-#include "lib/config/secret_box.h"
+#include "lib/config/stored_secret.h"
 #include "lib/log.h"
-#include "lib/loop/wait.h"
-#include "lib/postgres/database.h"
+#include "lib/postgres/with_retry.h"
 #include "queries/tool_providers.h"
 
 namespace hostler::runner {
 namespace {
-
-constexpr int64_t database_retry_ms = 200;
 
 struct BackendRow {
   Backend backend;
@@ -65,9 +62,7 @@ std::optional<ToolProvider> provider_of(const postgres::Row& row, const config::
   if (!row.is_null("secret_id")) {
     config::SecretIdentity identity{std::string(row.text("secret_id")),
                                     std::string(row.text("secret_org_id")), "tool_provider"};
-    config::SealedSecret sealed{row.integer("key_version"), row.bytes("wrapped_key"),
-                                row.bytes("sealed")};
-    std::optional<std::string> opened = secrets.open(identity, sealed);
+    std::optional<std::string> opened = secrets.open(identity, config::stored_secret(row));
     if (!opened) {
       why = "the key file does not open the key of " + std::string(name);
       return std::nullopt;
@@ -118,17 +113,10 @@ Task<std::optional<ToolProvider>> resolve_tool_provider(ToolServices& services, 
                                                         std::string group) {
   postgres::Batch ask;
   ask.add(query::ToolProviderResolve{.org_id = context.org_id, .group = group});
-  postgres::Result rows;
-  for (;;) {
-    postgres::Batch attempt = ask;
-    postgres::BatchOutcome outcome = co_await services.db.attempt_pipelined(std::move(attempt));
-    if (!outcome.error) {
-      rows = outcome.results.at(0);
-      break;
-    }
-    if (!outcome.is_unknown()) throw *outcome.error;
-    co_await loop::sleep_ms(services.loop, database_retry_ms);
-  }
+  Task<postgres::Results> asked =
+      postgres::pipelined_with_retry(services.loop, services.db, std::move(ask));
+  postgres::Results results = co_await asked;
+  const postgres::Result& rows = results.at(0);
   std::string why = "no provider is active, and the settings name none that is complete";
   std::optional<ToolProvider> provider;
   if (!rows.empty()) {

@@ -7,6 +7,7 @@
 
 #include "lib/config/live_settings.h"
 #include "lib/loop/wait.h"
+#include "lib/utf8.h"
 #include "runner/tools/arguments.h"
 #include "runner/tools/backend_answer.h"
 #include "runner/tools/basic_fetch.h"
@@ -53,7 +54,7 @@ ToolOutcome outcome_of(Backend backend, const http::HttpAnswer& answer, const Fe
                                                 ? "The page is not text."
                                                 : "The page reader gave no answer to be read.");
   }
-  page->truncated = cut_to_chars(page->content, chars_max) || page->truncated;
+  page->truncated = cut_to_characters(page->content, chars_max) || page->truncated;
   ToolOutcome outcome;
   outcome.result = page_json(*page);
   return outcome;

@@ -9,12 +9,12 @@
 
 #include "lib/client/trace.h"
 #include "lib/config/result_token.h"
-#include "lib/config/secret_box.h"
+#include "lib/config/stored_secret.h"
 #include "lib/crypto.h"
 #include "lib/http/client.h"
 #include "lib/json.h"
 #include "lib/loop/wait.h"
-#include "lib/postgres/database.h"
+#include "lib/postgres/with_retry.h"
 #include "lib/webhook_signature.h"
 #include "queries/webhook_calls.h"
 #include "runner/mcp/raw_json.h"
@@ -23,23 +23,13 @@
 namespace hostler::runner {
 namespace {
 
-constexpr int64_t database_retry_ms = 200;
 constexpr int tries_max = 3;
 constexpr int64_t first_pause_ms = 500;  // doubled from try to try, unless the server says when
 constexpr int64_t pause_max_ms = 600'000;
 
-// What both statements are asked with, until Postgres answers.
+// Both statements lock the run, so each has a connection of its own.
 Task<postgres::Result> ask(ToolServices& services, postgres::BoundStatement statement) {
-  postgres::Batch batch;
-  batch.add(std::move(statement));
-  for (;;) {
-    postgres::Batch attempt = batch;
-    // It locks the run, so it has a connection of its own.
-    postgres::BatchOutcome outcome = co_await services.db.attempt(std::move(attempt));
-    if (!outcome.error) co_return std::move(outcome.results.at(0));
-    if (!outcome.is_unknown()) throw *outcome.error;
-    co_await loop::sleep_ms(services.loop, database_retry_ms);
-  }
+  return postgres::dedicated_with_retry(services.loop, services.db, std::move(statement));
 }
 
 // Newest first; one that cannot be opened signs nothing.
@@ -50,10 +40,7 @@ std::vector<std::string> signing_secrets(const config::SecretBox& box, std::stri
   for (const Json& one : *sealed->as_array()) {
     config::SecretIdentity identity{std::string(one.text_or("id")),
                                     std::string(one.text_or("org_id")), "tool"};
-    std::optional<std::string> secret =
-        box.open(identity, {one.integer_or("key_version", 0),
-                            from_hex(one.text_or("wrapped_key")).value_or(""),
-                            from_hex(one.text_or("sealed")).value_or("")});
+    std::optional<std::string> secret = box.open(identity, config::stored_secret(one));
     if (secret) secrets.push_back(std::move(*secret));
   }
   return secrets;

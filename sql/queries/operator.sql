@@ -33,12 +33,13 @@ BEGIN
             END IF;
         END IF;
     END LOOP;
-    -- Refused tokens end statements by an error; they are the client's matter, not the log's.
-    IF NOT EXISTS (
-        SELECT FROM pg_roles WHERE rolname = 'hostler_api' AND 'log_min_messages=fatal' = ANY (rolconfig)
-    ) THEN
-        ALTER ROLE hostler_api SET log_min_messages = fatal;
-    END IF;
+    -- Refused tokens end statements by an error, in the API and where the relay opens a stream: they are the client's
+    -- matter, not the log's. What the daemons did not expect they log themselves; Postgres still tells slow statements.
+    FOR wanted IN SELECT rolname AS name FROM pg_roles
+                  WHERE rolname IN ('hostler_api', 'hostler_runner')
+                    AND NOT coalesce('log_min_messages=log' = ANY (rolconfig), false) LOOP
+        EXECUTE format('ALTER ROLE %I SET log_min_messages = log', wanted.name);
+    END LOOP;
     -- The doctor looks for transactions of all roles that stay open.
     IF NOT pg_has_role('hostler_owner', 'pg_read_all_stats', 'USAGE') THEN
         GRANT pg_read_all_stats TO hostler_owner;

@@ -73,6 +73,10 @@ $$;
 CREATE OR REPLACE FUNCTION user_set_email(u users, new_email text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
+    IF new_email = u.email THEN
+        RETURN;
+    END IF;
+    PERFORM email_check(new_email);
     IF name_key(new_email) = name_key(u.email) THEN
         UPDATE users SET email = new_email WHERE id = u.id;
     ELSE

@@ -85,6 +85,9 @@ BEGIN
     ELSIF abandons AND NOT decides THEN
         PERFORM run_cancel(r.id);
         end_seq := r.last_seq + 1;
+    ELSIF r.input_request ->> 'kind' = 'authorization' THEN
+        PERFORM fail('runs.other_answer', 'waits_for_connection',
+                     jsonb_build_object('server', r.input_request ->> 'server_key'));
     ELSIF NOT abandons AND decides AND decision IS NULL THEN
         PERFORM fail('validation.error', 'confirmation_takes_approved');
     ELSIF NOT abandons AND NOT decides AND client_chat_input.content IS NULL THEN

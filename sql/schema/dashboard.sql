@@ -261,8 +261,9 @@ BEGIN
               FROM daemons d
               WHERE d.stopped_at IS NULL AND d.heartbeat_at > clock_timestamp() - interval '30 seconds'
               UNION ALL
-              SELECT 'pool', md5('pool ' || p.host)::uuid, p.host, p.version, min(p.backend_start), clock_timestamp(),
-                  0, 0, count(*)
+              -- two of one host while it is upgraded
+              SELECT 'pool', md5('pool ' || p.host || ' ' || p.version)::uuid, p.host, p.version,
+                  min(p.backend_start), clock_timestamp(), 0, 0, count(*)
               FROM (SELECT split_part(a.application_name, ' ', 3) AS host,
                         split_part(a.application_name, ' ', 2) AS version, a.backend_start
                     FROM pg_stat_activity a

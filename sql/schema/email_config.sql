@@ -59,9 +59,7 @@ BEGIN
         PERFORM fail('validation.error', 'secret_needed', jsonb_build_object('field', 'smtp_pass'));
     END IF;
     IF secret IS NOT NULL THEN
-        INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
-        VALUES ((secret ->> 'id')::uuid, NULL, 'email_config', (secret ->> 'key_version')::integer,
-                decode(secret ->> 'wrapped_key', 'base64'), decode(secret ->> 'sealed', 'base64'));
+        PERFORM secret_insert(NULL, 'email_config', secret);
     END IF;
     DELETE FROM email_config;
     INSERT INTO email_config (sender, smtp_host, smtp_port, smtp_user, smtp_tls_mode, secret_id, updated_by_user_id)

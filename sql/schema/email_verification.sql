@@ -28,7 +28,7 @@ BEGIN
 END
 $$;
 
--- The mail of a registration counts for the limits of the next ones.
+-- The mail of a registration counts for the minute of the next one, not for its hour.
 CREATE OR REPLACE FUNCTION email_verification_first(of_user uuid, mail jsonb, auth_email_token_seconds integer)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -36,7 +36,7 @@ DECLARE
     new_user users;
 BEGIN
     SELECT * INTO STRICT new_user FROM users WHERE id = of_user;
-    INSERT INTO attempts (kind, subject) VALUES ('email.minute', of_user::text), ('email.hour', of_user::text);
+    INSERT INTO attempts (kind, subject) VALUES ('email.minute', of_user::text);
     PERFORM email_token_queue(new_user, new_user.email, false, mail, auth_email_token_seconds);
 END
 $$;
@@ -77,6 +77,7 @@ BEGIN
     IF address = me.email AND me.email_verified_at IS NOT NULL AND NOT email_is_kept(address, me.id) THEN
         RETURN false;
     END IF;
+    PERFORM email_check(address);
     PERFORM attempt_or_fail('email.change', me.id::text, max_per_hour, interval '1 hour', 'email.rate_limited');
     IF email_is_taken(address, me.id) THEN
         RETURN true;

@@ -73,11 +73,7 @@ $$;
 -- A secret that a program sealed; null: none.
 CREATE OR REPLACE FUNCTION mcp_sealed_insert(of_org uuid, of_kind text, secret jsonb) RETURNS uuid
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
-    SELECT (secret ->> 'id')::uuid, of_org, of_kind, (secret ->> 'key_version')::integer,
-        decode(secret ->> 'wrapped_key', 'base64'), decode(secret ->> 'sealed', 'base64')
-    WHERE secret IS NOT NULL AND jsonb_typeof(secret) = 'object'
-    RETURNING id
+    SELECT secret_insert(of_org, of_kind, secret) WHERE jsonb_typeof(secret) = 'object'
 $$;
 
 -- The scopes of both, each once, in their order.
@@ -127,7 +123,8 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- What a call of a server shows: its settings, and of OAuth the connection: the user's or organization's, of a listing
--- the newest of those who may manage the server. No row: there is no such server.
+-- the newest of those who may manage the server. state: unasked while nobody is connected and no answer of the server
+-- told how. No row: there is no such server.
 CREATE OR REPLACE FUNCTION mcp_credential(server uuid, org uuid, who uuid, is_listing boolean)
 RETURNS TABLE (kind text, settings json, secret json, url text, connection_id uuid, state text, tokens json,
     token_number bigint, expires_in bigint, has_refresh_token boolean, is_of_user boolean, server_org_id uuid,
@@ -155,7 +152,8 @@ BEGIN
     secret := mcp_sealed(s.secret_id);
     url := s.url;
     connection_id := c.id;
-    state := c.state;
+    state := coalesce(c.state, CASE WHEN NOT EXISTS (SELECT FROM mcp_discoveries d WHERE d.server_id = s.id)
+                                    THEN 'unasked' END);
     tokens := mcp_sealed(c.secret_id);
     token_number := c.token_number;
     expires_in := extract(epoch FROM c.expires_at - clock_timestamp())::bigint;

@@ -154,11 +154,7 @@ $$;
 -- What of a server is secret, sealed by the API.
 CREATE OR REPLACE FUNCTION mcp_secret_insert(scope_id uuid, secret jsonb) RETURNS uuid
 LANGUAGE sql SET search_path = public, pg_catalog AS $$
-    INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
-    SELECT (secret ->> 'id')::uuid, scope_id, 'mcp_server', (secret ->> 'key_version')::integer,
-        decode(secret ->> 'wrapped_key', 'base64'), decode(secret ->> 'sealed', 'base64')
-    WHERE secret IS NOT NULL
-    RETURNING id
+    SELECT secret_insert(scope_id, 'mcp_server', secret) WHERE secret IS NOT NULL
 $$;
 
 -- wanted: all members of a server that a client may set. secret: null when it has none.
@@ -222,6 +218,9 @@ BEGIN
     END IF;
     PERFORM audit('mcp_servers.update', 'mcp_server', old_state.id::text, old_state.org_id,
                   mcp_server_state(old_state), mcp_server_state(new_state));
+    IF is_elsewhere OR is_authorized_anew OR (old_state.is_active AND NOT new_state.is_active) THEN
+        PERFORM mcp_waits_end(old_state.id);
+    END IF;
     RETURN (SELECT mcp_server_json(s) FROM mcp_servers s WHERE s.id = old_state.id);
 END
 $$;
@@ -239,6 +238,7 @@ BEGIN
     DELETE FROM mcp_tools WHERE server_id = s.id;
     DELETE FROM secrets WHERE id = s.secret_id;
     PERFORM audit('mcp_servers.delete', 'mcp_server', s.id::text, s.org_id, mcp_server_state(s));
+    PERFORM mcp_waits_end(s.id);
 END
 $$;
 

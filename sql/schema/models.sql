@@ -220,10 +220,7 @@ $$;
 -- secret: {id, key_version, wrapped_key, sealed} (bytes in base64), sealed for this scope and the kind llm_provider.
 CREATE OR REPLACE FUNCTION llm_provider_secret(scope_id uuid, secret jsonb) RETURNS uuid
 LANGUAGE sql AS $$
-    INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
-    VALUES ((secret ->> 'id')::uuid, scope_id, 'llm_provider', (secret ->> 'key_version')::integer,
-            decode(secret ->> 'wrapped_key', 'base64'), decode(secret ->> 'sealed', 'base64'))
-    RETURNING id
+    SELECT secret_insert(scope_id, 'llm_provider', secret)
 $$;
 
 -- wanted: {name, provider_kind, base_url, key_prefix}; secret: as above, or null without a key.

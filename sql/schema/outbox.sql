@@ -72,9 +72,7 @@ DECLARE
     queued uuid;
 BEGIN
     IF secret IS NOT NULL THEN
-        INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
-        VALUES ((secret ->> 'id')::uuid, NULL, 'mail', (secret ->> 'key_version')::integer,
-                decode(secret ->> 'wrapped_key', 'base64'), decode(secret ->> 'sealed', 'base64'));
+        PERFORM secret_insert(NULL, 'mail', secret);
     END IF;
     INSERT INTO outbox (kind, template, recipient, locale, fields, secret_id, expires_at)
     VALUES ('mail', mail_template, mail_recipient, mail_locale, mail_fields, (secret ->> 'id')::uuid,

@@ -100,6 +100,17 @@ BEGIN
 END
 $$;
 
+-- Refuses an address in characters that are others where addresses are compared: its mail does not reach whoever has
+-- the other one, and who could neither register nor take this account by a code.
+CREATE OR REPLACE FUNCTION email_check(address text) RETURNS void
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+BEGIN
+    IF address IS NOT NFKC NORMALIZED THEN
+        PERFORM fail('validation.error', 'name_not_comparable', jsonb_build_object('field', 'email'));
+    END IF;
+END
+$$;
+
 -- POST /v1/auth/register, and hostlerctl (without hashes: no session; mode open; without mail: none is sent). All
 -- that an account is made of, in one transaction. code_is_valid: false when an invitation code was given and does not
 -- hold. The count by network comes before everything that another registration may hold, and only an account that is
@@ -118,6 +129,7 @@ BEGIN
                                 'auth.rate_limited');
     END IF;
     PERFORM registration_check(new_login, given_code, settings);
+    PERFORM email_check(new_email);
     taken := registration_taken(new_login, new_email);
     IF taken = 'auth.login_exists' THEN
         PERFORM fail('auth.login_exists');
@@ -307,6 +319,7 @@ BEGIN
         END IF;
     END IF;
     PERFORM registration_check(new_login, given_code, settings);
+    PERFORM email_check(new_email);
     taken := registration_taken(new_login, new_email);
     IF taken IS NOT NULL THEN
         PERFORM set_config('synchronous_commit', 'off', true);  -- a count need not survive a crash
@@ -318,6 +331,6 @@ END
 $$;
 REVOKE EXECUTE ON FUNCTION invite_code_make, invite_code_holds, invite_code_use, user_promote, user_rename,
     invite_code_search_text, invite_codes_fill_search, users_refill_code_search, registration_check,
-    registration_taken
+    registration_taken, email_check
     FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION register_user, me_json, me_update, registration_begin FROM hostler_runner;

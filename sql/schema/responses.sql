@@ -294,6 +294,7 @@ DECLARE
     thread_row threads := thread_of_caller_locked(r.thread_id);
     stopped uuid[];
 BEGIN
+    r := response_of_reader(run);  -- as it is behind the lock
     -- Runs before the account, which what is stopped locks.
     UPDATE runs d SET deleted_at = clock_timestamp()
     WHERE d.thread_id = thread_row.id AND d.id >= r.id AND d.deleted_at IS NULL;

@@ -20,6 +20,21 @@ CREATE POLICY tenant ON secrets
 GRANT SELECT, INSERT, DELETE ON secrets TO hostler_api;
 GRANT SELECT ON secrets TO hostler_runner;
 
+-- What a program sealed, as secret_json() of lib/config/secret_box.h writes it, for this organization (null: the
+-- platform's) and kind. With the rights of whoever calls it.
+CREATE OR REPLACE FUNCTION secret_insert(of_org uuid, of_kind text, secret jsonb) RETURNS uuid
+LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+DECLARE
+    new_id uuid := secret ->> 'id';
+BEGIN
+    INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
+    VALUES (new_id, of_org, of_kind, (secret ->> 'key_version')::integer,
+            decode(secret ->> 'wrapped_key', 'base64'), decode(secret ->> 'sealed', 'base64'));
+    RETURN new_id;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION secret_insert FROM hostler_runner;
+
 -- Refuses the rotation of a webhook's or tool's signing secret while as many from before sign as may: each message is
 -- signed with all of them, and each lives to its own end. alive: their ends.
 CREATE OR REPLACE FUNCTION old_secrets_check(alive timestamptz[]) RETURNS void

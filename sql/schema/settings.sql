@@ -62,9 +62,7 @@ BEGIN
                      jsonb_build_object('key', 'web_fetch.delta_api_key'));
     END IF;
     IF secret IS NOT NULL THEN
-        INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
-        VALUES ((secret ->> 'id')::uuid, NULL, 'setting:' || setting_key, (secret ->> 'key_version')::integer,
-                decode(secret ->> 'wrapped_key', 'base64'), decode(secret ->> 'sealed', 'base64'));
+        PERFORM secret_insert(NULL, 'setting:' || setting_key, secret);
     END IF;
     INSERT INTO settings (key, value, secret_id, updated_by_user_id)
     VALUES (setting_key, new_value, (secret ->> 'id')::uuid, current_user_id())

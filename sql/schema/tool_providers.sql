@@ -170,10 +170,7 @@ BEGIN
         PERFORM fail('validation.error', 'secret_needed', jsonb_build_object('field', 'api_key'));
     END IF;
     IF secret IS NOT NULL THEN
-        INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
-        VALUES ((secret ->> 'id')::uuid, old_state.org_id, 'tool_provider', (secret ->> 'key_version')::integer,
-                decode(secret ->> 'wrapped_key', 'base64'), decode(secret ->> 'sealed', 'base64'));
-        new_state.secret_id := (secret ->> 'id')::uuid;
+        new_state.secret_id := secret_insert(old_state.org_id, 'tool_provider', secret);
         new_state.key_prefix := new_key_prefix;
     END IF;
     UPDATE tool_providers SET base_url = new_state.base_url, secret_id = new_state.secret_id,

@@ -98,10 +98,7 @@ $$;
 -- A signing secret of the scope, sealed by the API.
 CREATE OR REPLACE FUNCTION tool_secret_insert(scope_id uuid, secret jsonb) RETURNS uuid
 LANGUAGE sql SET search_path = public, pg_catalog AS $$
-    INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
-    VALUES ((secret ->> 'id')::uuid, scope_id, 'tool', (secret ->> 'key_version')::integer,
-            decode(secret ->> 'wrapped_key', 'base64'), decode(secret ->> 'sealed', 'base64'))
-    RETURNING id
+    SELECT secret_insert(scope_id, 'tool', secret)
 $$;
 
 -- wanted: all members of a tool that a client may set.

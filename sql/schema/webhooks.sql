@@ -83,10 +83,7 @@ $$;
 
 CREATE OR REPLACE FUNCTION webhook_secret_insert(secret jsonb) RETURNS uuid
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed)
-    VALUES ((secret ->> 'id')::uuid, current_org(), 'webhook', (secret ->> 'key_version')::integer,
-            decode(secret ->> 'wrapped_key', 'base64'), decode(secret ->> 'sealed', 'base64'))
-    RETURNING id
+    SELECT secret_insert(current_org(), 'webhook', secret)
 $$;
 
 -- The endpoint, when it is the organization's. lock: held against changes until the transaction ends.

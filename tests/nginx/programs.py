@@ -70,7 +70,10 @@ def be_runner(line):
     parameters = dict(zip(words[::2], words[1::2]))
     if "HTTP_X_BREAK" in parameters:
         return
-    head = "Status: 200 OK\r\nContent-Type: application/json\r\nCache-Control: no-store\r\n"
+    head = "Status: 200 OK\r\n"
+    if "HTTP_X_REFUSE" in parameters:
+        head = "Status: 503 Service Unavailable\r\nx-should-retry: false\r\n"
+    head += "Content-Type: application/json\r\nCache-Control: no-store\r\n"
     head += "X-Content-Type-Options: nosniff\r\nX-Trace-Id: of-the-runner\r\n\r\n"
     line.sendall((head + json.dumps(parameters)).encode())
 

@@ -147,6 +147,24 @@ TEST_F(Grants, OfASubscriptionThatTwoCancelAtOnceStopAndOneIsToldSo) {
   EXPECT_EQ(granted(), 2);
 }
 
+TEST_F(Grants, AreOfTheOverrideWhileItHolds) {
+  fixture_.column(
+      fmt::format("INSERT INTO entitlement_overrides (org_id, key, value, value_type, expires_at, "
+                  "created_by_user_id) VALUES ('{}', 'credits.monthly_grant', '11', 'integer', "
+                  "now() + interval '1 hour', '{}')",
+                  fixture_.org_id, fixture_.owner_id));
+  make("now() - interval '40 days'", "now() + interval '1 year'");
+  EXPECT_EQ(maintenance(), "2");
+  fixture_.column("UPDATE entitlement_overrides SET expires_at = now()");
+  fixture_.column(
+      "UPDATE subscriptions SET current_period_start = current_period_start - interval '40 days', "
+      "next_grant_at = next_grant_at - interval '40 days'");
+  EXPECT_EQ(maintenance(), "1");
+  EXPECT_EQ(fixture_.column("SELECT string_agg(amount::text, ' ' ORDER BY created_at) FROM "
+                            "subscription_grants"),
+            "11 11 7");
+}
+
 TEST_F(Grants, AreCutAtTheBoundOfABalance) {
   postgres::DbSession superuser = database_.as_superuser();
   set_balance(superuser, fixture_.org_id, 9'223'372'036'854'775'802);

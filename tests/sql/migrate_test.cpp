@@ -369,6 +369,9 @@ TEST_F(Migrate, SetsUpRolesAndDatabaseTheSameWayEachTime) {
                 "BY rolname) "
                 "FROM pg_roles WHERE rolname LIKE 'hostler%'"),
             "hostler_apitruefalsefalse hostler_ownerfalsetruefalse hostler_runnertruetruefalse");
+  EXPECT_EQ(ask("SELECT count(*) FROM pg_roles WHERE rolname IN ('hostler_api', 'hostler_runner') "
+                "AND 'log_min_messages=log' = ANY (rolconfig)"),
+            "2");
   EXPECT_EQ(
       ask("SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = current_database()"),
       "hostler_owner");

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -50,6 +51,20 @@ std::set<std::string> listed() {
   return names;
 }
 
+// How many stand below each heading, lines that begin with #.
+std::vector<int> listed_sizes() {
+  std::ifstream file("tests/sql/data/without_organization.txt");
+  std::vector<int> sizes;
+  bool in_heading = false;
+  for (std::string line; std::getline(file, line);) {
+    bool is_heading = line.starts_with('#');
+    if (is_heading && !in_heading) sizes.push_back(0);
+    in_heading = is_heading;
+    if (!line.empty() && !is_heading) ++sizes.back();
+  }
+  return sizes;
+}
+
 std::set<std::string> operator-(const std::set<std::string>& names,
                                 const std::set<std::string>& others) {
   std::set<std::string> rest;
@@ -72,6 +87,17 @@ TEST(OrganizationsNamed, ByEachStatementOfTheServicesOrItStandsOnTheList) {
   std::set<std::string> known = listed();
   EXPECT_EQ(found - known, std::set<std::string>()) << "are not on the list";
   EXPECT_EQ(known - found, std::set<std::string>()) << "need not be on the list";
+}
+
+TEST(OrganizationsNamed, AreCountedInTheDocument) {
+  std::string document = text_of("docs/scaling.md");
+  std::vector<int> sizes = listed_sizes();
+  sizes.erase(sizes.begin());  // what the list is
+  EXPECT_EQ(sizes.size(), 4u);
+  for (int size : sizes) {
+    std::string row = fmt::format("\n| {} | ", size);
+    EXPECT_NE(document.find(row), document.npos) << size;
+  }
 }
 
 TEST(OrganizationsNamed, AreMissedWhereTheyAreMissing) {

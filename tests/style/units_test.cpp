@@ -61,6 +61,16 @@ TEST(Units, HideFromThePoolWhoResolvesNamesUnlessItHasANetwork) {
   EXPECT_NE(with_network.find("\nInaccessiblePaths=\n"), std::string::npos);
 }
 
+// The target names the first daemon alone; stopped and started, it brings the others by this. Part
+// of the first daemon they would be restarted whenever that dies.
+TEST(Units, OfFurtherDaemonsComeBackWithTheTarget) {
+  std::string daemon = read_source("systemd/hostler-runner@.service").text;
+  EXPECT_NE(daemon.find("\nPartOf=hostler.target\n"), std::string::npos);
+  for (const char* unit : {"systemd/hostler-runner@.service", "systemd/hostler-stream@.socket"}) {
+    EXPECT_NE(read_source(unit).text.find("\nWantedBy=hostler.target "), std::string::npos) << unit;
+  }
+}
+
 TEST(Units, BoundTheMemoryOfEachProgramAndTheManualTellsHowToRaiseIt) {
   auto has_line = [](const std::string& text, const std::string& line) {
     return text.find("\n" + line) != std::string::npos;

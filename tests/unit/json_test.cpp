@@ -115,5 +115,11 @@ TEST(Json, RefusesNumbersThatAreNoneOrInfinite) {
   }
 }
 
+TEST(JsonWriter, WritesNullWhereATextIsEmpty) {
+  JsonWriter json;
+  json.begin_object().member_or_null("org_id", "o").member_or_null("user_id", "");
+  EXPECT_EQ(json.end_object().take(), R"({"org_id":"o","user_id":null})");
+}
+
 }  // namespace
 }  // namespace hostler

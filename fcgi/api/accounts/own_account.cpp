@@ -31,9 +31,7 @@ Task<Response> change_password(Call& call) {
   }
   std::optional<account::TextFault> fault =
       account::password_fault(wanted, account.login, account.email);
-  if (fault && !wanted.empty()) {
-    fields.fault("new_password", std::move(fault->code), std::move(fault->message));
-  }
+  if (fault) fields.fault("new_password", std::move(fault->code), std::move(fault->message));
   fields.check();
   std::optional<std::string> checked_hash;
   if (current) {

@@ -24,11 +24,6 @@ constexpr size_t answer_bytes_max = 32 << 10;   // as POST /v1/runs/{run_id}/inp
 constexpr TextBounds name_bounds{.min = 1, .max = 128, .takes_control = true};
 
 // A member that is there, and no null.
-bool is_given(Fields& fields, std::string_view name) {
-  const Json* value = fields.any(name);
-  return value != nullptr && !value->is_null();
-}
-
 // A text, or parts whose texts stand one behind the other.
 std::string read_content(Fields& message) {
   const Json* content = message.any("content");
@@ -112,6 +107,14 @@ std::string read_results(std::vector<Fields>& messages) {
   return json.end_array().take();
 }
 
+// Whether nothing else was said: who wrote "argument" meant another call than would be made.
+bool is_approval(const Json& payload) {
+  for (const auto& [name, value] : *payload.as_object()) {
+    if (name != "approved" && name != "arguments" && name != "reason") return false;
+  }
+  return true;
+}
+
 // {approved, arguments?, reason?}
 Confirmation read_approval(Fields& payload) {
   Confirmation confirmation;
@@ -136,7 +139,7 @@ void read_payload(Fields& entry, AguiAnswer& answer) {
     answer.confirmation = read_confirmation(*payload->as_text());
   } else if (payload->is_object()) {
     Fields members = *entry.nullable_object("payload").value;
-    answer.confirmation = read_approval(members);
+    if (is_approval(*payload)) answer.confirmation = read_approval(members);
     answer.elicited = payload->dump();
   } else {
     entry.fault("payload", "wrong_type", "must be a text, or an object with approved or action");
@@ -145,7 +148,7 @@ void read_payload(Fields& entry, AguiAnswer& answer) {
 
 // A run asks one thing at a time.
 std::optional<AguiAnswer> read_resume(Fields& fields) {
-  if (!is_given(fields, "resume")) return std::nullopt;
+  if (!fields.has_value("resume")) return std::nullopt;
   std::vector<Fields> entries = fields.optional_objects("resume", interrupts_max);
   if (entries.empty()) return std::nullopt;
   if (entries.size() > 1) {
@@ -179,7 +182,7 @@ void read_news(Fields& fields, AguiInput& wanted) {
 // [{description, value}]: what the app wants its agent to know, as text for the model.
 std::string read_context(Fields& fields) {
   std::vector<Fields> entries;
-  if (is_given(fields, "context")) entries = fields.optional_objects("context", context_max);
+  if (fields.has_value("context")) entries = fields.optional_objects("context", context_max);
   std::string text;
   for (Fields& entry : entries) {
     std::string description = entry.required_text("description", {.takes_control = true});
@@ -199,7 +202,7 @@ void read_forwarded(Fields& fields, AguiInput& wanted) {
   if (!given.value) return;
   wanted.choice = read_run_choice(*given.value);
   wanted.end_user = given.value->nullable_text("end_user", end_user_bounds).value;
-  if (is_given(*given.value, "metadata")) {
+  if (given.value->has_value("metadata")) {
     wanted.metadata = read_metadata(*given.value).value_or("{}");
   }
 }
@@ -215,7 +218,7 @@ AguiInput read_agui_input(Fields fields) {
   wanted.context = read_context(fields);
   read_forwarded(fields, wanted);
   FunctionTools tools;
-  if (is_given(fields, "tools")) tools = read_function_tools(fields, ToolForm::agui);
+  if (fields.has_value("tools")) tools = read_function_tools(fields, ToolForm::agui);
   fields.check();
   check_tool_names(tools.names);
   wanted.tools = std::move(tools.json);

@@ -24,8 +24,8 @@ int64_t entitlement_min(const std::string& key) {
   return index == config::setting_count ? 0 : config::setting_rows[index].min;
 }
 
-void read_entitlement(Fields& fields, JsonWriter& json) {
-  std::string key = fields.required_text("key", {.min = 1, .max = 128});
+std::string read_entitlement(Fields& fields, JsonWriter& json) {
+  std::string key = fields.required_text("key", {.min = 1, .max = 128, .trims = true});
   std::string value = fields.required_text("value", {.max = 1000});
   std::string type = fields.required_choice("value_type", {"integer", "boolean", "string"});
   std::optional<int64_t> number = integer_of(value);
@@ -44,6 +44,7 @@ void read_entitlement(Fields& fields, JsonWriter& json) {
     fields.fault("value", "out_of_range", "must be at least " + std::to_string(least));
   }
   json.member("key", key).member("value", value).member("value_type", type);
+  return key;
 }
 
 }  // namespace hostler

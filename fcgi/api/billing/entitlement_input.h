@@ -11,8 +11,9 @@
 namespace hostler {
 
 // Reads and checks the three members: the value must fit its type, a known key its fixed type.
-// Writes them as members of the object that json has open.
-void read_entitlement(Fields& fields, JsonWriter& json);
+// Writes them as members of the object that json has open. Answers the key, "" of a bad one; blanks
+// around it are cut: with them it would be another key, which nothing reads.
+std::string read_entitlement(Fields& fields, JsonWriter& json);
 
 // A whole number within 64 bits; nothing of other texts.
 std::optional<int64_t> integer_of(const std::string& text);

@@ -17,16 +17,13 @@ void read_entitlements(Fields& fields, JsonWriter& json) {
   json.key("entitlements").begin_array();
   std::vector<std::string> keys;
   for (Fields& entitlement : fields.optional_objects("entitlements", entitlements_max)) {
-    const Json* key = entitlement.any("key");
-    if (key != nullptr && key->is_text()) {
-      for (const std::string& earlier : keys) {
-        if (earlier == *key->as_text()) entitlement.fault("key", "duplicate", "is given twice");
-      }
-      keys.push_back(*key->as_text());
-    }
     json.begin_object();
-    read_entitlement(entitlement, json);
+    std::string key = read_entitlement(entitlement, json);
     json.end_object();
+    for (const std::string& earlier : keys) {
+      if (earlier == key) entitlement.fault("key", "duplicate", "is given twice");
+    }
+    if (!key.empty()) keys.push_back(std::move(key));
   }
   json.end_array();
 }

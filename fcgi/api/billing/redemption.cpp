@@ -24,7 +24,8 @@ constexpr size_t letters_count = 16;  // of a code, beside its hyphens
 // The type of the value of key=value, where a known key takes only what it means.
 std::string entitlement_value_type(Fields& fields, const std::string& pair) {
   size_t sign = pair.find('=');
-  if (sign == std::string::npos || sign == 0 || sign > key_max) {
+  bool has_key = sign != std::string::npos && sign > 0 && sign <= key_max;
+  if (!has_key || pair[sign - 1] == ' ') {
     fields.fault("value", "bad_format", "must be key=value");
     return "";
   }
@@ -55,7 +56,7 @@ std::string read_batch(const Input& input) {
   JsonWriter wanted;
   wanted.begin_object().member("count", fields.required_integer("count", {1, codes_max}));
   std::string type = fields.required_choice("type", {"credits", "entitlement"});
-  std::string value = fields.required_text("value", {.min = 1, .max = 1000});
+  std::string value = fields.required_text("value", {.min = 1, .max = 1000, .trims = true});
   wanted.member("type", type).member("value", value);
   wanted.member("value_type", read_value_type(fields, type, value));
   wanted.member("max_uses", fields.optional_integer("max_uses", {1, uses_max}).value_or(1));

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "fcgi/identity/sealed_secret.h"
+#include "lib/ascii.h"
 
 namespace hostler {
 namespace {
@@ -27,21 +28,8 @@ bool is_visible(std::string_view text, bool takes_blanks) {
   });
 }
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
-
 bool is_header_name(std::string_view name) {
-  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
-  return !name.empty() && name.size() <= header_name_bytes_max &&
-         std::all_of(name.begin(), name.end(), [marks](char c) {
-           bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-           return is_letter || (c >= '0' && c <= '9') || marks.find(c) != std::string_view::npos;
-         });
+  return name.size() <= header_name_bytes_max && ascii::is_token(name);
 }
 
 // Those that the protocol, or HTTP, gives a meaning that is not the tenant's to change.
@@ -87,7 +75,7 @@ void read_headers(Fields& fields, McpAuthorization& read) {
   secret.begin_object().key("headers").begin_object();
   std::vector<std::string> seen;
   for (const auto& [name, value] : *headers) {
-    std::string lower = lower_case(name);
+    std::string lower = ascii::lower_case(name);
     std::string field = fmt::format("headers.{}", name.substr(0, header_name_bytes_max));
     const std::string* text = value.as_text();
     bool is_twice = std::find(seen.begin(), seen.end(), lower) != seen.end();

@@ -52,7 +52,6 @@ Response led_to(std::string_view outcome, const postgres::Row& row) {
   if (!row.is_null("server_id")) server = fmt::format("&server_id={}", row.text("server_id"));
   response.add_header("Location",
                       fmt::format("/console/#/mcp-connected?outcome={}{}", outcome, server));
-  response.add_header("Cache-Control", "no-store");
   response.add_header("Referrer-Policy", "no-referrer");
   return response;
 }

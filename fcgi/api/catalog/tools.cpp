@@ -8,7 +8,6 @@
 #include "fcgi/http/tool_parameters.h"
 #include "fcgi/identity/caller_database.h"
 #include "fcgi/identity/sealed_secret.h"
-#include "lib/crypto.h"
 #include "lib/http/client_url.h"
 #include "lib/json.h"
 #include "lib/tool_names.h"
@@ -47,17 +46,9 @@ Task<void> check_address(const Call& call, http::HttpUrl url) {
   }
 }
 
-struct SigningSecret {
-  std::string text;  // whsec_ and base64 of 32 bytes, as Standard Webhooks has it
-  std::string json;  // sealed, for the statement
-};
-
 SigningSecret make_secret(const Call& call) {
-  SigningSecret secret;
-  secret.text = "whsec_" + to_base64(random_bytes(32));
   std::string org_id = call.input.is_org_scope() ? call.caller.org_id : std::string();
-  secret.json = seal_secret(call.input.secret_box, std::move(org_id), "tool", secret.text).json;
-  return secret;
+  return make_signing_secret(call.input.secret_box, std::move(org_id), "tool");
 }
 
 struct ToolMembers {

@@ -35,14 +35,9 @@ std::string part_text(Fields& message, const Json& part, size_t nth) {
   return {};
 }
 
-bool is_given(Fields& fields, std::string_view name) {
-  const Json* value = fields.any(name);
-  return value != nullptr && !value->is_null();
-}
-
 // A text, or parts whose texts stand one behind the other.
 std::string read_content(Fields& message, bool may_be_absent) {
-  if (!is_given(message, "content")) {
+  if (!message.has_value("content")) {
     if (!may_be_absent) message.fault("content", "required", "is required");
     return {};
   }
@@ -61,7 +56,7 @@ std::string read_content(Fields& message, bool may_be_absent) {
 // Clients send back the messages that they were sent, with members that are null and, in place of
 // the content of an answer that refused, the refusal.
 std::string read_answer(Fields& message, bool has_calls) {
-  bool has_refusal = is_given(message, "refusal");
+  bool has_refusal = message.has_value("refusal");
   std::string content = read_content(message, has_calls || has_refusal);
   if (has_refusal && content.empty()) content = message.required_text("refusal", text_bounds);
   return content;
@@ -79,7 +74,7 @@ std::string read_name(Fields& message) {
 // What would change what the model is told and cannot be told it.
 void refuse_older_forms(Fields& message) {
   for (const char* name : {"function_call", "audio"}) {
-    if (!is_given(message, name)) continue;
+    if (!message.has_value(name)) continue;
     message.fault(name, std::string(http::unsupported_parameter), "is not supported here");
   }
 }
@@ -123,7 +118,7 @@ class HistoryReader {
   void read_calls_of(Fields& message) {
     refuse_older_forms(message);
     std::vector<Fields> calls;
-    if (is_given(message, "tool_calls")) calls = message.optional_objects("tool_calls", calls_max);
+    if (message.has_value("tool_calls")) calls = message.optional_objects("tool_calls", calls_max);
     json_.member("content", read_answer(message, !calls.empty()));
     if (calls.empty()) return;
     caller_ = &message;

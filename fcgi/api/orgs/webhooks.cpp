@@ -7,7 +7,6 @@
 #include "fcgi/http/input.h"
 #include "fcgi/identity/caller_database.h"
 #include "fcgi/identity/sealed_secret.h"
-#include "lib/crypto.h"
 #include "lib/http/client_url.h"
 #include "lib/json.h"
 #include "queries/outbox.h"
@@ -59,16 +58,8 @@ Task<void> check_address(const Call& call, http::HttpUrl url) {
                 "url must lead to a public address, on a port that no other service has.");
 }
 
-struct SigningSecret {
-  std::string text;  // whsec_ and base64 of 32 bytes, as Standard Webhooks has it
-  std::string json;  // sealed, for the statement
-};
-
 SigningSecret make_secret(const Call& call) {
-  SigningSecret secret;
-  secret.text = "whsec_" + to_base64(random_bytes(32));
-  secret.json = seal_secret(call.input.secret_box, call.caller.org_id, "webhook", secret.text).json;
-  return secret;
+  return make_signing_secret(call.input.secret_box, call.caller.org_id, "webhook");
 }
 
 }  // namespace

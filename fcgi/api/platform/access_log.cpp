@@ -4,6 +4,7 @@
 
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
+#include "lib/ascii.h"
 #include "lib/json.h"
 #include "lib/net/client_address.h"
 #include "queries/access_log.h"
@@ -11,19 +12,15 @@
 namespace hostler {
 namespace {
 
-bool is_letter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
-
 // Letters only, as upper case; else a fault.
 std::optional<std::string> read_letters(QueryFields& query, std::string_view name, size_t min,
                                         size_t max) {
   std::optional<std::string> text = query.text(name, {.min = min, .max = max});
   if (!text) return std::nullopt;
-  if (!std::all_of(text->begin(), text->end(), is_letter)) {
+  if (!std::all_of(text->begin(), text->end(), ascii::is_letter)) {
     query.fault(name, "bad_format", "must be letters");
   }
-  std::transform(text->begin(), text->end(), text->begin(),
-                 [](char c) { return static_cast<char>(c & ~0x20); });
-  return text;
+  return ascii::upper_case(*text);
 }
 
 std::optional<std::string> read_address(QueryFields& query) {

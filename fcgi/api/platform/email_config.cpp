@@ -6,6 +6,7 @@
 #include "fcgi/identity/caller_database.h"
 #include "fcgi/identity/sealed_secret.h"
 #include "lib/account/account_rules.h"
+#include "lib/ascii.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
 #include "lib/log.h"
@@ -26,8 +27,7 @@ constexpr mail::MailLimits test_limits{.connect_timeout_ms = 10'000, .total_time
 std::optional<std::string> fault_of_host(const std::string& host) {
   constexpr std::string_view others = ".-_:";
   for (char c : host) {
-    bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!is_word && others.find(c) == std::string_view::npos) {
+    if (!ascii::is_letter_or_digit(c) && others.find(c) == std::string_view::npos) {
       return "must be a host name or address";
     }
   }

@@ -1,30 +1,17 @@
 // See fcgi/api/runs/confirmation.h.
 #include "fcgi/api/runs/confirmation.h"
 
-#include <algorithm>
 #include <variant>
 
+#include "lib/ascii.h"
 #include "lib/json_bounds.h"
+#include "lib/utf8.h"
 
 namespace hostler {
 namespace {
 
 // A fault may quote a member's name, which is as long as the client likes.
 constexpr size_t fault_bytes_max = 160;
-
-std::string_view without_blanks(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n";
-  size_t begin = text.find_first_not_of(blanks);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
-}
-
-bool is_word(std::string_view text, std::string_view word) {
-  auto is_same = [](char c, char small) {
-    return c == small || (c >= 'A' && c <= 'Z' && c - 'A' + 'a' == small);
-  };
-  return std::equal(text.begin(), text.end(), word.begin(), word.end(), is_same);
-}
 
 bool is_decision(std::string_view text) { return text == "approve" || text == "deny"; }
 
@@ -67,9 +54,9 @@ Confirmation read_object(const Json& object) {
 }  // namespace
 
 Confirmation read_confirmation(std::string_view content) {
-  std::string_view text = without_blanks(content);
+  std::string_view text = ascii::trimmed(content, " \t\r\n");
   for (std::string_view word : {"approve", "deny"}) {
-    if (!is_word(text, word)) continue;
+    if (!ascii::equal_ignoring_case(text, word)) continue;
     Confirmation confirmation;
     confirmation.decision = std::string(word);
     return confirmation;

@@ -2,12 +2,12 @@
 #include "fcgi/api/runs/edited_arguments.h"
 
 #include <optional>
-#include <variant>
 
 #include <fmt/format.h>
 
 #include "lib/json.h"
-#include "lib/json_schema/schema.h"
+#include "lib/json_schema/known_part.h"
+#include "lib/utf8.h"
 
 namespace hostler {
 namespace {
@@ -23,9 +23,9 @@ std::vector<std::string> edited_arguments_faults(std::string_view parameters,
   std::optional<Json> declared = parse_json_or_nothing(parameters);
   std::optional<Json> edited = parse_json_or_nothing(arguments);
   if (!declared || !edited) return {};
-  auto compiled = json_schema::Schema::compile(*declared);
-  if (std::holds_alternative<json_schema::SchemaFault>(compiled)) return {};
-  json_schema::Verdict verdict = std::get<json_schema::Schema>(compiled).check(*edited);
+  std::optional<json_schema::Schema> schema = json_schema::compile_known(*declared);
+  if (!schema) return {};
+  json_schema::Verdict verdict = schema->check(*edited);
   if (verdict.fits) return {};
   std::vector<std::string> faults;
   for (const json_schema::ValueFault& fault : verdict.faults) {

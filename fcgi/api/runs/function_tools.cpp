@@ -26,15 +26,10 @@ bool is_too_much(const PatternLoad& load) {
 // A function without parameters.
 constexpr std::string_view no_parameters = R"({"type":"object","properties":{}})";
 
-bool is_absent(Fields& fields, std::string_view name) {
-  const Json* value = fields.any(name);
-  return value == nullptr || value->is_null();
-}
-
 // A schema that is absent, or empty, is that of a tool without arguments.
 bool has_no_parameters(Fields& tool, ToolForm form) {
   if (form == ToolForm::native) return false;
-  if (is_absent(tool, "parameters")) return true;
+  if (!tool.has_value("parameters")) return true;
   return form == ToolForm::agui && tool.any("parameters")->dump() == "{}";
 }
 
@@ -110,7 +105,7 @@ void read_tool(Fields& tool, ToolForm form, FunctionTools& tools, JsonWriter& js
 FunctionTools read_function_tools(Fields& fields, ToolForm form) {
   FunctionTools tools;
   bool may_be_null = form != ToolForm::native;
-  if (may_be_null && is_absent(fields, "tools")) return tools;
+  if (may_be_null && !fields.has_value("tools")) return tools;
   std::vector<Fields> given = fields.optional_objects("tools", function_tools_max);
   if (given.empty()) return tools;
   JsonWriter json;

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "fcgi/http/input_value.h"
+#include "lib/utf8.h"
 
 namespace hostler {
 namespace {
@@ -16,7 +16,7 @@ constexpr std::string_view filter_name = "metadata";
 // A name is quoted in a fault of its value, so one that is too long is told without it.
 void check_member(const Json::Member& member, Fields& fields) {
   const auto& [name, value] = member;
-  size_t length = input_value::character_count(name);
+  size_t length = character_count(name);
   if (length < name_bounds.min || length > name_bounds.max) {
     fields.fault("metadata", length == 0 ? "too_short" : "too_long",
                  fmt::format("must have names of 1 to {} characters", name_bounds.max));
@@ -25,7 +25,7 @@ void check_member(const Json::Member& member, Fields& fields) {
   std::string field = fmt::format("metadata.{}", name);
   if (!value.is_text()) {
     fields.fault(field, "wrong_type", "must be a string");
-  } else if (input_value::character_count(*value.as_text()) > value_bounds.max) {
+  } else if (character_count(*value.as_text()) > value_bounds.max) {
     fields.fault(field, "too_long",
                  fmt::format("must have at most {} characters", value_bounds.max));
   }
@@ -66,7 +66,7 @@ std::optional<MetadataFilter> read_metadata_filter(const http::Target& target,
       continue;
     }
     filter = MetadataFilter{std::string(rest.substr(1, rest.size() - 2)), value};
-    if (input_value::character_count(filter->name) > name_bounds.max) {
+    if (character_count(filter->name) > name_bounds.max) {
       fields.fault("metadata", "too_long",
                    fmt::format("must have a name of 1 to {} characters", name_bounds.max));
     } else {

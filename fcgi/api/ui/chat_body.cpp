@@ -116,20 +116,15 @@ bool ends_with_text_of_user(Fields& fields) {
   });
 }
 
-bool is_given(Fields& fields, std::string_view name) {
-  const Json* value = fields.any(name);
-  return value != nullptr && !value->is_null();
-}
-
 // What the transport's body wants beside the message.
 NewUiMessage read_wishes(Fields& fields, std::string content) {
   NewUiMessage wanted;
   wanted.content = std::move(content);
   wanted.end_user = fields.nullable_text("end_user", end_user_bounds).value;
   wanted.choice = read_run_choice(fields);
-  if (is_given(fields, "metadata")) wanted.metadata = read_metadata(fields).value_or("{}");
+  if (fields.has_value("metadata")) wanted.metadata = read_metadata(fields).value_or("{}");
   FunctionTools tools;
-  if (is_given(fields, "tools")) tools = read_function_tools(fields);
+  if (fields.has_value("tools")) tools = read_function_tools(fields);
   fields.check();
   check_tool_names(tools.names);
   wanted.tools = std::move(tools.json);
@@ -138,7 +133,9 @@ NewUiMessage read_wishes(Fields& fields, std::string content) {
 
 NewUiMessage read_new_message(Fields& fields, LastMessage& message) {
   std::string content = read_content(message);
-  bool is_edit = !fields.nullable_text("messageId", id_bounds).value.value_or("").empty();
+  TextBounds bounds = id_bounds;
+  bounds.min = 0;  // an empty one changes no message
+  bool is_edit = !fields.nullable_text("messageId", bounds).value.value_or("").empty();
   if (is_edit) {
     fields.fault("messageId", "bad_format",
                  "a thread keeps its messages: none can be changed, send a new one");
@@ -248,6 +245,8 @@ UiChatBody read_ui_chat_body(Fields fields) {
     body.wanted = read_new_message(fields, *message);
   } else if (message && role == "assistant") {
     body.wanted = read_answers(fields, *message);
+  } else {
+    read_wishes(fields, {});  // whose faults are told with those of the message
   }
   fields.check();
   return body;

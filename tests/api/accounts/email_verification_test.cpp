@@ -110,7 +110,7 @@ TEST(EmailVerification, MailsOnceAMinuteAndFiveTimesAnHour) {
   Answer soon = send_mail(user);
   EXPECT_TRUE(is_problem(soon, 429, "email.rate_limited")) << "the mail of the registration counts";
   EXPECT_LE(soon.header_number("retry-after"), 60);
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 5; ++i) {
     stack().sql().run_text(fmt::format(
         "UPDATE attempts SET at = at - interval '1 minute' WHERE subject = '{}'", user.id));
     EXPECT_EQ(send_mail(user).status, 204);
@@ -120,7 +120,8 @@ TEST(EmailVerification, MailsOnceAMinuteAndFiveTimesAnHour) {
   Answer often = send_mail(user);
   EXPECT_TRUE(is_problem(often, 429, "email.rate_limited"));
   EXPECT_GT(often.header_number("retry-after"), 3000);
-  EXPECT_EQ(mail_count(stack(), user.email, "verify_email"), 5);
+  EXPECT_EQ(mail_count(stack(), user.email, "verify_email"), 6)
+      << "the hour counts what was asked for, not the mail of the registration";
   EXPECT_EQ(confirm(mailed(stack(), user.email, "verify_email", "token")).status, 200);
 }
 
@@ -271,6 +272,7 @@ TEST(EmailChange, TellsFiveTimesAnHourThatAnAddressIsTaken) {
 TEST(EmailChange, KnowsWhatAnAddressIs) {
   TestUser user = register_user(stack());
   EXPECT_TRUE(has_fault(change_email(user, "nobody"), "email", "bad_format"));
+  EXPECT_TRUE(has_fault(change_email(user, "\uff41@example.org"), "email", "bad_format"));
   EXPECT_TRUE(has_fault(change_email(user, std::string(251, 'x') + "@a.b"), "email", "too_long"));
   EXPECT_TRUE(has_fault(user.client.post("/v1/me/email", "{}"), "email", "required"));
 }

@@ -294,7 +294,24 @@ TEST_F(LoginCode, TellsASuspendedUserSo) {
   EXPECT_EQ(audited(user), R"(auth.login denied {"by": "otp"})");
 }
 
-TEST_F(LoginCode, DiesWithTheAccountAndWithTheAddress) {
+TEST_F(LoginCode, DiesWithTheAddressThoughItComesBack) {
+  TestUser user = register_user(stack());
+  send_code(user.email);
+  std::string code = code_of(user);
+  for (const std::string& email : {new_name("moved") + "@example.net", user.email}) {
+    Answer asked = user.client.post(
+        "/v1/me/email",
+        fmt::format(R"({{"email":"{}","current_password":{}}})", email, json_quote(user.password)));
+    ASSERT_EQ(asked.status, 204) << asked.body;
+    std::string token = mailed(stack(), email, "change_email", "token");
+    Answer confirmed = stack().client().post("/v1/auth/email/verify/confirm",
+                                             fmt::format(R"({{"token":"{}"}})", token));
+    ASSERT_EQ(confirmed.status, 200) << confirmed.body;
+  }
+  EXPECT_TRUE(is_problem(verify(user.email, code), 422, "auth.otp_invalid"));
+}
+
+TEST_F(LoginCode, DiesWithTheAccount) {
   TestUser user = register_user(stack());
   send_code(user.email);
   std::string code = code_of(user);

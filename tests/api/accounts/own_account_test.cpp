@@ -149,6 +149,7 @@ TEST_F(OwnAccount, RefusesAWrongCurrentPasswordAndCountsIt) {
 TEST_F(OwnAccount, KnowsTheBoundsOfANewPassword) {
   TestUser user = register_user(stack());
   EXPECT_TRUE(has_fault(change(user, user.password, "short"), "new_password", "too_short"));
+  EXPECT_TRUE(has_fault(change(user, user.password, ""), "new_password", "too_short"));
   EXPECT_TRUE(
       has_fault(change(user, user.password, std::string(129, 'x')), "new_password", "too_long"));
   EXPECT_TRUE(has_fault(change(user, user.password, user.login), "new_password", "bad_format"));

@@ -182,6 +182,9 @@ TEST(Register, KnowsTheBoundsOfLoginPasswordAndAddress) {
            {"x", "password1", "@example.org", "email", "bad_format"},
            {"x", "password1", "a,b@example.org", "email", "bad_format"},
            {"x", "password1", R"("a b"@example.org)", "email", "bad_format"},
+           // Names compare as if these were a@example.org, which their mail would not reach.
+           {"x", "password1", "\uff41@example.org", "email", "bad_format"},
+           {"x", "password1", "a@example\uff0eorg", "email", "bad_format"},
            {"x", "password1", long_email, "email", "too_long"}}) {
     Answer answer = stack().client().post("/v1/auth/register",
                                           account_json(bad.login, bad.password, bad.email));

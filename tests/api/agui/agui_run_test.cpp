@@ -154,9 +154,10 @@ TEST(AguiRun, ResumesAConfirmation) {
     ASSERT_EQ(stream.outcome(), "interrupt");
     EXPECT_EQ(stream.interrupt().text_or("toolCallId"), stream.calls.at(0));
     std::string id(stream.interrupt().text_or("id"));
-    Answer wrong =
-        user.client.post(agui_route, agui_resumes("c", id, "resolved", R"({"approved":"yes"})"));
-    EXPECT_TRUE(has_fault(wrong, "resume.0.payload", "bad_format"));
+    for (const char* payload : {R"({"approved":"yes"})", R"({"approved":true,"argument":{}})"}) {
+      Answer wrong = user.client.post(agui_route, agui_resumes("c", id, "resolved", payload));
+      EXPECT_TRUE(has_fault(wrong, "resume.0.payload", "bad_format")) << payload;
+    }
     Answer resumed = user.client.post(agui_route, agui_resumes("c", id, each.status, each.payload));
     stream.read(agui_frames(resumed));
     EXPECT_EQ(stream.text(), "after");

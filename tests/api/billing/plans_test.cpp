@@ -72,7 +72,7 @@ TEST(Plans, RefuseEntitlementsThatDoNotFitTheirType) {
       {"key":"a","value":"many","value_type":"integer"},
       {"key":"b","value":"yes","value_type":"boolean"},
       {"key":"limit.concurrent_runs","value":"x","value_type":"string"},
-      {"key":"a","value":"x","value_type":"string"}]})");
+      {"key":" a","value":"x","value_type":"string"}]})");
   EXPECT_TRUE(has_fault(answer, "entitlements.0.value", "bad_format"));
   EXPECT_TRUE(has_fault(answer, "entitlements.1.value", "bad_format"));
   EXPECT_TRUE(has_fault(answer, "entitlements.2.value_type", "out_of_range"));
@@ -86,6 +86,13 @@ TEST(Plans, RefuseEntitlementsThatDoNotFitTheirType) {
   EXPECT_TRUE(has_fault(
       admin.client.post("/v1/entitlement-overrides", override_json(admin.org_id, key, "0")),
       "value", "out_of_range"));
+}
+
+TEST(Plans, CutBlanksAroundAKeyThatNothingWouldReadElse) {
+  TestUser admin = register_admin(stack());
+  Answer made = admin.client.post("/v1/entitlement-overrides",
+                                  override_json(admin.org_id, " limit.tool_calls ", "9"));
+  EXPECT_EQ(made.member("key"), "limit.tool_calls") << made.body;
 }
 
 TEST(Subscriptions, GrantTheirMonthsOnceAndGiveEntitlements) {
@@ -176,6 +183,10 @@ TEST(Entitlements, AnOverrideStandsAbovePlanSettingAndDefaultUntilItExpires) {
   TestUser user = register_user(stack());
   const std::string key = "limit.concurrent_runs";
   EXPECT_EQ(entitlement(user.client, key), "default=10");
+  std::string plan_id =
+      new_plan(admin, R"([{"key":"limit.concurrent_runs","value":"3","value_type":"integer"}])");
+  EXPECT_EQ(admin.client.post("/v1/subscriptions", period(user.org_id, plan_id)).status, 201);
+  EXPECT_EQ(entitlement(user.client, key), "plan=3");
   Answer made = admin.client.post("/v1/entitlement-overrides",
                                   override_json(user.org_id, key, "2", R"(,"reason":"trial")"));
   ASSERT_EQ(made.status, 201) << made.body;
@@ -187,8 +198,8 @@ TEST(Entitlements, AnOverrideStandsAbovePlanSettingAndDefaultUntilItExpires) {
                 override_json(user.org_id, key, "4", R"(,"expires_at":"2020-01-01T00:00:00Z")"))
           .status,
       200);
-  EXPECT_EQ(entitlement(user.client, key), "default=10") << "it has expired";
-  EXPECT_EQ(entitlement(admin.client, key, "?org_id=" + user.org_id), "default=10");
+  EXPECT_EQ(entitlement(user.client, key), "plan=3") << "it has expired";
+  EXPECT_EQ(entitlement(admin.client, key, "?org_id=" + user.org_id), "plan=3");
   EXPECT_TRUE(is_problem(user.client.get("/v1/entitlements?org_id=" + admin.org_id), 404,
                          "orgs.not_found"));
   std::string of_org = "/v1/entitlement-overrides?org_id=" + user.org_id;

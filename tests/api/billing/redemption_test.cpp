@@ -96,6 +96,7 @@ TEST(RedemptionCodes, AreForAdministratorsAndRefuseWhatIsWrong) {
            Wrong{R"({"count":1,"type":"credits","value":"9223372036854775808"})", "value"},
            Wrong{R"({"count":1,"type":"entitlement","value":"limit.tool_calls"})", "value"},
            Wrong{R"({"count":1,"type":"entitlement","value":"=5"})", "value"},
+           Wrong{R"({"count":1,"type":"entitlement","value":"limit.tool_calls =5"})", "value"},
            Wrong{R"({"count":1,"type":"entitlement","value":"limit.tool_calls=many"})", "value"},
            Wrong{R"({"count":1,"type":"entitlement","value":"limit.requests_per_minute=0"})",
                  "value"},

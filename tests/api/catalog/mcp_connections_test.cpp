@@ -116,6 +116,25 @@ TEST(McpConnections, AreMadeInTheSessionThatBeganThemAlone) {
   EXPECT_EQ(outcome_of(come_back(good, user.refresh)), "invalid_state") << "a state counts once";
 }
 
+TEST(McpConnections, AreMadeWithinTenMinutesWhileTheSessionLasts) {
+  TestUser user = register_user(stack());
+  std::string id = oauth_server(user);
+  discover(id);
+  auto back_after = [&](const char* minutes) {
+    std::string query = begun_state(user, id) + "&code=abc&iss=https%3A%2F%2Fas.example";
+    sql_value(stack(),
+              fmt::format("UPDATE mcp_authorizations SET created_at = created_at - interval '{} "
+                          "minutes' WHERE user_id = '{}' AND status = 'begun' RETURNING 1",
+                          minutes, user.id));
+    return "state=" + query;
+  };
+  EXPECT_EQ(outcome_of(come_back(back_after("9"), user.refresh)), "ok");
+  EXPECT_EQ(outcome_of(come_back(back_after("10"), user.refresh)), "invalid_state");
+  std::string in_time = back_after("0");
+  EXPECT_EQ(user.client.post("/v1/auth/logout").status, 200);
+  EXPECT_EQ(outcome_of(come_back(in_time, user.refresh)), "invalid_state");
+}
+
 TEST(McpConnections, OfAnOrganizationAreNotMadeByWhoMayNotAnyMore) {
   TestUser owner = register_user(stack());
   std::string org_id = make_workspace(stack(), owner);

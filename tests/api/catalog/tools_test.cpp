@@ -83,10 +83,11 @@ TEST(Tools, LetNoOldSecretEndBeforeItsDayIsOver) {
   std::string rotation = path(made_by(user, "weather"), "/rotate-secret");
   for (int i = 0; i < 10; ++i) EXPECT_EQ(user.client.post(rotation).status, 200);
   EXPECT_TRUE(is_problem(user.client.post(rotation), 422, "limits.reached"));
-  EXPECT_EQ(sql_number(stack(), fmt::format("SELECT count(*) FROM tool_old_secrets WHERE org_id = "
-                                            "'{}'",
-                                            user.org_id)),
-            10);
+  EXPECT_EQ(sql_value(stack(), fmt::format("SELECT count(*) || ' for ' || round(extract(epoch FROM "
+                                           "min(until) - now()) / 3600) FROM tool_old_secrets "
+                                           "WHERE org_id = '{}'",
+                                           user.org_id)),
+            "10 for 24");
 }
 
 TEST(Tools, ListEveryFault) {

@@ -242,6 +242,19 @@ TEST(Order, OfIdsIsBeforeThatOfQueries) {
     Answer answer = admin.client.send({call.substr(0, blank), call.substr(blank + 1), "", "", {}});
     EXPECT_EQ(answer.status, 404) << call << answer.body;
   }
+  for (const char* path : {"/v1/openai/responses/resp_{}?stream=x",
+                           "/v1/openai/responses/resp_{}/input_items?limit=x"}) {
+    Answer answer = admin.client.get(fmt::format(fmt::runtime(path), nobodys_id));
+    EXPECT_EQ(answer.status, 404) << path << answer.body;
+  }
+  for (const char* path :
+       {"/v1/threads/{}:retry", "/v1/webhook-endpoints/{}/rotate-secret",
+        "/v1/webhook-endpoints/{}:test", "/v1/tools/{}/rotate-secret?scope=org"}) {
+    Call call{"POST", fmt::format(fmt::runtime(path), nobodys_id), "", "", {}};
+    call.headers.emplace_back("Idempotency-Key", std::string(256, 'k'));
+    Answer answer = admin.client.send(call);
+    EXPECT_EQ(answer.status, 404) << path << answer.body;
+  }
 }
 
 TEST(Order, OfAWrongScopeIsThatOfValues) {
@@ -252,6 +265,14 @@ TEST(Order, OfAWrongScopeIsThatOfValues) {
   Answer faults = admin.client.send(call);
   EXPECT_TRUE(has_fault(faults, "scope", "unknown"));
   EXPECT_TRUE(has_fault(faults, "version", "wrong_type"));
+  // Whoever may not act for the platform hears it too, of things with ids as well, and once.
+  TestUser user = register_user(stack());
+  for (std::string path : {"/v1/tools?scope=x", "/v1/llm-providers/{}/models?scope=ORG"}) {
+    if (size_t id = path.find("{}"); id != path.npos) path.replace(id, 2, nobodys_id);
+    Answer wrong = user.client.get(path);
+    EXPECT_TRUE(has_fault(wrong, "scope", "unknown")) << path << wrong.body;
+    EXPECT_EQ(fault_count(wrong), 1u) << path;
+  }
 }
 
 // Nobody acts in an organization there.
@@ -307,6 +328,9 @@ TEST(Document, IsServedToAnybody) {
 TEST(Health, AnswersWithoutAnything) {
   EXPECT_EQ(stack().client().get("/healthz").body, R"({"status":"ok"})");  // GET /healthz
   Answer ready = stack().client().get("/readyz");                          // GET /readyz
+  std::string many = "/readyz?";
+  for (int i = 0; i < 65; ++i) many += fmt::format("p{}=&", i);
+  EXPECT_TRUE(is_problem(stack().client().get(many), 400, "http.bad_query")) << "not 503";
   EXPECT_EQ(ready.member("status"), "ok");
   EXPECT_EQ(ready.member("schema_version"),
             sql_value(stack(), "SELECT max(version) FROM schema_migrations"));

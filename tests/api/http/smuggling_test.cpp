@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "lib/json.h"
+#include "lib/utf8.h"
 #include "tests/support/rigs/api_stack.h"
 #include "tests/support/rigs/run_program.h"
 

@@ -256,6 +256,22 @@ TEST(DeleteResponse, LeavesNothingOfItWhereItHadNoAnswer) {
   EXPECT_EQ(late.json().find("error")->text_or("param"), "input") << late.body;
 }
 
+TEST(DeleteResponse, OfManyAtOnceOneDeletesIt) {
+  TestConversation conversation = make_conversation(stack());
+  const Client& client = conversation.user.client;
+  std::string id = make_waiting(client);
+  Call deletion{"DELETE", path_of(id), "", "application/json", {}};
+  int deleted = 0;
+  for (const Answer& answer : client.send_all(std::vector<Call>(8, deletion))) {
+    if (answer.status == 200) {
+      ++deleted;
+    } else {
+      EXPECT_TRUE(is_problem(answer, 404, "runs.not_found"));
+    }
+  }
+  EXPECT_EQ(deleted, 1);
+}
+
 // GET /v1/openai/responses/{response}/input_items
 TEST(ListResponseItems, ArePagesOfItsOwnInput) {
   TestConversation conversation = make_conversation(stack());

@@ -78,6 +78,17 @@ TEST(Webhooks, RotateTheirSecretOnceForAnIdempotencyKey) {
   EXPECT_EQ(audited(user), "webhooks.create webhooks.secret_rotated");
 }
 
+TEST(Webhooks, SignWithTheSecretBeforeForADay) {
+  TestUser user = register_user(stack());
+  std::string id = made_by(user);
+  ASSERT_EQ(user.client.post(at(id, "/rotate-secret")).status, 200);
+  EXPECT_EQ(sql_value(stack(), fmt::format("SELECT string_agg(round(extract(epoch FROM until - "
+                                           "now()) / 3600)::text, ' ') FROM webhook_old_secrets "
+                                           "WHERE endpoint_id = '{}'",
+                                           id)),
+            "24");
+}
+
 TEST(Webhooks, TellEveryFaultOfWhatIsWanted) {
   TestUser user = register_user(stack());
   Answer empty = user.client.post(base, "{}");
@@ -216,6 +227,13 @@ TEST(Webhooks, AreForTheirOrganizationAndWhoeverHasTheRight) {
   }
   EXPECT_TRUE(is_problem(user.client.post(at(id, fmt::format("/deliveries/{}:redeliver", nobody))),
                          404, "webhooks.not_found"));
+  // What was sent to one endpoint is unknown at every other, one's own too.
+  for (const TestUser* actor : {&other, &user}) {
+    std::string own = made_by(*actor);
+    EXPECT_TRUE(is_problem(actor->client.post(at(own, "/deliveries/" + delivery + ":redeliver")),
+                           404, "webhooks.not_found"));
+    EXPECT_EQ(actor->client.get(at(own, "/deliveries")).body, "[]");
+  }
   TestUser member = register_user(stack());
   std::string org_id = make_workspace(stack(), user);
   add_member(stack(), org_id, member, "member");
@@ -232,10 +250,14 @@ TEST(Webhooks, HaveADeliveryForEachEventTheySubscribedTo) {
       conversation.user, R"("run.completed","run.cancelled","run.failed","run.waiting_for_input")");
   std::string off = made_by(conversation.user, R"("run.cancelled")");
   conversation.user.client.patch(at(off), R"({"enabled":false})");
+  TestUser stranger = register_user(stack());
+  std::string foreign = made_by(stranger, R"("run.cancelled")");
   std::string run_id = start_run(conversation.user.client, conversation.thread_id);
   EXPECT_EQ(conversation.user.client.post("/v1/runs/" + run_id + ":cancel").status, 200);
   EXPECT_EQ(conversation.user.client.get(at(completed, "/deliveries")).body, "[]");
   EXPECT_EQ(conversation.user.client.get(at(off, "/deliveries")).body, "[]");
+  EXPECT_EQ(stranger.client.get(at(foreign, "/deliveries")).body, "[]")
+      << "of another organization's run";
   Json list = conversation.user.client.get(at(all, "/deliveries")).json();
   ASSERT_EQ(list.as_array()->size(), 1u);
   const Json& delivery = list.as_array()->front();

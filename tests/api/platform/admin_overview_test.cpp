@@ -94,6 +94,18 @@ TEST(Nodes, ThePoolThatAnswersIsOneWithItsConnections) {
   EXPECT_LE(pools[0].text_or("started_at"), pools[0].text_or("heartbeat_at"));
 }
 
+TEST(Nodes, PoolsOfTwoVersionsOnOneHostHaveIdsOfTheirOwn) {
+  ApiStack alone;
+  TestUser admin = register_admin(alone);
+  std::string host(nodes_of(admin, "pool").at(0).text_or("host"));
+  postgres::DbSession& newer = alone.sql();
+  newer.run_text(fmt::format("SET application_name = 'hostler-api/0 9.0.0 {}'", host));
+  std::vector<Json> pools = nodes_of(admin, "pool");
+  ASSERT_EQ(pools.size(), 2U);
+  EXPECT_EQ(pools[1].text_or("host"), host);
+  EXPECT_NE(pools[0].text_or("id"), pools[1].text_or("id"));
+}
+
 TEST(Nodes, TheDatabaseSaysInTheDoctorsWordsHowItIs) {
   ApiStack alone;
   TestUser admin = register_admin(alone);

@@ -120,6 +120,32 @@ TEST(AdminInviteCodes, AreChangedAndNeverBelowTheirUses) {
             2);
 }
 
+TEST(AdminInviteCodes, ThatAreSwitchedOffOrOfASuspendedUserPayNobody) {
+  TestUser user = register_user(stack());
+  InviteCode invite = code_of(user);
+  std::string path = "/v1/admin/invite-codes/" + invite.id;
+  auto balance_of_next = [&] {
+    return invited_by(user).client.get("/v1/me/credits").member("balance");
+  };
+  auto set_status = [&](const char* status) {
+    Answer changed = admin().client.patch("/v1/admin/users/" + user.id,
+                                          fmt::format(R"({{"status":"{}"}})", status));
+    EXPECT_EQ(changed.status, 200) << changed.body;
+  };
+  EXPECT_EQ(admin().client.patch(path, R"({"is_active":false})").status, 200);
+  EXPECT_EQ(balance_of_next(), "1000");
+  EXPECT_EQ(admin().client.patch(path, R"({"is_active":true})").status, 200);
+  set_status("suspended");
+  EXPECT_EQ(balance_of_next(), "1000");
+  EXPECT_EQ(admin().client.get(path).member("use_count"), "0");
+  set_status("active");
+  EXPECT_EQ(balance_of_next(), "1200");
+  EXPECT_EQ(sql_number(stack(), fmt::format("SELECT balance FROM credit_accounts WHERE org_id = "
+                                            "'{}'",
+                                            user.org_id)),
+            1500);
+}
+
 TEST(AdminReferrals, AreListedOfOneInviterOrOfAll) {
   TestUser inviter = register_user(stack());
   TestUser first = invited_by(inviter);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/rows/accounts.h"
+#include "tests/support/rows/mails.h"
 #include "tests/support/rows/threads.h"
 
 namespace hostler::testing_support {
@@ -82,6 +83,31 @@ TEST(AdminUserChanges, OfTheAddressMakeItUnverified) {
   EXPECT_EQ(change(user, R"({"email_verified":false})").member("email_verified"), "false");
 }
 
+// Whoever took the account may have asked for another address, whose link they have.
+TEST(AdminUserChanges, OfTheAddressVoidWhatWasMailedBefore) {
+  stack().sql().run_text("TRUNCATE attempts");
+  TestUser user = register_user(stack());
+  std::string theirs = new_name("thief") + "@example.net";
+  Answer asked = user.client.post(
+      "/v1/me/email",
+      fmt::format(R"({{"email":"{}","current_password":{}}})", theirs, json_quote(user.password)));
+  ASSERT_EQ(asked.status, 204) << asked.body;
+  std::string own = fmt::format(R"("email":"{}")", user.email);
+  ASSERT_EQ(stack().client().post("/v1/auth/email/otp/send", "{" + own + "}").status, 204);
+  std::string moved = new_name("moved") + "@example.net";
+  EXPECT_EQ(change(user, fmt::format(R"({{"email":"{}"}})", moved)).status, 200);
+  Answer confirmed = stack().client().post(
+      "/v1/auth/email/verify/confirm",
+      fmt::format(R"({{"token":"{}"}})", mailed(stack(), theirs, "change_email", "token")));
+  EXPECT_TRUE(is_problem(confirmed, 422, "email.token_invalid"));
+  EXPECT_EQ(admin().client.get(path_of(user)).member("email"), moved);
+  EXPECT_EQ(change(user, "{" + own + "}").status, 200);
+  Answer entered = stack().client().post(
+      "/v1/auth/email/otp/verify",
+      fmt::format(R"({{{},"otp":"{}"}})", own, mailed(stack(), user.email, "login_code", "code")));
+  EXPECT_TRUE(is_problem(entered, 422, "auth.otp_invalid")) << "though the address is back";
+}
+
 TEST(AdminUserChanges, RefuseNamesAndAddressesOfOthers) {
   TestUser user = register_user(stack());
   TestUser other = register_user(stack());
@@ -91,6 +117,7 @@ TEST(AdminUserChanges, RefuseNamesAndAddressesOfOthers) {
                          "users.username_exists"));
   EXPECT_TRUE(is_problem(change(user, fmt::format(R"({{"email":"{}@EXAMPLE.org"}})", upper)), 409,
                          "auth.email_exists"));
+  EXPECT_TRUE(has_fault(change(user, "{\"email\":\"\uff41@example.org\"}"), "email", "bad_format"));
   Answer back = change(user, fmt::format(R"({{"username":"{}"}})", user.login));
   EXPECT_EQ(back.status, 200) << "one's own login is one's own";
   EXPECT_EQ(audited(user), "");

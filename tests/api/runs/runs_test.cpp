@@ -87,7 +87,10 @@ TEST(CreateRun, RefusesRoutesAndPersonasThatAreUnknown) {
                                                  fmt::format(R"({{"route_id":"{}"}})", route)),
                    422, "runs.unknown_route"));
   }
-  for (const char* persona : {"nobody", "normal@9"}) {
+  Answer theirs =
+      other.user.client.post("/v1/personas?scope=org", R"({"persona_key":"theirs","version":"1"})");
+  ASSERT_EQ(theirs.status, 201) << theirs.body;
+  for (const char* persona : {"nobody", "normal@9", "theirs", "theirs@1"}) {
     EXPECT_TRUE(
         is_problem(conversation.user.client.post(runs_of(conversation.thread_id),
                                                  fmt::format(R"({{"persona_id":"{}"}})", persona)),

@@ -33,6 +33,12 @@ TEST(UiChatRefusals, NameTheFaultsOfTheBody) {
   EXPECT_TRUE(refused(body_of("c", R"({"role":"user","parts":[{"type":"file","url":"data:,"}]})"),
                       "messages.0.parts.0.type", "bad_format"));
   EXPECT_TRUE(refused(saying("c", "a", R"(,"messageId":"msg-0")"), "messageId", "bad_format"));
+  Answer several = user.client.post(ui_route, R"({"id":"c","messages":5,"persona_id":"a b"})");
+  EXPECT_TRUE(has_fault(several, "messages", "wrong_type"));
+  EXPECT_TRUE(has_fault(several, "persona_id", "bad_format"));
+  Answer unnamed =
+      user.client.post(ui_route, saying("c", "a", R"(,"messageId":"","route_id":"a")"));
+  EXPECT_EQ(fault_count(unnamed), 1u) << unnamed.body;
   EXPECT_TRUE(refused(saying("c", "a", R"(,"persona_id":"a b")"), "persona_id", "bad_format"));
   EXPECT_TRUE(refused(saying("c", "a", R"(,"route_id":"a")"), "route_id", "bad_format"));
   EXPECT_TRUE(refused(saying("c", "a", R"(,"metadata":{"a":1})"), "metadata.a", "wrong_type"));

@@ -2,6 +2,7 @@
 #include "fcgi/api/runs/confirmation.h"
 
 #include "lib/json.h"
+#include "lib/utf8.h"
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/targets.h"
 

@@ -1,6 +1,7 @@
 // Settings files, and values as the environment and the database give them: whatever is written,
 // every setting keeps its bounds, every fault says where it is, and what is printed reads the same.
 #include "lib/config/settings_load.h"
+#include "lib/utf8.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -2,9 +2,10 @@
 // Whatever comes, the readers end with a value within its bounds or with a 400, 415 or 422 that
 // names fields.
 #include "fcgi/http/input.h"
-#include "fcgi/http/input_value.h"
+#include "lib/ascii.h"
 #include "lib/ids.h"
 #include "lib/time_text.h"
+#include "lib/utf8.h"
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/targets.h"
 
@@ -14,10 +15,9 @@ namespace {
 constexpr TextBounds name_bounds{1, 20, 60, true, false};
 
 void check_name(const std::string& text) {
-  size_t count = input_value::character_count(text);
+  size_t count = character_count(text);
   require(count >= 1 && count <= 20 && text.size() <= 60, "a text keeps its bounds");
-  require(std::none_of(text.begin(), text.end(),
-                       [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7F; }),
+  require(std::none_of(text.begin(), text.end(), ascii::is_control),
           "a text without control characters has none");
   require(text.front() != ' ' && text.back() != ' ', "a trimmed text has no space around it");
 }

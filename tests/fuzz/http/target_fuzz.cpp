@@ -3,7 +3,7 @@
 #include "fcgi/http/input.h"
 #include "fcgi/http/path_pattern.h"
 #include "lib/http/request_target.h"
-#include "lib/json.h"
+#include "lib/utf8.h"
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/targets.h"
 

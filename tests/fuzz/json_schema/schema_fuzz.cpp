@@ -3,6 +3,7 @@
 #include "lib/json_schema/schema.h"
 
 #include "lib/json_schema/validator_words.h"
+#include "lib/utf8.h"
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/targets.h"
 

@@ -1,5 +1,6 @@
 // JSON: what the reader takes is within the contract's bounds, and written again it reads the same.
 #include "lib/json.h"
+#include "lib/utf8.h"
 
 #include <cmath>
 #include <set>

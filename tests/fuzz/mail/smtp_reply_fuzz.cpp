@@ -2,7 +2,7 @@
 // bounded line of UTF-8.
 #include "lib/mail/smtp_reply.h"
 
-#include "lib/json.h"
+#include "lib/utf8.h"
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/targets.h"
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lib/json.h"
+#include "lib/utf8.h"
 #include "runner/models/sse_reader.h"
 #include "runner/models/turn_reader.h"
 #include "tests/fuzz/target.h"

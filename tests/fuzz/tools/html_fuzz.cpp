@@ -1,10 +1,10 @@
 // Web pages: the first line is the content type, the rest the page. Whatever it is becomes bounded
 // UTF-8 text without tags of its own making, within its time.
+#include "lib/utf8.h"
 #include "runner/tools/basic_fetch.h"
 #include "runner/tools/html_text.h"
 #include "runner/tools/page_charset.h"
 
-#include "lib/json.h"
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/targets.h"
 

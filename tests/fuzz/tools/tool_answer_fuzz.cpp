@@ -1,6 +1,7 @@
 // HTTP answers of the tools' back ends, whole or cut off by the first byte's parity: whatever they
 // say becomes bounded UTF-8 or nothing. Whatever a model asks them is a request to their address.
 #include "lib/http/client_url.h"
+#include "lib/utf8.h"
 #include "runner/tools/arguments.h"
 #include "runner/tools/backend_answer.h"
 #include "runner/tools/fetch_backends.h"
@@ -95,7 +96,7 @@ void tool_answer(std::string_view input) {
   check_page(Backend::gamma, input, truncated);
   check_page(Backend::delta, input, truncated);
   std::string text = utf8_lossy(input);
-  bool was_cut = cut_to_chars(text, 10);
+  bool was_cut = cut_to_characters(text, 10);
   require(characters(text) <= 10 && is_utf8(text), "a cut text ends with a character");
   require(was_cut == (characters(utf8_lossy(input)) > 10), "only a long text is cut");
 }

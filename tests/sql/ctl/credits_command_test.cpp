@@ -18,8 +18,9 @@ class CreditsCommand : public testing::Test {
         "WITH made AS (INSERT INTO orgs (slug, name, type) VALUES ('works', 'x', 'workspace') "
         "RETURNING id) INSERT INTO credit_accounts (org_id, balance) SELECT id, 0 FROM made");
   }
-  ProgramRun adjust(const std::string& org, const std::string& amount) {
-    return run_ctl({"credits", "adjust", "--org", org, "--amount", amount},
+  ProgramRun adjust(const std::string& org, const std::string& amount,
+                    const std::string& note = "why") {
+    return run_ctl({"credits", "adjust", "--org", org, "--amount", amount, "--note", note},
                    {"HOSTLER_DATABASE_URL=" + database_.superuser_url()});
   }
   std::string balance() {
@@ -40,6 +41,19 @@ TEST_F(CreditsCommand, TakesTheSlugOfAnOrganization) {
   ProgramRun unknown = adjust("nobody", "5");
   EXPECT_EQ(unknown.status, 65) << unknown.err;
   EXPECT_EQ(balance(), "5");
+}
+
+// Members read the note over HTTP, whose bounds it has.
+TEST_F(CreditsCommand, TakesNoNoteThatTheApiWouldNotTake) {
+  EXPECT_EQ(adjust("works", "1", std::string(1000, 'x')).status, 0);
+  for (const std::string& note : {std::string(1001, 'x'), std::string("a\x1B[31mb"),
+                                  std::string("a\nb"), std::string("\xFF")}) {
+    EXPECT_EQ(adjust("works", "1", note).status, 64) << note.size();
+  }
+  EXPECT_EQ(balance(), "1");
+  ProgramRun other = adjust("\xFF", "1");
+  EXPECT_EQ(other.status, 65);
+  EXPECT_THAT(other.err, HasSubstr("what was typed is no UTF-8"));
 }
 
 // Anybody may give an organization the slug that is somebody else's login.

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -241,6 +242,43 @@ TEST_F(Doctor, ReadsNginxAsItRuns) {
   EXPECT_THAT(stated, ContainsRegex("warning +nginx +worker_connections 768"));
   EXPECT_THAT(stated, ContainsRegex("warning +nginx +fastcgi_keep_conn off"));
   EXPECT_THAT(stated, ContainsRegex("failure +certificate +/nowhere/cert.pem cannot be read"));
+  std::filesystem::remove_all(folder);
+}
+
+// Renewed, and nginx was not told. Fakes on the PATH serve and read it.
+TEST_F(Doctor, ComparesTheCertificateThatNginxServesWithItsFile) {
+  std::filesystem::path folder = testing::TempDir() + "doctor-" + to_hex(random_bytes(8));
+  std::filesystem::create_directory(folder);
+  std::ofstream(folder / "nginx") << "#!/bin/sh\ncat <<'T'\nupstream hostler_api { }\n"
+                                     "  listen 4711 ssl http2 default_server reuseport;\n"
+                                     "  ssl_certificate \"/nowhere/cert.pem\";\nT\n";
+  std::ofstream(folder / "openssl")
+      << "#!/bin/sh\ncase \"$*\" in s_client*127.0.0.1:4711) name=$SERVED ;; *) name=new ;; esac\n"
+         "printf -- '-----BEGIN CERTIFICATE-----\\n%s\\n-----END CERTIFICATE-----\\n' $name\n";
+  for (const char* name : {"nginx", "openssl"})
+    std::filesystem::permissions(folder / name, std::filesystem::perms::owner_all);
+  auto stated = [&](const std::string& served) {
+    return run_program({"/usr/bin/env", "PATH=" + folder.string() + ":/usr/bin:/bin",
+                        build_folder() + "/hostlerctl", "doctor"},
+                       {"HOSTLER_DATABASE_URL=" + database_.superuser_url(), "SERVED=" + served})
+        .out;
+  };
+  EXPECT_THAT(stated("old"), ContainsRegex("warning +certificate +nginx at 127.0.0.1:4711 serves"));
+  EXPECT_THAT(stated("new"), Not(HasSubstr("nginx at 127.0.0.1:4711")));
+  std::filesystem::remove_all(folder);
+}
+
+TEST_F(Doctor, WarnsOfAnAccessLogThatNobodyTakesAway) {
+  std::filesystem::path folder = testing::TempDir() + "doctor-" + to_hex(random_bytes(8));
+  std::filesystem::create_directory(folder);
+  std::ofstream(folder / "access-2026-11-28T02:00:00+00:00.json") << "{}\n";
+  const std::string setting = "HOSTLER_ACCESS_LOG_DIR=" + folder.string();
+  EXPECT_THAT(reported({setting}), Not(HasSubstr("access log")));
+  std::filesystem::last_write_time(
+      folder / "access-2026-11-28T02:00:00+00:00.json",
+      std::filesystem::file_time_type::clock::now() - std::chrono::minutes(20));
+  EXPECT_THAT(reported({setting}),
+              ContainsRegex("warning +access log .*: 1 file waiting, the oldest for 12"));
   std::filesystem::remove_all(folder);
 }
 

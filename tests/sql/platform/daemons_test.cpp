@@ -1,14 +1,22 @@
 // Whom a daemon takes for its predecessor, who counts as alive, and whose runs are freed.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "lib/crypto.h"
 #include "queries/daemon.h"
 #include "queries/metrics.h"
+#include "tests/support/rigs/run_program.h"
 #include "tests/support/rows/run_fixture.h"
 
 namespace hostler::testing_support {
@@ -247,6 +255,28 @@ TEST_F(DaemonsTest, NoEpochIsGivenTwice) {
     fixture_.column("UPDATE runs SET owner_id = NULL RETURNING 1");
   }
   EXPECT_EQ(epochs.size(), 4U);
+}
+
+// Or its service manager ends it after 90 seconds, for which whoever upgrades the package waits.
+TEST(DaemonWithoutASchema, IsStartedAndWaits) {
+  std::string base = testing::TempDir() + "hostler-" + to_hex(random_bytes(8));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  base.copy(address.sun_path, sizeof address.sun_path - 1);
+  int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  std::ofstream(base + ".key") << random_bytes(32);
+  std::filesystem::permissions(base + ".key", std::filesystem::perms::owner_read);
+  run_program({"/usr/bin/timeout", "3", build_folder() + "/hostler-runner"},
+              {"NOTIFY_SOCKET=" + base, "HOSTLER_SECRETS_KEY_FILE=" + base + ".key",
+               "HOSTLER_STREAM_SOCKET=" + base + ".sock", "HOSTLER_METRICS_RUNNER_SOCKET=",
+               "HOSTLER_ACCESS_LOG_DIR=", "HOSTLER_DATABASE_URL=" + test_cluster_url()});
+  std::string words(1024, '\0');
+  ssize_t size = recv(fd, words.data(), words.size(), 0);
+  words.resize(static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  close(fd);
+  for (const char* end : {"", ".key", ".sock.lock"}) std::filesystem::remove(base + end);
+  EXPECT_TRUE(words.starts_with("READY=1\nSTATUS=waiting: ")) << words;
 }
 
 }  // namespace

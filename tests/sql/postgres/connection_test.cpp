@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -71,6 +72,26 @@ TEST(DbConnection, IsInNoTransactionBehindABeginWhoseCallerWent) {
   run_task(loop, db.dedicated(create));
   EXPECT_TRUE(run_task(loop, other.dedicated(look)).front().boolean("is_there"));
   run_task(loop, db.dedicated(drop));
+}
+
+// What bounds the batches on their way is not free before they have their answers.
+TEST(DbConnection, KeepsWhatABatchIsGivenUntilTheAnswerThoughItsCallerWent) {
+  static constexpr postgres::Statement nap{"test", "nap", "SELECT pg_sleep(0.05)", 0};
+  static constexpr postgres::Statement look{"test", "look_kept", "SELECT 1 AS n", 0};
+  loop::Loop loop;
+  postgres::Database db(loop, one_connection());
+  run_task(loop, db.pipelined(look));
+  auto kept = std::make_shared<int>(0);
+  std::weak_ptr<int> is_there = kept;
+  {
+    postgres::Batch batch;
+    batch.add(nap);
+    Task<postgres::BatchOutcome> asking = db.attempt_pipelined(std::move(batch), std::move(kept));
+    asking.start(nullptr);
+  }
+  EXPECT_FALSE(is_there.expired());
+  run_task(loop, db.pipelined(look));
+  EXPECT_TRUE(is_there.expired());
 }
 
 // Where the primary was, a standby may answer.

@@ -358,6 +358,9 @@ TEST_F(ChatRuns, AreForgottenTenMinutesBehindTheirEnds) {
   }
   for (const std::string& run_id : {fresh, kept}) {
     EXPECT_EQ(count_of("run_events", run_id, "secret"), "9");
+    EXPECT_EQ(count_of("run_turns", run_id, "secret"), "1");
+    EXPECT_EQ(count_of("run_tool_results", run_id, "secret"), "2");
+    EXPECT_EQ(of_run(run_id, "output"), "\"secret\"");
     EXPECT_EQ(count_of("run_histories", run_id, "hello"), "1");
   }
   EXPECT_EQ(count_of("run_histories", open, "hello"), "1") << "it has not ended";

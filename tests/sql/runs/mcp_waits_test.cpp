@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/error.h"
+#include "queries/client_threads.h"
 #include "queries/daemon.h"
 #include "queries/mcp_connections.h"
 #include "tests/support/eventually.h"
@@ -64,6 +66,14 @@ class McpWaits : public testing::Test {
         .lifetime = 3600,
         .has_refresh_token = true,
         .why = std::nullopt};
+  }
+  // What mcp_server_update() and mcp_server_delete() do for who may change the server.
+  void change_server(const std::string& change, const RunFixture& caller) const {
+    postgres::DbSession session = database_.as_superuser();
+    caller.begin_as(session, caller.owner_id);
+    session.run_text(fmt::format("UPDATE mcp_servers SET {} WHERE id = '{}'", change, server_id_));
+    session.run_text(fmt::format("SELECT mcp_waits_end('{}')", server_id_));
+    session.commit();
   }
   void do_alone(const postgres::BoundStatement& statement) const {
     postgres::DbSession session = database_.as_runner();
@@ -169,6 +179,55 @@ TEST_F(McpWaits, AreAllHeldBeforeTheAccount) {
   cancelling.commit();
   connecting.get();
   EXPECT_EQ(account(), "12 0");
+}
+
+// Nobody could connect with it: the call is made again, and hears what became of the server.
+TEST_F(McpWaits, EndWhereTheServerTakesNoConnectionAnyMore) {
+  RunFixture stranger(database_, "stranger");
+  for (const char* change :
+       {"deleted_at = clock_timestamp()", "is_active = false", "authorization_kind = 'none'"}) {
+    SCOPED_TRACE(change);
+    fixture_.column(
+        fmt::format("UPDATE mcp_servers SET deleted_at = NULL, is_active = true, "
+                    "authorization_kind = 'oauth' WHERE id = '{}'",
+                    server_id_));
+    run_id_ = fixture_.new_run(fixture_.new_thread());
+    epoch_ = fixture_.claim(daemon_id_, run_id_);
+    do_alone(wait());
+    change_server("trust = 'run'", stranger);
+    EXPECT_EQ(of_run("status"), "waiting_for_input");
+    change_server(change, fixture_);
+    EXPECT_EQ(of_run("status"), "running");
+    run_id_ = fixture_.new_run(fixture_.new_thread());
+    epoch_ = fixture_.claim(daemon_id_, run_id_);
+    do_alone(wait());
+    EXPECT_EQ(of_run("status"), "running") << "it did not begin to wait";
+  }
+  EXPECT_EQ(account().substr(account().find(' ')), " 0");
+}
+
+// A client of AG-UI that resumes what it was interrupted by.
+TEST_F(McpWaits, AreAnsweredByNoPayload) {
+  do_alone(wait());
+  for (std::optional<std::string> content : {std::optional<std::string>("yes"), {}}) {
+    ErrorCode code = ErrorCode::count_;
+    try {
+      fixture_.as_owner(query::ClientChatInput{.client_id = of_run("thread_id"),
+                                               .request_id = server_id_,
+                                               .content = content,
+                                               .decision = std::nullopt,
+                                               .arguments = std::nullopt,
+                                               .reason = std::nullopt,
+                                               .elicited = std::nullopt,
+                                               .abandons = false,
+                                               .client_facts = std::nullopt,
+                                               .limit_input_bytes = 100});
+    } catch (const Error& error) {
+      code = error.code;
+    }
+    EXPECT_EQ(code, ErrorCode::runs_other_answer);
+  }
+  EXPECT_EQ(of_run("status"), "waiting_for_input");
 }
 
 TEST_F(McpWaits, LastWhereTheConnectionIsAnotherPersons) {

@@ -7,8 +7,8 @@ RECORD as a line of JSON {method, path, headers, body}. NAME, the last part of e
 servers apart: POST /mcp/NAME (revision 2026-07-28; its tool whoami tells the token that it was
 called with), GET /authorize/NAME (says yes at once), POST /token, /revoke and /register/NAME, and
 the metadata of both. POST /set/NAME {…} changes what it says: expires_in (3600), metadata (where
-its metadata are), issuer, page (its metadata are a page, those of its site hold). A code and a
-refresh token are good once. It runs until it is killed.
+its metadata are), issuer, page (its metadata are a page, those of its site hold), open (only calls
+need a token). A code and a refresh token are good once. It runs until it is killed.
 """
 import base64
 import hashlib
@@ -83,7 +83,7 @@ class Endpoint(BaseHTTPRequestHandler):
 
     def answer_to(self, words, name, where, body):
         base, state = f"https://{self.headers['Host']}", state_of(name)
-        issuer = state["set"].get("issuer", f"{base}/as/{name}")
+        issuer = state["set"].get("issuer") or f"{base}/as/{name}"
         if words[0] == "set":
             state["set"].update(json.loads(body))
             self.say(200, {})
@@ -122,11 +122,12 @@ class Endpoint(BaseHTTPRequestHandler):
 
     def serve_mcp(self, state, metadata, body):
         shown = self.headers.get("Authorization", "").removeprefix("Bearer ")
-        if shown not in state["access"]:
+        message = json.loads(body)
+        needs_token = not state["set"].get("open") or message["method"] == "tools/call"
+        if needs_token and shown not in state["access"]:
             where = state["set"].get("metadata", metadata)
             self.say(401, {}, {"WWW-Authenticate": f'Bearer resource_metadata="{where}"'})
             return
-        message = json.loads(body)
         result = rpc(message, shown)
         answer = {"jsonrpc": "2.0", "id": message.get("id")}
         answer |= {"result": result} if result else {"error": {"code": -32601, "message": "no"}}

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,14 +13,9 @@
 #include "lib/formats/formats.h"
 #include "lib/formats/frame_batch.h"
 #include "lib/json.h"
+#include "tests/support/story.h"
 
 namespace hostler::testing_support {
-
-struct Told {
-  std::string type;
-  std::string data;
-};
-using Story = std::vector<Told>;
 
 // 0x019aa1c0a800 ms behind 1970.
 inline constexpr const char* run_id = "019aa1c0-a800-7000-8000-000000000001";
@@ -30,18 +24,11 @@ inline constexpr const char* facts = R"({"model":"normal@1","instructions":null}
 
 inline const Told started = {"run.started",
                              R"({"thread_id":"t","persona_id":"normal@1","model":"m"})"};
-inline const Told completed = {"run.completed", "{}"};
 inline const Told cancelled = {"run.cancelled", R"({"reason":"requested"})"};
 inline const Told call = {"tool.call",
                           R"({"tool_call_id":"c","tool_name":"web_search","arguments":{}})"};
 inline const Told result = {"tool.result",
                             R"({"tool_call_id":"c","tool_name":"web_search","result":1})"};
-inline Told delta(const std::string& text) {
-  return {"message.delta", "{\"content\":" + json_quote(text) + "}"};
-}
-inline Told thought(const std::string& text) {
-  return {"message.delta", "{\"content\":" + json_quote(text) + R"(,"channel":"thinking"})"};
-}
 inline Told failed(const std::string& code) {
   return {"run.failed", fmt::format(R"({{"code":"{}","message":"No."}})", code)};
 }
@@ -69,13 +56,6 @@ inline events::EventBatch events_of(const Story& story, size_t from = 0, size_t 
                           : "");
   }
   return events;
-}
-
-inline const formats::Format& format_of(const std::string& name) {
-  for (const formats::Format& format : formats::all_formats()) {
-    if (format.name == name) return format;
-  }
-  throw std::runtime_error("no such format");
 }
 
 inline formats::FrameBatch told_as(const std::string& name, const Story& story,

@@ -158,6 +158,21 @@ std::string TenancyFixture::made(const Client& client, const std::string& path,
   return answer.status == 201 ? answer.member(id_name) : nobodys_id;
 }
 
+namespace {
+
+// Put off to a later day, so that nobody tries it.
+std::string insert_delivery(ApiStack& stack, const std::string& org_id,
+                            const std::string& endpoint_id) {
+  return sql_value(stack,
+                   fmt::format("INSERT INTO outbox (org_id, kind, endpoint_id, event_type, body, "
+                               "attempts, next_attempt_at, is_put_off) VALUES ('{}', 'webhook', "
+                               "'{}', 'run.failed', '{{}}', 1, now() + interval '1 day', true) "
+                               "RETURNING id",
+                               org_id, endpoint_id));
+}
+
+}  // namespace
+
 // Thread, run and key are the member's.
 void TenancyFixture::make_things(const std::set<std::string>& known_routes) {
   Client of_owner = owner.client.with_org(org_id);
@@ -214,7 +229,7 @@ void TenancyFixture::make_things(const std::set<std::string>& known_routes) {
   if (known_routes.contains("POST /v1/webhook-endpoints")) {
     values["endpoint_id"] = made(of_owner, "/v1/webhook-endpoints",
                                  R"({"url":"https://93.184.215.14/x","events":["run.failed"]})");
-    values["delivery_id"] = nobodys_id;
+    values["delivery_id"] = insert_delivery(stack, org_id, values["endpoint_id"]);
   }
   if (known_routes.contains("POST /v1/ip-rules")) {
     values["rule_id"] =

@@ -59,7 +59,8 @@ struct OauthUser {
   void set(const std::string& members) const { curl("/set/" + name, members); }
 };
 
-OauthUser make_oauth(std::string_view per, const std::string& set = "") {
+OauthUser make_oauth(std::string_view per, const std::string& set = "",
+                     std::string_view listing = "failed") {
   static int number = 0;
   set_site_url();
   OauthUser made{{register_user(webhook_stack()), {}, {}}, fmt::format("n{}", ++number)};
@@ -70,7 +71,7 @@ OauthUser make_oauth(std::string_view per, const std::string& set = "") {
                                                oauth_server().url("/mcp/" + made.name), per));
   EXPECT_EQ(server.status, 201) << server.body;
   made.remote.server_id = server.member("id");
-  made.remote.wait_for_listing("failed");
+  made.remote.wait_for_listing(listing);
   return made;
 }
 
@@ -160,6 +161,51 @@ TEST(RemoteOauth, ParksARunUntilItsPersonHasConnected) {
   EXPECT_EQ(audited(of), "mcp_servers.connect mcp_servers.disconnect mcp_servers.connect");
   EXPECT_EQ(run_faults(webhook_stack()), "");
   EXPECT_EQ(money_faults(webhook_stack()), "");
+}
+
+// The bearer of each call of its tool; empty: none.
+std::vector<std::string> callers(const OauthUser& of) {
+  std::vector<std::string> callers;
+  for (const Json& record : of.sent("mcp")) {
+    if (record.text_or("body").find("tools/call") == std::string_view::npos) continue;
+    callers.emplace_back(record.find("headers")->text_or("authorization"));
+  }
+  return callers;
+}
+
+// Nothing of its listing was refused: how to connect is looked for all the same.
+TEST(RemoteOauth, IsThereForServersThatListTheirToolsForAnybody) {
+  OauthUser of = make_oauth("user", R"({"open":true})", "ok");
+  EXPECT_TRUE(eventually(20'000, [&] {
+    Json can_connect = *of.remote.server().find("connection")->find("can_connect");
+    return can_connect.as_boolean() != nullptr && *can_connect.as_boolean();
+  }));
+  name_tools(of);
+  std::string run_id = run_by(of.remote.user.client);
+  ASSERT_EQ(wait_for_status(of.remote.user.client, run_id, "waiting_for_input"),
+            "waiting_for_input");
+  EXPECT_TRUE(callers(of).empty());
+  connect(of, of.remote.user);
+  EXPECT_TRUE(result_of(of, run_id).starts_with("\"access-"));
+}
+
+TEST(RemoteOauth, AsksTheFirstCallWhenNothingElseTellsHow) {
+  OauthUser of = make_oauth("user", R"({"open":true,"issuer":"https://127.0.0.1:9/"})", "ok");
+  EXPECT_TRUE(eventually(
+      20'000, [&] { return !of.sent(".well-known/oauth-protected-resource/mcp").empty(); }));
+  name_tools(of);
+  of.set(R"({"issuer":null})");
+  std::string run_id = run_by(of.remote.user.client);
+  ASSERT_EQ(wait_for_status(of.remote.user.client, run_id, "waiting_for_input"),
+            "waiting_for_input");
+  EXPECT_EQ(story_of(of.remote.user.client, run_id).only("run.waiting_for_input").text_or("kind"),
+            "authorization");
+  connect(of, of.remote.user);
+  EXPECT_TRUE(result_of(of, run_id).starts_with("\"access-"));
+  std::vector<std::string> shown = callers(of);
+  ASSERT_EQ(shown.size(), 2u);
+  EXPECT_EQ(shown[0], "");
+  EXPECT_TRUE(shown[1].starts_with("Bearer access-"));
 }
 
 TEST(RemoteOauth, RevokesAndForgetsWhatIsDisconnected) {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "lib/json.h"
+#include "lib/postgres/session.h"
 #include "tests/support/rigs/private_stack.h"
 #include "tests/support/rigs/run_program.h"
 
@@ -62,6 +63,13 @@ TEST_F(BackupTest, OfARunningInstallationFillsAnEmptyDatabase) {
   ProgramRun restored = ctl(name, {"restore", file});
   EXPECT_EQ(restored.status, 0) << restored.out << restored.err;
   EXPECT_EQ(ctl(name, {"migrate", "--status"}).status, 0);
+  postgres::DbSession session(url_of(name), "backup_test");
+  EXPECT_EQ(session
+                .run_text("SELECT count(*) FROM pg_class WHERE reltuples >= 0 AND oid IN "
+                          "('run_events'::regclass, 'messages'::regclass)")
+                .text(),
+            "2")
+      << "Postgres knows how many rows there are";
   EXPECT_EQ(ctl(name, {"restore", file}).status, 65) << "only an empty database is filled";
   EXPECT_EQ(ctl(name, {"restore", folder_ / "nothing"}).status, 65);
   std::ofstream(folder_ / "other.json") << "[]";

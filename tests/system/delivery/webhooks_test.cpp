@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "lib/time_text.h"
+#include "tests/support/clients/contract_check.h"
 #include "tests/support/eventually.h"
 #include "tests/support/rigs/webhook_harness.h"
 
@@ -39,12 +40,25 @@ TEST(Webhook, CarriesTheRunsEndUnderASignatureThatOthersVerify) {
   EXPECT_LT(std::abs(sent_s - unix_now_ms() / 1000), 60);
   Json body = parse_json_or_nothing(record.text_or("body")).value();
   EXPECT_EQ(body.text_or("type"), "run.completed");
+  Json form = parse_json_or_nothing(R"({"$ref":"#/components/schemas/RunMessage"})").value();
+  EXPECT_EQ(fmt::format("{}", fmt::join(schema_faults(form, body), "\n")), "");
   EXPECT_TRUE(parse_rfc3339(body.text_or("timestamp")));
   EXPECT_EQ(body.find("data")->text_or("run_id"), story.run_id);
   EXPECT_EQ(body.find("data")->integer_or("last_seq", 0),
             static_cast<int64_t>(story.events.size()));
   std::string trace_id = user.client.get("/v1/runs/" + story.run_id).member("trace_id");
   EXPECT_EQ(field(record, "traceparent").substr(0, 36), "00-" + trace_id + "-");
+}
+
+TEST(Webhook, IsDeliveredWithWhateverSuccessTheReceiverSays) {
+  TestUser user = register_user(stack());
+  for (int status : {201, 299}) {
+    Endpoint endpoint = add_endpoint(user, fmt::format("/status/{}/{}", status, user.login));
+    user.client.post(endpoint.at(":test"));
+    Json delivery = wait_for_delivery(user, endpoint.id, "delivered");
+    EXPECT_EQ(delivery.integer_or("last_status_code", 0), status) << delivery.dump();
+    EXPECT_EQ(delivery.integer_or("attempts", 0), 1);
+  }
 }
 
 TEST(Webhook, IsSignedWithEachSecretForADayAfterItsRotation) {

@@ -2,6 +2,7 @@
 // is checked by the fake model's reader of requests, which refuses what OpenAI and Anthropic
 // refuse.
 #include "runner/agent/conversation.h"
+#include "lib/utf8.h"
 
 #include <gtest/gtest.h>
 

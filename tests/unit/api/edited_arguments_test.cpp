@@ -31,5 +31,12 @@ TEST(EditedArguments, AreNotCheckedByASchemaThatNobodyCanRead) {
   }
 }
 
+TEST(EditedArguments, AreCheckedByWhatIsKnownOfASchema) {
+  constexpr const char* schema =
+      R"({"unevaluatedProperties":false,"properties":{"city":{"type":"string"}}})";
+  EXPECT_THAT(edited_arguments_faults(schema, R"({"city":7})"),
+              ElementsAre(StartsWith("arguments/city: ")));
+}
+
 }  // namespace
 }  // namespace hostler

@@ -253,6 +253,14 @@ TEST_F(SettingsFolder, LaysConfDOnTopInOrderOfNames) {
   EXPECT_EQ(loaded.settings.integer("run.lease_seconds"), 5);
 }
 
+TEST_F(SettingsFolder, RefusesADatabaseThatNobodyCouldConnectTo) {
+  write("hostler.toml", "[database]\nurl = \"postgresql://u:50%hush@h/d\"\n");
+  config::LoadedSettings loaded = load();
+  ASSERT_EQ(loaded.faults.size(), 1u);
+  EXPECT_THAT(loaded.faults[0], HasSubstr("hostler.toml:2:1: database.url: it takes "));
+  EXPECT_THAT(loaded.faults[0], Not(HasSubstr("hush")));
+}
+
 TEST_F(SettingsFolder, NeedsTheFileThatIsNamed) {
   EXPECT_THAT(load().faults, ElementsAre(HasSubstr("hostler.toml: cannot be read: No such file")));
 }

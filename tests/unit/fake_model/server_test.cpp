@@ -18,6 +18,7 @@
 #include "dev/fake-model/service.h"
 #include "dev/fake-model/wheel.h"
 #include "lib/json.h"
+#include "lib/utf8.h"
 #include "tests/support/eventually.h"
 
 namespace hostler::fake_model {

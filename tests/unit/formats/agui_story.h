@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,29 +12,23 @@
 #include "lib/formats/frame_batch.h"
 #include "lib/json.h"
 #include "tests/support/clients/agui_client.h"
+#include "tests/support/story.h"
 
 namespace hostler::agui_story {
 
 using testing_support::AguiClient;
-
-struct Event {
-  std::string type;
-  std::string data;
-};
-using Story = std::vector<Event>;
+using testing_support::completed;
+using testing_support::delta;
+using testing_support::format_of;
+using testing_support::Story;
+using testing_support::thought;
+using Event = testing_support::Told;
 
 constexpr const char* run_id = "01a20000-0000-7000-8000-000000000001";
 constexpr const char* facts = R"({"threadId":"chat","runId":"r1","tools":["weather","traffic"]})";
 
 inline const Event started = {"run.started", R"({"thread_id":"t","persona_id":"normal@1"})"};
-inline const Event completed = {"run.completed", "{}"};
 inline const Event provided = {"run.input_provided", R"({"request_id":"q"})"};
-inline Event delta(const std::string& text) {
-  return {"message.delta", "{\"content\":" + json_quote(text) + "}"};
-}
-inline Event thought(const std::string& text) {
-  return {"message.delta", "{\"content\":" + json_quote(text) + R"(,"channel":"thinking"})"};
-}
 inline Event call(const std::string& id, const std::string& name) {
   return {
       "tool.call",
@@ -83,13 +76,6 @@ inline events::EventBatch events_of(const Story& story, size_t from = 0, size_t 
                   is_last ? R"({"input_tokens":12,"output_tokens":5,"cache_read_tokens":4})" : "");
   }
   return events;
-}
-
-inline const formats::Format& format_of(std::string_view name) {
-  for (const formats::Format& format : formats::all_formats()) {
-    if (format.name == name) return format;
-  }
-  throw std::runtime_error("no such format");
 }
 
 // The stream that begins behind the event with the number, to its end.

@@ -156,6 +156,19 @@ TEST(Agui, IsInterruptedByWhatPeopleAreAsked) {
   EXPECT_EQ(both.outcome(), "success");
 }
 
+TEST(Agui, TellsWhereAPersonConnects) {
+  Event asked = {"run.waiting_for_input",
+                 R"({"request_id":"q","kind":"authorization","message":"Connect with shop",)"
+                 R"("server_id":"s","server_key":"shop","url":"https://h.example/console/#/x",)"
+                 R"("tool_call_id":"a","tool_name":"shop__buy"})"};
+  AguiClient client = stream_of({started, call("a", "shop__buy"), asked});
+  EXPECT_EQ(client.interrupt().text_or("reason"), "input_required");
+  EXPECT_EQ(client.interrupt().find("responseSchema"), nullptr) << "nothing resumes it";
+  EXPECT_EQ(client.interrupt().find("metadata")->dump(),
+            R"({"kind":"authorization","tool_name":"shop__buy","server_id":"s",)"
+            R"("server_key":"shop","url":"https://h.example/console/#/x"})");
+}
+
 TEST(Agui, ShowsTheFormThatTheServerOfAToolAsksWith) {
   auto schema_of = [](const std::string& further) {
     Event asked = {"run.waiting_for_input",

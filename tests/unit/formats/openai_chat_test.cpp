@@ -13,25 +13,20 @@
 #include "lib/formats/formats.h"
 #include "lib/formats/frame_batch.h"
 #include "lib/json.h"
+#include "tests/support/story.h"
 
 namespace hostler {
 namespace {
 
-struct Told {
-  std::string type;
-  std::string data;
-};
-using Story = std::vector<Told>;
+using testing_support::completed;
+using testing_support::delta;
+using testing_support::format_of;
+using testing_support::Story;
+using testing_support::thought;
+using testing_support::Told;
 
 const Told started = {"run.started",
                       R"({"thread_id":"t","persona_id":"normal@1","model":"m","source":"api"})"};
-const Told completed = {"run.completed", "{}"};
-Told delta(const std::string& text) {
-  return {"message.delta", "{\"content\":" + json_quote(text) + "}"};
-}
-Told thought(const std::string& text) {
-  return {"message.delta", "{\"content\":" + json_quote(text) + R"(,"channel":"thinking"})"};
-}
 const Told call = {"tool.call", R"({"tool_call_id":"c","tool_name":"web_search","arguments":{}})"};
 const Told result = {"tool.result", R"({"tool_call_id":"c","tool_name":"web_search","result":1})"};
 const Told left_to_caller = {
@@ -53,13 +48,6 @@ events::EventBatch events_of(const Story& story, size_t from = 0, size_t count =
                           : "");
   }
   return events;
-}
-
-const formats::Format& format_of(const std::string& name) {
-  for (const formats::Format& format : formats::all_formats()) {
-    if (format.name == name) return format;
-  }
-  throw std::runtime_error("no such format");
 }
 
 formats::FrameBatch told_as(const std::string& name, const Story& story, bool is_checked = false) {

@@ -16,15 +16,17 @@
 #include "lib/formats/frame_batch.h"
 #include "lib/json.h"
 #include "tests/support/clients/ui_client.h"
+#include "tests/support/story.h"
 
 namespace hostler {
 namespace {
 
-struct Told {
-  std::string type;
-  std::string data;
-};
-using Story = std::vector<Told>;
+using testing_support::completed;
+using testing_support::delta;
+using testing_support::format_of;
+using testing_support::Story;
+using testing_support::thought;
+using testing_support::Told;
 using Texts = std::vector<std::string>;
 
 constexpr const char* usage = R"({"input_tokens":12,"output_tokens":5,"cache_read_tokens":4})";
@@ -35,15 +37,8 @@ constexpr Facts checked{"run-1", "", true};
 
 const Told started = {"run.started",
                       R"({"thread_id":"t","persona_id":"normal@1","model":"m","source":"api"})"};
-const Told completed = {"run.completed", "{}"};
 const Told provided = {"run.input_provided", R"({"request_id":"q"})"};
 
-Told delta(const std::string& text) {
-  return {"message.delta", "{\"content\":" + json_quote(text) + "}"};
-}
-Told thought(const std::string& text) {
-  return {"message.delta", "{\"content\":" + json_quote(text) + R"(,"channel":"thinking"})"};
-}
 Told call(const std::string& id, const std::string& tool) {
   return {
       "tool.call",
@@ -81,13 +76,6 @@ events::EventBatch events_of(const Story& story) {
                   is_last ? usage : "");
   }
   return events;
-}
-
-const formats::Format& format_of(const std::string& name) {
-  for (const formats::Format& format : formats::all_formats()) {
-    if (format.name == name) return format;
-  }
-  throw std::runtime_error("no such format");
 }
 
 // As the relay begins it: behind the event with the number, or with all up to it.

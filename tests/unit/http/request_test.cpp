@@ -161,7 +161,7 @@ TEST(NextLink, LetsNoClientEndItsBrackets) {
 TEST(ResponseHead, HasWhatEveryAnswerHas) {
   TestRequest request("GET", "/", {{"HTTPS", "on"}});
   std::string head = response_head(*request, answered(Response::json_text(201, "{}")), {});
-  EXPECT_TRUE(head.starts_with("Status: 201\r\n"));
+  EXPECT_TRUE(head.starts_with("Status: 201 Created\r\n"));
   EXPECT_THAT(head, HasSubstr("\r\nContent-Type: application/json\r\n"));
   EXPECT_THAT(head, HasSubstr("\r\nContent-Length: 2\r\n"));
   EXPECT_THAT(head, HasSubstr("\r\nX-Trace-Id: " + std::string(some_trace_id) + "\r\n"));

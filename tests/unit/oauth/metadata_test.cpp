@@ -101,12 +101,23 @@ TEST(IssuerMetadata, AreReadWithTheirDefaults) {
 }
 
 TEST(IssuerMetadata, OfAnotherIssuerAreRefusedWithoutNormalization) {
-  for (const char* other : {"https://as.example/tenant/", "https://AS.example/tenant",
+  for (const char* other : {"https://as.example/tenant//", "https://AS.example/tenant", "/", "",
                             "https://as.example:443/tenant", "https://attacker.example"}) {
     std::string document = fmt::format(R"({{"issuer":"{}",{}}})", other, endpoints);
     EXPECT_NE(fault_of(document), "") << other;
   }
   EXPECT_EQ(fault_of(issuer_document(endpoints)), "");
+}
+
+// Answers are compared with what the issuer calls itself.
+TEST(IssuerMetadata, MayNameItWithASlashMoreOrLess) {
+  for (const auto& [asked, own] : {std::pair("https://as.example/", "https://as.example"),
+                                   std::pair("https://as.example/t", "https://as.example/t/")}) {
+    std::variant<AuthorizationServer, std::string> read =
+        read_issuer_metadata(fmt::format(R"({{"issuer":"{}",{}}})", own, endpoints), asked, true);
+    ASSERT_TRUE(std::holds_alternative<AuthorizationServer>(read)) << asked;
+    EXPECT_EQ(std::get<AuthorizationServer>(read).issuer, own);
+  }
 }
 
 TEST(IssuerMetadata, WithoutS256AreRefused) {

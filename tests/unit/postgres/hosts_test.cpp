@@ -77,6 +77,22 @@ TEST(HostOrder, OneHostAndNonsenseStayAsTheyAre) {
   }
 }
 
+TEST(ConninfoFault, TellsWhatIsWrongAndNoPassword) {
+  for (const char* conninfo : {"", "hostler", "postgresql://", "postgresql:///hostler", "dbname=d",
+                               "postgresql://u:50%25off@a:1,b:2/d?connect_timeout=3"}) {
+    EXPECT_EQ(postgres::conninfo_fault(conninfo), "") << conninfo;
+  }
+  EXPECT_EQ(postgres::conninfo_fault("postgresql://u:50%off@h/d"),
+            "invalid percent-encoded token: \"…\"");
+  for (const char* conninfo : {"postgresql://u:hush%@h/d", "host=h password='hush",
+                               "host=h password=a hush", "postgresql://h/d?hush=1", "host=h hush=1",
+                               "postgresql://u:p@[::1/hush", "postgresql://u:h@h/d?x=hush%zz"}) {
+    std::string fault = postgres::conninfo_fault(conninfo);
+    EXPECT_NE(fault, "") << conninfo;
+    EXPECT_EQ(fault.find("hush"), std::string::npos) << fault;
+  }
+}
+
 TEST(HostOrder, KnowsWhetherAHostIsReachedOverTheNetwork) {
   for (const char* conninfo :
        {"postgresql://db.example.org/hostler", "host=10.0.0.1 dbname=x", "hostaddr=::1",

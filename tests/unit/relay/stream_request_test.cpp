@@ -84,7 +84,12 @@ TEST(StreamRequest, RefusesCursorsThatAreNoWholeNumbers) {
 TEST(StreamRequest, ListsEveryFault) {
   StreamRequest wanted = read("?after_seq=x&follow=maybe", "y");
   EXPECT_EQ(wanted.faults.size(), 3U);
-  EXPECT_EQ(read("?after_seq=1&after_seq=2").faults.at(0).code, "doubled");
+  for (const char* twice : {"?after_seq=1&after_seq=2", "?after_seq=x&after_seq=y",
+                            "?follow=true&follow=maybe", "?follow=maybe&follow=true"}) {
+    StreamRequest doubled = read(twice);
+    ASSERT_EQ(doubled.faults.size(), 1U) << twice;
+    EXPECT_EQ(doubled.faults[0].code, "doubled") << twice;
+  }
 }
 
 TEST(StreamRequest, KnowsFollowByItsTwoWordsOnly) {

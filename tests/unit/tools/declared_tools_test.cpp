@@ -58,6 +58,18 @@ TEST(DeclaredTools, PassOnWhatOnlyANewerVersionChecks) {
   EXPECT_EQ(refusal("newer", R"({"x":1})"), "");
 }
 
+// A server's schema holds what it likes: the rest of it is checked.
+TEST(DeclaredTools, CheckWhatIsKnownOfARemoteToolsSchema) {
+  DeclaredTools tools(
+      R"([{"name":"shop__find","description":"","server_id":"s","tool":"find","hash":"h",)"
+      R"("parameters_text":"{\"type\":\"object\",\"unevaluatedProperties\":false,)"
+      R"(\"properties\":{\"q\":{\"type\":\"string\",\"nullable\":true}}}"}])");
+  EXPECT_FALSE(tools.refuse({"c", "shop__find", R"({"q":"x","more":1})"}));
+  std::optional<ToolOutcome> refused = tools.refuse({"c", "shop__find", R"({"q":7})"});
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->error_code, "tool.args_invalid");
+}
+
 TEST(ToolCallIds, AreOursAndUniqueInTheRun) {
   std::vector<ToolCall> calls(500, {"call_1", "look", "{}"});
   std::vector<FinishedTurn> turns(1);

@@ -1,12 +1,11 @@
 // Web pages to text: what a reader sees and nothing else, from pages that are broken by accident or
 // on purpose.
 #include "runner/tools/html_text.h"
+#include "lib/utf8.h"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
-
-#include "lib/json.h"
 
 namespace hostler::runner {
 namespace {

@@ -1,9 +1,8 @@
 // Pages in the encodings of the web become UTF-8; what cannot be read becomes U+FFFD.
 #include "runner/tools/page_charset.h"
+#include "lib/utf8.h"
 
 #include <gtest/gtest.h>
-
-#include "lib/json.h"
 
 namespace hostler::runner {
 namespace {
