@@ -20,6 +20,14 @@ export function act_in_org(id) {
   org_id = id ?? '';
 }
 
+// Called when the service refuses a call of a signed-in user for who they are: what is known of
+// them may be old.
+let on_refusal = () => {};
+export function watch_refusals(watcher) {
+  on_refusal = watcher;
+}
+const refusals = new Set(['auth.forbidden', 'auth.email_unverified', 'orgs.not_found']);
+
 // `path` with the members of `query` that are set: strings, numbers, booleans.
 /** @type {import('./types/calls').WithQuery} */
 export const with_query = (path, query = {}) => {
@@ -79,6 +87,7 @@ async function exchange(request) {
     });
     if (response.ok) return response;
     const error = await error_of_response(response);
+    if (!request.is_open && refusals.has(error.code)) on_refusal();
     const is_stale = error.code === 'auth.token_expired' || error.code === 'auth.invalid_token';
     if (request.is_open || has_renewed || !is_stale) throw error;
     token = await renew_token(token);

@@ -1,20 +1,20 @@
 // What stands around every screen: header, navigation, notices.
-import { busy } from './api.mjs';
+import { acting_org, busy } from './api.mjs';
 import { useCommands, palette_is_open } from './commands.mjs';
 import { html, useEffect, useErrorBoundary, useRef, useState } from './html.mjs';
 import { languages, language, set_language, useWords } from './i18n.mjs';
 import { Palettes } from './palette.mjs';
-import { go, place } from './router.mjs';
+import { address, go, place } from './router.mjs';
 import { navigation } from './routes.mjs';
 import { SignIn } from './screens/sign_in.mjs';
-import { Unproved } from './screens/unproved.mjs';
+import { ProofFirst, Unproved } from './screens/unproved.mjs';
 import { may, session, start_session, switch_org } from './session.mjs';
 import { sign_out_here } from './screens/sign_out.mjs';
 import { set_theme, theme } from './settings.mjs';
 import { store, useStore } from './store.mjs';
 import { Confirmation } from './ui/confirm.mjs';
 import { Curl } from './ui/curl.mjs';
-import { ErrorBox, Toasts } from './ui/error.mjs';
+import { ErrorBox, toast, Toasts } from './ui/error.mjs';
 import { Questions } from './ui/dialog.mjs';
 
 const themes = ['auto', 'light', 'dark'];
@@ -39,12 +39,27 @@ function ThemeSwitch() {
       aria-label=${`${t('theme')}: ${t(`theme.${chosen}`)}`}>${t(`theme.${chosen}`)}</button>`;
 }
 
+// A thing that the address names by its id belongs to the organization that is left: of the other
+// one the list of such things is opened.
+const names_thing = /\/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+function leave_thing() {
+  const { path, query } = place.get();
+  const entry = navigation.find((each) => is_below(path, each));
+  const is_of_org = entry && !entry.is_platform && query.scope !== 'platform';
+  if (is_of_org && names_thing.test(path)) go(entry.path, {}, { replace: true });
+}
+function move_to_org(id) {
+  const moved = switch_org(id);
+  leave_thing();
+  return moved;
+}
+
 function OrgSwitch({ me, orgs }) {
   const t = useWords();
   if (orgs.length < 2)
     return html`<span class="org" title=${t('org')}><bdi>${me.org_name}</bdi></span>`;
   return html`<select class="org" aria-label=${t('org')} value=${me.org_id}
-    onChange=${(event) => switch_org(event.currentTarget.value)}>${orgs.map(
+    onChange=${(event) => move_to_org(event.currentTarget.value)}>${orgs.map(
       (org) => html`
       <option value=${org.id} selected=${org.id === me.org_id}>${org.name}</option>`,
     )}</select>`;
@@ -53,16 +68,20 @@ function OrgSwitch({ me, orgs }) {
 function NavigationEntry({ entry, is_current }) {
   const t = useWords();
   const count = useStore(entry.count ?? no_count);
-  return html`<a href=${`#${entry.path}`} aria-current=${is_current ? 'page' : undefined}>
+  return html`<a href=${address(entry.path, query_of(entry))}
+    aria-current=${is_current ? 'page' : undefined}>
     <span>${t(entry.title)}</span>${count > 0 && html`<span class="count">${count}</span>`}</a>`;
 }
 
-const shown_navigation = () =>
-  navigation.filter(
-    (entry) =>
-      (!entry.permission || may(entry.permission)) &&
-      (!entry.is_platform || session.get().me?.platform_admin),
+const may_in_org = ({ permission }) => !permission || may(permission);
+const shown_navigation = () => {
+  const is_admin = session.get().me?.platform_admin;
+  return navigation.filter((entry) =>
+    is_admin ? may_in_org(entry) || entry.has_platform : may_in_org(entry) && !entry.is_platform,
   );
+};
+// What of a screen is open to the user: of the organization, or of the platform alone.
+const query_of = (entry) => (may_in_org(entry) ? {} : { scope: 'platform' });
 const is_below = (path, entry) =>
   path === entry.path || (!entry.is_alone && path.startsWith(`${entry.path}/`));
 
@@ -76,7 +95,7 @@ function FrameCommands() {
         id: `go ${entry.path}`,
         keys: entry.keys ?? '',
         label: () => t(entry.title),
-        run: () => go(entry.path),
+        run: () => go(entry.path, query_of(entry)),
       })),
       ...orgs
         .filter((org) => org.id !== me.org_id)
@@ -84,7 +103,7 @@ function FrameCommands() {
           id: `org ${org.id}`,
           keys: '',
           label: () => t('org.switch', { name: org.name }),
-          run: () => switch_org(org.id),
+          run: () => move_to_org(org.id),
         })),
       { id: 'theme', keys: '', label: () => t('theme.next'), run: next_theme },
       ...Object.entries(languages).map(([key, name]) => ({
@@ -100,13 +119,14 @@ function FrameCommands() {
   return null;
 }
 
-function Header({ on_menu, is_open }) {
+// `has_navigation`: there is something that the menu opens, and the palette finds.
+function Header({ on_menu, is_open, has_navigation }) {
   const t = useWords();
   const { state, me, orgs } = useStore(session);
   const is_in = state === 'in';
   return html`<header class="top">
     ${
-      is_in &&
+      has_navigation &&
       html`<button type="button" class="quiet menu" aria-expanded=${is_open ? 'true' : 'false'}
       aria-controls="navigation" onClick=${on_menu} aria-label=${t('menu')}>☰</button>`
     }
@@ -114,7 +134,7 @@ function Header({ on_menu, is_open }) {
     ${is_in && html`<${OrgSwitch} me=${me} orgs=${orgs} />`}
     <span class="space"></span>
     ${
-      is_in &&
+      has_navigation &&
       html`<button type="button" class="quiet" title=${t('palette.title')}
       onClick=${() => palette_is_open.set(true)}><kbd>Ctrl K</kbd></button>`
     }
@@ -158,14 +178,47 @@ function Screen({ opened }) {
   return html`<${opened.component} params=${opened.params} query=${opened.query} />`;
 }
 
+// Nobody knows who is signed in; or the organization does not admit them from here, and they may go
+// elsewhere.
+function NoWayIn({ error }) {
+  const t = useWords();
+  return html`<${ErrorBox} error=${error} on_retry=${start_session} />
+    ${
+      error.status === 403 &&
+      html`<div class="actions">${
+        acting_org() &&
+        html`<button type="button" onClick=${() => switch_org('')}>${t('org.own')}</button>`
+      }<button type="button" onClick=${sign_out_here}>${t('sign_out')}</button></div>`
+    }`;
+}
+
+// Whether the user's role may see the screen of an address that they came by; an MCP server is
+// there for every member, who may connect with it.
+function may_see({ path, params, query }) {
+  const entry = navigation.find((each) => is_below(path, each));
+  const { platform_admin } = session.get().me;
+  if (!entry || (!entry.is_platform && may_in_org(entry))) return true;
+  if (params.server_id) return true;
+  return platform_admin && (Boolean(entry.is_platform) || query.scope === 'platform');
+}
+
+function NotForRole({ opened }) {
+  const t = useWords();
+  return html`<h1>${t(opened.about.title)}</h1><p>${t('nowhere.not_for_role')}</p>
+    <p><a href="#/">${t('nowhere.home')}</a></p>`;
+}
+
 // What is shown for a session in this state at this place.
 function Content({ opened }) {
   const t = useWords();
-  const { state, error, me } = useStore(session);
+  const { state, error, me, orgs } = useStore(session);
   if (opened.about.is_open) return html`<${Screen} opened=${opened} key=${opened.pattern} />`;
   if (state === 'starting') return html`<p class="dim working">${t('loading')}</p>`;
-  if (state === 'failed') return html`<${ErrorBox} error=${error} on_retry=${start_session} />`;
+  if (state === 'failed') return html`<${NoWayIn} error=${error} />`;
   if (state === 'out') return html`<${SignIn} />`;
+  // Everybody has an organization: who is told of none has to prove the address first.
+  if (!me.email_verified && orgs.length === 0) return html`<${ProofFirst} />`;
+  if (!may_see(opened)) return html`<${NotForRole} opened=${opened} />`;
   const { screen = `${opened.pattern} ${Object.values(opened.params).join(' ')}` } = opened.about;
   return html`<${Screen} opened=${opened} key=${`${me.org_id} ${screen}`} />`;
 }
@@ -173,7 +226,7 @@ function Content({ opened }) {
 export function Frame() {
   const t = useWords();
   const opened = useStore(place);
-  const { state, me } = useStore(session);
+  const { state, me, orgs } = useStore(session);
   const is_working = useStore(busy) > 0;
   const [is_menu_open, set_menu_open] = useState(false);
   const main = useRef(null);
@@ -186,11 +239,17 @@ export function Frame() {
     scrollTo(0, 0);
   }, [opened.path]);
   // A button that went to another organization is gone with its screen.
-  const org_id = useRef(me?.org_id);
+  const last = useRef(me);
   useEffect(() => {
-    const is_other = org_id.current && me && org_id.current !== me.org_id;
+    const { current: before } = last;
+    const is_other = before && me && before.id === me.id && before.org_id !== me.org_id;
     if (is_other && document.activeElement === document.body) main.current.focus();
-    org_id.current = me?.org_id;
+    const is_member = orgs.some(({ id }) => id === before?.org_id);
+    if (is_other && !is_member) {
+      toast(t('org.no_member', { name: before.org_name }));
+      leave_thing();
+    }
+    last.current = me;
   }, [me?.org_id]);
   const on_key = (event) => {
     if (event.key !== 'Escape' || !is_menu_open || event.target.closest('dialog')) return;
@@ -203,7 +262,8 @@ export function Frame() {
       event.preventDefault();
       main.current.focus();
     }}>${t('skip')}</a>
-    <${Header} is_open=${is_menu_open} on_menu=${() => set_menu_open(!is_menu_open)} />
+    <${Header} is_open=${is_menu_open} has_navigation=${has_navigation}
+      on_menu=${() => set_menu_open(!is_menu_open)} />
     <div class=${is_working ? 'progress is-working' : 'progress'} role="presentation"></div>
     ${
       has_navigation &&

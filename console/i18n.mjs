@@ -37,9 +37,6 @@ export function add_words(en, zh) {
   Object.assign(tables.zh, zh);
 }
 
-// For the test that both languages say the same.
-export const word_tables = tables;
-
 // The text of a key. Text only: it is given to components as a child or an attribute, never as
 // HTML.
 export function t(key, values = {}) {
@@ -96,6 +93,9 @@ export function time(text, options = whole_time) {
   return text ? formatter(Intl.DateTimeFormat, options).format(new Date(text)) : '';
 }
 export const date = (text) => time(text, { dateStyle: 'medium' });
+// A day that the service counts, '2026-11-20' or the moment of its begin: by UTC, wherever the
+// browser is.
+export const utc_day = (text) => time(text, { dateStyle: 'medium', timeZone: 'UTC' });
 
 /** @type {[Intl.RelativeTimeFormatUnit, number][]} */
 const units = [

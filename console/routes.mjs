@@ -32,7 +32,8 @@ for (const [path, component, about] of screens) route(path, component, about);
 
 // [{path, title (key of i18n), keys, permission?, count? (a store of a number), group? (key of
 // i18n: the heading that stands above those of the same group), is_platform?: for platform
-// administrators alone, is_alone?: addresses below it are other entries}]
+// administrators alone, is_alone?: addresses below it are other entries, has_platform?: platform
+// administrators have things of the platform there, whatever they are in the organization}]
 /** @type {any[]} */
 export const navigation = [
   ...chat_navigation,

@@ -1,6 +1,6 @@
 // Who is signed in, and in which organization the page acts.
 import { ask_ahead, forget_ahead } from './ahead.mjs';
-import { act_in_org, acting_org, all_pages, api, with_query } from './api.mjs';
+import { act_in_org, acting_org, all_pages, api, watch_refusals, with_query } from './api.mjs';
 import { error_of } from './error.mjs';
 import { keep, kept_setting } from './settings.mjs';
 import { place } from './router.mjs';
@@ -128,6 +128,19 @@ export const reload_session = load_or_fail;
 // Whether the user may do it in the organization that is acted in; what may not be done is not
 // offered.
 export const may = (permission) => session.get().me?.permissions.includes(permission) ?? false;
+
+// Somebody may have changed what the user may do here, or whether they are here at all.
+let is_looking = false;
+watch_refusals(async () => {
+  if (is_looking || session.get().state !== 'in') return;
+  is_looking = true;
+  try {
+    await load(++loads);
+  } catch {
+    // What is shown stays, with what was refused.
+  }
+  is_looking = false;
+});
 
 watch_session((what) => {
   if (what === 'out') {

@@ -1,7 +1,7 @@
 // Threads and the chat in them: `#/threads`, `#/threads/new`, `#/threads/ID`.
 import { api } from '../api.mjs';
 import { useCommands } from '../commands.mjs';
-import { html, useEffect, useRef, useState } from '../html.mjs';
+import { html, useEffect, useLayoutEffect, useRef, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { note_end } from '../inbox/waits.mjs';
 import { set_title } from '../notices.mjs';
@@ -203,11 +203,22 @@ export function Chat({ thread_id }) {
     if (live !== was_live.current) set_said(live === null ? t('chat.answered') : '');
     was_live.current = live;
   }, [live]);
-  // Where a question had the keyboard, what comes of its answer has it.
+  // A question is said too: it takes no keyboard from who writes. Where one had the keyboard, what
+  // comes of its answer has it.
   const asked = story?.wait?.key;
   useEffect(() => {
-    if (!asked && document.activeElement === document.body) pane.current?.focus();
+    if (asked) set_said(t('chat.waits'));
+    else if (document.activeElement === document.body) pane.current?.focus();
   }, [asked]);
+  // Older messages come above what is read, which stays in its place.
+  const below = useRef(null);
+  useLayoutEffect(() => {
+    const box = pane.current;
+    if (box && below.current !== null) box.scrollTop = box.scrollHeight - below.current;
+    // The button may be gone.
+    if (below.current !== null && document.activeElement === document.body) box?.focus();
+    below.current = null;
+  }, [state.messages[0]?.id]);
   const attempt = (call) => async () => {
     try {
       set_fault(null);
@@ -229,7 +240,11 @@ export function Chat({ thread_id }) {
       } />
       ${!problem && html`<p class="note" role="status">${t('loading')}</p>`}</section>`;
   }
-  const can_retry = is_loaded && live === null && state.runs.length > 0 && has_ended(state.runs[0]);
+  const [newest] = state.runs;
+  const is_idle = is_loaded && live === null && (!newest || has_ended(newest));
+  // Its run was refused, or nobody asked for one.
+  const is_unanswered = is_idle && sending === null && items.at(-1)?.kind === 'message';
+  const can_retry = is_idle && !is_unanswered && newest !== undefined;
   const send = (content, options) => {
     // What comes back may be the same once more.
     set_given('');
@@ -238,12 +253,14 @@ export function Chat({ thread_id }) {
   return html`<section class="chat">
     <${Head} key=${thread_id} thread=${thread} conversation=${conversation} />
     <p class="unseen" role="status">${said}</p>
-    <div class="pane" ref=${pane} tabindex="0" role="log" aria-label=${t('chat.messages')}
-      aria-live="off">
+    <div class=${is_away ? 'pane is-away' : 'pane'} ref=${pane} tabindex="0" role="log"
+      aria-label=${t('chat.messages')} aria-live="off">
       ${
         state.older &&
-        html`<button type="button" onClick=${attempt(() => conversation.load_older())}>
-        ${t('chat.older')}</button>`
+        html`<button type="button" onClick=${attempt(() => {
+          below.current = pane.current.scrollHeight - pane.current.scrollTop;
+          return conversation.load_older();
+        })}>${t('chat.older')}</button>`
       }
       ${items.map((item) =>
         item.kind === 'message'
@@ -267,6 +284,7 @@ export function Chat({ thread_id }) {
     }
     <${Composer} draft_key=${thread_id} is_busy=${live !== null} is_locked=${sending !== null}
       given=${given} takes_focus=${is_begun_here.current}
+      on_answer=${is_unanswered && ((options) => attempt(() => conversation.answer(options))())}
       on_send=${send} on_stop=${
         story !== null &&
         story !== undefined &&

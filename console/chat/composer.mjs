@@ -115,7 +115,8 @@ function useKept(name) {
 
 // `on_send(content, options)`; `is_busy`: a run is active, and the new one queues or interrupts;
 // `draft_key` names the draft; `given`: text that comes back because it was not sent;
-// `takes_focus`: who came here came to write.
+// `takes_focus`: who came here came to write. `on_answer(options)`: what was written last has no
+// answer, and may get one.
 export function Composer({
   draft_key,
   is_busy,
@@ -123,6 +124,7 @@ export function Composer({
   given,
   on_send,
   on_stop,
+  on_answer = null,
   takes_focus = false,
   children,
 }) {
@@ -209,6 +211,11 @@ export function Composer({
         on_stop &&
         html`<button type="button" class="stop"
         onClick=${on_stop}>${t('chat.stop')}</button>`
+      }
+      ${
+        on_answer &&
+        html`<button type="button" disabled=${fault !== undefined}
+        onClick=${() => on_answer(options)}>${t('chat.answer_it')}</button>`
       }
       <button class="main" disabled=${!can_send}>${t('chat.send')}</button>
     </div>

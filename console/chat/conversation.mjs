@@ -75,7 +75,8 @@ export class Conversation {
     this.subscription = null;
     this.readings = new Set(); // subscriptions of read_story
     this.is_closed = false;
-    this.retrying = null;
+    this.beginning = null;
+    this.is_sent = false; // what is sent waits only for being seen
     this.syncing = null;
     this.next_sync = null;
     this.on_run_end = null; // (run_id, story)
@@ -122,7 +123,8 @@ export class Conversation {
         this.api.get(`${this.path}/runs`, { query: { limit: page_size } }),
       ]);
       this.take(thread.body, messages, runs.body);
-      this.set({ is_loaded: true, problem: null });
+      const sending = this.is_sent ? null : this.state.sending;
+      this.set({ is_loaded: true, problem: null, sending });
       await this.explain_newest();
     } catch (problem) {
       this.set({ problem });
@@ -281,8 +283,11 @@ export class Conversation {
       await this.api.post(`${this.path}/runs`, sending.options, {
         idempotency_key: sending.keys.run,
       });
-      this.set({ sending: null });
+      // Until the run is seen the message is no unanswered one.
+      this.is_sent = true;
       await this.sync();
+      this.is_sent = false;
+      this.set({ sending: null });
     } catch (problem) {
       if (this.is_closed) this.give_back(sending);
       this.set({ sending: { ...sending, problem } });
@@ -302,13 +307,23 @@ export class Conversation {
 
   // Once, however often it is asked for until it is seen.
   retry() {
-    this.retrying ??= this.begin_retry().finally(() => (this.retrying = null));
-    return this.retrying;
+    return this.begin(() =>
+      this.api.post(`${this.path}:retry`, undefined, { idempotency_key: this.new_key() }),
+    );
   }
 
-  async begin_retry() {
-    await this.api.post(`${this.path}:retry`, undefined, { idempotency_key: this.new_key() });
-    await this.sync();
+  // A run for what is stored and unanswered: to retry would take the answer before it away.
+  answer(options) {
+    return this.begin(() =>
+      this.api.post(`${this.path}/runs`, options, { idempotency_key: this.new_key() }),
+    );
+  }
+
+  begin(call) {
+    this.beginning ??= call()
+      .then(() => this.sync())
+      .finally(() => (this.beginning = null));
+    return this.beginning;
   }
 
   async stop(run_id) {

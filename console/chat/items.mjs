@@ -2,8 +2,10 @@
 import { html, useState } from '../html.mjs';
 import { time, useWords } from '../i18n.mjs';
 import { address } from '../router.mjs';
+import { Copy } from '../ui/copy.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { Markdown } from './markdown_view.mjs';
+import { answer_of } from './story.mjs';
 import { StoryView } from './story_view.mjs';
 import { WaitCard } from './wait_card.mjs';
 
@@ -39,7 +41,13 @@ export function RunItem({ item, conversation, is_live, stream, me }) {
   const is_mine = conversation.state.thread?.created_by_user_id === me?.id;
   const shows_story =
     story !== null && !story.problem && (story.log.length > 0 || answers.length === 0);
-  const is_queued = run?.status === 'running' && !is_live;
+  // Of a run that was followed to its end the row may be older than that.
+  const is_queued = run?.status === 'running' && !is_live && !story?.ended;
+  const has_text = shows_story
+    ? story.entries.some(({ kind }) => kind === 'text')
+    : answers.length > 0;
+  const answer = () =>
+    shows_story ? answer_of(story) : answers.map(({ content }) => content).join('');
   return html`<article class="run" aria-label=${t('chat.agent')} aria-busy=${is_live}>
     ${
       shows_story
@@ -91,6 +99,7 @@ export function RunItem({ item, conversation, is_live, stream, me }) {
         html`<button type="button" class="quiet" disabled=${is_loading}
         onClick=${load}>${t(is_loading ? 'loading' : 'chat.steps')}</button>`
       }
+      ${!is_live && has_text && html`<${Copy} text=${answer} what=${t('chat.answer_text')} />`}
       <time datetime=${item.at}>${time(item.at)}</time>
     </footer>
   </article>`;

@@ -34,8 +34,8 @@ const watchers = new Set();
 const report = (topics) => watchers.forEach((watcher) => watcher(topics));
 channel?.addEventListener('message', ({ data }) => Array.isArray(data) && report(data));
 
-// Topics: 'threads', 'waits', 'thread ID', 'choices' (of personas and models). Other tabs ask the
-// service anew; they are given names, no content.
+// Topics: 'threads', 'waits', 'thread ID', 'choices' (of personas and models), 'account' (its
+// address was proved). Other tabs ask the service anew; they are given names, no content.
 export function changed(...topics) {
   channel?.postMessage(topics);
   report(topics);

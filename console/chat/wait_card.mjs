@@ -64,6 +64,12 @@ function Confirmation({ run_id, wait }) {
   // What was typed goes out as it stands: no number is rounded on its way.
   const approved = is_edited ? `{"decision":"approve","arguments":${text}}` : 'approve';
   const denied = reason.trim() === '' ? 'deny' : JSON.stringify({ decision: 'deny', reason });
+  // Who ends a reason with Enter refuses: it never sends the form, which approves.
+  const on_reason_key = (event) => {
+    if (event.key !== 'Enter' || event.isComposing) return;
+    event.preventDefault();
+    if (reason.trim() !== '' && !is_locked) send(denied);
+  };
   const message = fault ?? (is_object ? '' : t('chat.wants_object'));
   const is_bad = message !== '' || is_too_long(approved);
   // The service's own question is the one above it.
@@ -91,7 +97,7 @@ function Confirmation({ run_id, wait }) {
       </button>
       <input aria-label=${t('chat.reason')} placeholder=${t('chat.reason')} dir="auto"
         value=${reason}
-        maxlength="2000" disabled=${is_locked}
+        maxlength="2000" disabled=${is_locked} onKeyDown=${on_reason_key}
           onInput=${(event) => set_reason(event.currentTarget.value)} />
       <button type="button" disabled=${is_locked}
         onClick=${() => send(denied)}>${t('chat.deny')}</button>

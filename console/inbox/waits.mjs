@@ -24,8 +24,10 @@ let timer = 0;
 let is_loading = false;
 let is_stale = false; // something changed since what is read now was asked for
 
+// Who has to prove their address first is shown no organization, and has nothing that waits.
 function is_signed_in() {
-  return session.get().state === 'in';
+  const { state, orgs } = session.get();
+  return state === 'in' && orgs.length > 0;
 }
 
 async function read_waits() {

@@ -31,7 +31,8 @@ function NewRule({ on_made, on_close }) {
   const form = useForm({ type: 'allowlist', cidr: '', note: '' });
   const make = (values, key) =>
     unless_locked_out(t, async (force) => {
-      const body = { type: values.type, cidr: values.cidr, note: values.note || null, force };
+      const { type, note } = values;
+      const body = { type, cidr: values.cidr.trim(), note: note || null, force };
       const options = { idempotency_key: force ? true : key };
       on_made((await api.post('/v1/ip-rules', body, options)).body);
     });

@@ -4,7 +4,7 @@ import { bytes, date, number, useWords } from '../i18n.mjs';
 import { address } from '../router.mjs';
 import { may, session } from '../session.mjs';
 import { useStore } from '../store.mjs';
-import { Table, usePages } from '../ui/list.mjs';
+import { Table, useCall, usePages } from '../ui/list.mjs';
 import '../words/org_limits.mjs';
 import '../words/org_shared.mjs';
 
@@ -65,6 +65,22 @@ export const limit_columns = (t) => [
 // Which rows of the audit log tell who gave a value to this organization.
 const given_by = { override: 'entitlements.override_set', plan: 'subscriptions.create' };
 
+// The plan that the organization has at this time. Without it the screen says all but this.
+function Plan({ org_id }) {
+  const t = useWords();
+  const subscriptions = useCall('/v1/subscriptions', { query: { limit: 200 } });
+  // Platform administrators are given those of all.
+  const current = subscriptions.body?.find(
+    (one) => one.org_id === org_id && one.status === 'active',
+  );
+  const plan = useCall(
+    /** @type {`/v1/plans/${string}`} */ (current ? `/v1/plans/${current.plan_id}` : null),
+  );
+  if (!plan.body || !current) return null;
+  return html`<p>${t('limits.plan', { name: plan.body.display_name })}${' '}<span class="dim">
+    ${date(current.current_period_start)} – ${date(current.current_period_end)}</span></p>`;
+}
+
 export function Limits() {
   const t = useWords();
   const { me } = useStore(session);
@@ -81,6 +97,7 @@ export function Limits() {
   ];
   return html`<div class="head"><h1>${t('limits.title')}</h1>
       <bdi class="dim">${me.org_name}</bdi></div>
+    <${Plan} org_id=${me.org_id} />
     <${Table} pages=${pages} columns=${columns} label=${t('limits.title')}
       key_of=${(one) => one.key} />
     <dl class="facts">${['override', 'plan', 'setting', 'default'].map(

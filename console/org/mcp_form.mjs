@@ -1,16 +1,15 @@
 // What a registered MCP server is, as a form: a new one, or changes of one. What is secret of its
 // authorization is asked for and never shown.
 import { api } from '../api.mjs';
-import { html } from '../html.mjs';
+import { html, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { with_fresh_login } from '../ui/confirm.mjs';
 import { Dialog } from '../ui/dialog.mjs';
-import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import { changes_of, Field, Form, list_in, Submit, useForm } from '../ui/form.mjs';
 import '../words/org_shared.mjs';
 import '../words/org_mcp.mjs';
 
 const kinds = ['none', 'bearer', 'headers', 'oauth'];
-const words_of = (text) => text.split(/[\s,]+/).filter(Boolean);
 const lines_of = (text) => text.split('\n').filter((line) => line.trim());
 
 // 'Name: value' a line; a line without a colon goes as it is, to be refused.
@@ -32,7 +31,7 @@ function authorization_of({ type, token, headers, per, client_id, client_secret,
     per,
     client_id: client_id.trim() || null,
     client_secret: client_secret || null,
-    scopes: words_of(scopes),
+    scopes: list_in(scopes),
   };
 }
 
@@ -62,6 +61,8 @@ export function McpForm({ server = null, scope, on_done, on_close }) {
   const t = useWords();
   const title = t(server ? 'mcp.edit' : 'mcp.new');
   const query = { scope };
+  // As the fields begin: it is read again and again while its tools are listed.
+  const [before] = useState(server);
   const { per = 'user', client_id = '', scopes = [] } = server?.authorization ?? {};
   const form = useForm({
     key: server?.key ?? '',
@@ -86,8 +87,10 @@ export function McpForm({ server = null, scope, on_done, on_close }) {
         trust: values.trust,
         is_active: values.is_active,
       };
+      const changes = before && changes_of(body, before);
+      if (before && !changes) return on_close();
       const { body: done } = server
-        ? await api.patch(`/v1/mcp-servers/${server.id}`, body, { query })
+        ? await api.patch(`/v1/mcp-servers/${server.id}`, changes, { query })
         : await api.post(
             '/v1/mcp-servers',
             { key: values.key.trim(), ...body },

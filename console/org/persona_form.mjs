@@ -3,7 +3,7 @@ import { acting_org, all_pages } from '../api.mjs';
 import { html, useEffect, useLayoutEffect, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { watch_session } from '../token.mjs';
-import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import { changes_of, Field, Form, list_in, Submit, useForm } from '../ui/form.mjs';
 import '../words/org_personas.mjs';
 import { object_in } from './parts.mjs';
 
@@ -21,7 +21,6 @@ const empty = {
   response_format: null,
   is_active: true,
 };
-const words_of = (text) => text.split(/[\s,]+/).filter(Boolean);
 const number_of = (text) => (text === '' ? null : Number(text));
 
 const fields_of = (persona) => ({
@@ -41,8 +40,8 @@ function body_of(values) {
     display_name: values.display_name,
     description: values.description,
     system_prompt: values.system_prompt,
-    tools: words_of(values.tools),
-    confirm_tools: words_of(values.confirm_tools),
+    tools: list_in(values.tools),
+    confirm_tools: list_in(values.confirm_tools),
     model: values.model || null,
     max_turns: number_of(values.max_turns),
     temperature: number_of(values.temperature),
@@ -68,7 +67,8 @@ const drafts = new Map();
 watch_session((what) => what === 'out' && drafts.clear());
 
 // `persona`: what the fields begin with. `is_new`: key and version are asked too. `draft_key` tells
-// the forms of an organization apart. `on_submit(body, key)`; `on_dirty(is_dirty)` tells whether
+// the forms of an organization apart. `on_submit(body, key)`, of one that is there its changes or
+// null; `on_dirty(is_dirty)` tells whether
 // something is not saved.
 export function PersonaForm({
   persona = empty,
@@ -97,8 +97,9 @@ export function PersonaForm({
     // The form that is shown behind it begins with what was saved.
     drafts.delete(draft_of);
     try {
-      const body = { ...(is_new ? { persona_key, version } : {}), ...body_of(values) };
-      await on_submit(body, key);
+      const body = body_of(values);
+      if (is_new) await on_submit({ persona_key, version, ...body }, key);
+      else await on_submit(changes_of(body, body_of(first)), key);
     } catch (error) {
       if (draft) drafts.set(draft_of, draft);
       throw error;

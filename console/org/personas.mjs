@@ -162,8 +162,9 @@ function Editor({ persona, others, chosen, scope, on_saved }) {
     go('/personas', scope_query(scope), { replace: true });
     await show_change({ action: 'personas.delete', target_id: persona.id });
   };
-  const save = async (body) => {
-    const { body: saved } = await api.patch(`/v1/personas/${persona.id}`, body, {
+  const save = async (changes) => {
+    if (!changes) return;
+    const { body: saved } = await api.patch(`/v1/personas/${persona.id}`, changes, {
       query: { scope },
     });
     on_saved(saved);

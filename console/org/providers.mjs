@@ -6,7 +6,7 @@ import { number, usd, useWords } from '../i18n.mjs';
 import { with_fresh_login } from '../ui/confirm.mjs';
 import { Dialog } from '../ui/dialog.mjs';
 import { toast_error } from '../ui/error.mjs';
-import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import { changes_of, Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { PageEnd, Table, usePages } from '../ui/list.mjs';
 import '../words/org_providers.mjs';
 import { Changed, show_change } from './change.mjs';
@@ -38,8 +38,10 @@ function ProviderForm({ provider = null, query, on_done, on_close }) {
         base_url: values.base_url || null,
         api_key: values.api_key || undefined,
       };
+      const changes = provider && changes_of(body, provider);
+      if (provider && !changes) return on_close();
       const { body: done } = provider
-        ? await api.patch(`/v1/llm-providers/${provider.id}`, body, { query })
+        ? await api.patch(`/v1/llm-providers/${provider.id}`, changes, { query })
         : await api.post('/v1/llm-providers', body, { query, idempotency_key: key });
       on_done(done, provider ? 'llm_providers.update' : 'llm_providers.create');
     });
@@ -59,8 +61,11 @@ function ProviderForm({ provider = null, query, on_done, on_close }) {
     <//><//>`;
 }
 
-// What a field of numbers holds: undefined where nothing is given.
-const number_of = (text) => (text === '' ? undefined : Number(text));
+// What a field of numbers holds. Nothing is what the service takes for it; of a model that is
+// there, the same in numbers, or to be refused.
+const taken_for_nothing = (name) => (prices.includes(name) ? 0 : name === 'multiplier' ? 1 : '');
+const number_of = (text, name, is_new) =>
+  text === '' ? (is_new ? undefined : taken_for_nothing(name)) : Number(text);
 
 function ModelForm({ provider, model = null, query, on_done, on_close }) {
   const t = useWords();
@@ -75,10 +80,14 @@ function ModelForm({ provider, model = null, query, on_done, on_close }) {
     const body = {
       model: values.model,
       is_default: values.is_default,
-      ...Object.fromEntries(names.map((name) => [name, number_of(values[name])])),
+      ...Object.fromEntries(
+        names.map((name) => [name, number_of(values[name], name, !model)]),
+      ),
     };
+    const changes = model && changes_of(body, model);
+    if (model && !changes) return on_close();
     const { body: done } = model
-      ? await api.patch(`/v1/llm-providers/${provider.id}/models/${model.id}`, body, { query })
+      ? await api.patch(`/v1/llm-providers/${provider.id}/models/${model.id}`, changes, { query })
       : await api.post(`/v1/llm-providers/${provider.id}/models`, body, {
           query,
           idempotency_key: key,

@@ -38,22 +38,23 @@ export const org_screens = [
   ['/audit', Audit, { title: 'audit.title' }],
 ];
 
-const entry = (path, title, keys, permission = '') => ({
+const entry = (path, title, keys, permission = '', has_platform = false) => ({
   path,
   title,
   keys,
   permission,
+  has_platform,
   group: 'navigation.org',
 });
 export const org_navigation = [
   entry('/organization', 'org.members', 'g o'),
-  entry('/personas', 'personas.title', 'g p', 'data.personas.manage'),
-  entry('/providers', 'providers.title', 'g m', 'data.llm_providers.manage'),
-  entry('/tools', 'tools.title', 'g l', 'data.personas.manage'),
-  entry('/mcp-servers', 'mcp.title', 'g e', 'data.personas.manage'),
-  entry('/tool-providers', 'tool_providers.title', 'g v', 'data.secrets'),
+  entry('/personas', 'personas.title', 'g p', 'data.personas.manage', true),
+  entry('/providers', 'providers.title', 'g m', 'data.llm_providers.manage', true),
+  entry('/tools', 'tools.title', 'g l', 'data.personas.manage', true),
+  entry('/mcp-servers', 'mcp.title', 'g e', 'data.personas.manage', true),
+  entry('/tool-providers', 'tool_providers.title', 'g v', 'data.secrets', true),
   entry('/webhooks', 'webhooks.title', 'g w', 'data.webhooks.manage'),
   entry('/ip-rules', 'ip_rules.title', 'g n', 'org.ip_rules.manage'),
   entry('/limits', 'limits.title', 'g q'),
-  entry('/audit', 'audit.title', 'g d', 'org.audit.read'),
+  entry('/audit', 'audit.title', 'g d', 'org.audit.read', true),
 ];

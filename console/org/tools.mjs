@@ -5,7 +5,7 @@ import { useCommands } from '../commands.mjs';
 import { html, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { Dialog } from '../ui/dialog.mjs';
-import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import { changes_of, Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { Table, usePages } from '../ui/list.mjs';
 import '../words/org_tools.mjs';
 import { Changed, show_change } from './change.mjs';
@@ -35,7 +35,9 @@ function ToolForm({ tool = null, query, on_done, on_close }) {
       timeout_seconds: Number(values.timeout_seconds),
     };
     if (tool) {
-      const { body: done } = await api.patch(`/v1/tools/${tool.id}`, body, { query });
+      const changes = changes_of(body, tool);
+      if (!changes) return on_close();
+      const { body: done } = await api.patch(`/v1/tools/${tool.id}`, changes, { query });
       on_done(done, 'tools.update');
     } else {
       const options = { query, idempotency_key: key };

@@ -1,13 +1,13 @@
 // Webhook endpoints: the list, one with its deliveries, and a checker of signatures.
 import { api } from '../api.mjs';
 import { useCommands } from '../commands.mjs';
-import { html, useState } from '../html.mjs';
+import { html, useEffect, useRef, useState } from '../html.mjs';
 import { ago, time, useWords } from '../i18n.mjs';
 import { address, go } from '../router.mjs';
 import { Copy } from '../ui/copy.mjs';
 import { Dialog } from '../ui/dialog.mjs';
 import { ErrorBox, toast, toast_error } from '../ui/error.mjs';
-import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import { changes_of, Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { Table, useCall, usePages } from '../ui/list.mjs';
 import '../words/org_webhooks.mjs';
 import { Changed, show_change } from './change.mjs';
@@ -17,17 +17,23 @@ import { SignatureChecker } from './signature_checker.mjs';
 
 const events = ['run.completed', 'run.failed', 'run.cancelled', 'run.waiting_for_input'];
 
-// Address and events; gives what was sent to `on_submit(body, key)`.
+// Address and events; gives what was sent to `on_submit(body, key, before)`. `before`: what stood
+// there at first, or was saved last.
 function EndpointForm({ first, action, on_submit }) {
   const t = useWords();
   const form = useForm(first);
+  const before = useRef(first);
+  const send = async (body, key) => {
+    await on_submit(body, key, before.current);
+    before.current = body;
+  };
   const chosen = form.values.events;
   const toggle = (event) =>
     form.set(
       'events',
       chosen.includes(event) ? chosen.filter((one) => one !== event) : [...chosen, event],
     );
-  return html`<${Form} form=${form} label=${action} on_submit=${on_submit}>
+  return html`<${Form} form=${form} label=${action} on_submit=${send}>
     <${Field} form=${form} name="url" type="url" label=${t('org_ui.url')} maxlength="2048"
       hint=${t('webhooks.url_hint')} autocomplete="off" spellcheck="false" />
     <fieldset><legend>${t('webhooks.events')}</legend>
@@ -98,6 +104,23 @@ export function Webhooks() {
     }`;
 }
 
+const look_ms = 1500;
+const looks_max = 20;
+// What was not tried yet is looked at again for half a minute.
+function useNewTries(pages) {
+  const looks = useRef(0);
+  useEffect(() => {
+    const is_awaited = pages.items.some((one) => one.status === 'pending' && one.attempts === 0);
+    if (!is_awaited) looks.current = 0;
+    if (!is_awaited || pages.is_loading || looks.current === looks_max) return undefined;
+    const timer = setTimeout(() => {
+      looks.current += 1;
+      if (!document.hidden) pages.reload();
+    }, look_ms);
+    return () => clearTimeout(timer);
+  }, [pages.items, pages.is_loading]);
+}
+
 const delivery_marks = { delivered: 'good', failed: 'bad', pending: 'live', cancelled: 'warn' };
 
 function Deliveries({ endpoint, pages }) {
@@ -158,6 +181,7 @@ export function Webhook({ params }) {
   const t = useWords();
   const found = useCall(`/v1/webhook-endpoints/${params.endpoint_id}`);
   const pages = usePages(`/v1/webhook-endpoints/${params.endpoint_id}/deliveries`);
+  useNewTries(pages);
   const [secret, set_secret] = useState('');
   const endpoint = found.body;
   if (found.error) return html`<${ErrorBox} error=${found.error} on_retry=${found.reload} />`;
@@ -215,8 +239,10 @@ export function Webhook({ params }) {
     <${Deliveries} endpoint=${endpoint} pages=${pages} />
     <div class="panels"><section class="panel"><h2>${t('org_ui.edit')}</h2>
       <${EndpointForm} first=${{ url, events: wanted, enabled }} action=${t('save')}
-        on_submit=${async (body) => {
-          found.set((await api.patch(path, body)).body);
+        on_submit=${async (body, key, before) => {
+          const changes = changes_of(body, before);
+          if (!changes) return;
+          found.set((await api.patch(path, changes)).body);
           toast(t('saved'));
           await show_change({ action: 'webhooks.update', target_id: endpoint.id });
         }} /></section>

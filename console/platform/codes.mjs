@@ -5,15 +5,16 @@ import { date, number, useWords } from '../i18n.mjs';
 import { Changed, show_change } from '../org/change.mjs';
 import { ask_and_do } from '../org/parts.mjs';
 import { set_query } from '../router.mjs';
-import { ErrorBox } from '../ui/error.mjs';
 import { Copy } from '../ui/copy.mjs';
-import { Field, Submit, useForm } from '../ui/form.mjs';
+import { Dialog } from '../ui/dialog.mjs';
+import { ErrorBox } from '../ui/error.mjs';
+import { Field, Form, Submit, useForm, useFormOf } from '../ui/form.mjs';
 import { Table, useCall, usePages } from '../ui/list.mjs';
 import '../words/platform.mjs';
 import '../words/platform_money.mjs';
 import '../words/platform_people.mjs';
 import '../words/platform_system.mjs';
-import { number_or_none, PanelForm } from './parts.mjs';
+import { begin_of, number_or_none, PanelForm } from './parts.mjs';
 
 const invite_path = '/v1/admin/invite-codes';
 const redeem_path = '/v1/admin/redemption-codes';
@@ -21,7 +22,14 @@ const redeem_path = '/v1/admin/redemption-codes';
 function NewCodes({ on_done }) {
   const t = useWords();
   const [made, set_made] = useState([]);
-  const form = useForm({ count: '1', type: 'credits', value: '', max_uses: '1', batch_id: '' });
+  const form = useForm({
+    count: '1',
+    type: 'credits',
+    value: '',
+    max_uses: '1',
+    expires_at: '',
+    batch_id: '',
+  });
   return html`<${PanelForm} form=${form} title=${t('codes.make')} text=${t('codes.make_text')}
     on_submit=${async (values, key) => {
       const { body } = await api.post(
@@ -30,6 +38,7 @@ function NewCodes({ on_done }) {
           ...values,
           count: number_or_none(values.count),
           max_uses: number_or_none(values.max_uses),
+          expires_at: begin_of(values.expires_at) || null,
           batch_id: values.batch_id || null,
         },
         { idempotency_key: key },
@@ -43,6 +52,7 @@ function NewCodes({ on_done }) {
     <${Field} form=${form} name="value" label=${t('settings.value')}
       hint=${t(`codes.hint.${form.values.type}`)} autocomplete="off" />
     <${Field} form=${form} name="max_uses" label=${t('codes.uses_max')} inputmode="numeric" />
+    <${Field} form=${form} name="expires_at" type="date" label=${t('money.until')} />
     <${Field} form=${form} name="batch_id" label=${t('codes.batch')} maxlength="200"
       autocomplete="off" />
     <div class="actions"><${Submit} form=${form}>${t('codes.make')}<//></div>
@@ -53,20 +63,49 @@ function NewCodes({ on_done }) {
     }<//>`;
 }
 
-// A list of codes that may be switched on and off by `change(id, body)`; `first` are the columns
-// that differ.
-function Codes({ pages, change, title, action, first, on_done }) {
+// Of both kinds of codes those that hold these letters.
+function Find({ q }) {
   const t = useWords();
+  const form = useFormOf({ q });
+  return html`<${Form} form=${form} label=${t('codes.find')}
+    on_submit=${(values) => set_query({ q: values.q.trim() })}>
+    <div class="filters"><${Field} form=${form} name="q" type="search" label=${t('codes.find')}
+        maxlength="254" /><${Submit} form=${form} kind="">${t('settings.find')}<//></div><//>`;
+}
+
+// How often a code may be used.
+function Uses({ code, change, on_changed, on_close }) {
+  const t = useWords();
+  const form = useForm({ max_uses: String(code.max_uses) });
+  return html`<${Dialog} title=${code.code} on_close=${on_close}>
+    <${Form} form=${form} label=${code.code} on_submit=${async ({ max_uses }) => {
+      const { body } = await change(code.id, { max_uses: number_or_none(max_uses) ?? max_uses });
+      on_changed(body);
+    }}>
+      <${Field} form=${form} name="max_uses" label=${t('codes.uses_most')} inputmode="numeric"
+        autocomplete="off" autofocus />
+      <div class="actions"><${Submit} form=${form}>${t('platform.change')}<//></div>
+    <//><//>`;
+}
+
+// A list of codes that may be switched on and off by `change(id, body)`; `first` are the columns
+// that differ. `has_uses`: how often one may be used is changed, too.
+function Codes({ pages, change, title, action, first, on_done, has_uses = false }) {
+  const t = useWords();
+  const [opened, set_opened] = useState(null);
+  const show = (code) => {
+    pages.change((items) => items.map((item) => (item.id === code.id ? code : item)));
+    on_done(action);
+  };
   const turn = async (row) => {
-    let answer;
+    /** @type {any} */
+    let answer = null;
     const is_done = await ask_and_do({
       work: async () => {
         answer = await change(row.id, { is_active: !row.is_active });
       },
     });
-    if (!is_done) return;
-    pages.change((items) => items.map((item) => (item.id === row.id ? answer.body : item)));
-    on_done(action);
+    if (is_done) show(answer.body);
   };
   const columns = [
     {
@@ -88,12 +127,24 @@ function Codes({ pages, change, title, action, first, on_done }) {
     },
     {
       title: '',
-      cell: (row) => html`<button type="button" class="small" onClick=${() => turn(row)}
+      cell: (row) => html`<span class="row-actions">${
+        has_uses &&
+        html`<button type="button" class="small" onClick=${() => set_opened(row)}
+          aria-label=${`${t('platform.change')}: ${row.code}`}>${t('platform.change')}</button>`
+      }<button type="button" class="small" onClick=${() => turn(row)}
         aria-label=${`${t(row.is_active ? 'flags.turn_off' : 'flags.turn_on')}: ${row.code}`}>
-        ${t(row.is_active ? 'flags.turn_off' : 'flags.turn_on')}</button>`,
+        ${t(row.is_active ? 'flags.turn_off' : 'flags.turn_on')}</button></span>`,
     },
   ];
-  return html`<h2>${title}</h2><${Table} pages=${pages} columns=${columns} label=${title} />`;
+  return html`<h2>${title}</h2><${Table} pages=${pages} columns=${columns} label=${title} />
+    ${
+      opened &&
+      html`<${Uses} code=${opened} change=${change} on_close=${() => set_opened(null)}
+        on_changed=${(code) => {
+          set_opened(null);
+          show(code);
+        }} />`
+    }`;
 }
 
 // One level of the tree; `nodes` are all of it, root first.
@@ -142,8 +193,9 @@ function Referrals() {
 
 export function CodesScreen({ query }) {
   const t = useWords();
-  const invites = usePages(invite_path);
-  const redemptions = usePages(redeem_path);
+  const { q = '' } = query;
+  const invites = usePages(with_query(invite_path, { q }));
+  const redemptions = usePages(with_query(redeem_path, { q }));
   const owner = {
     title: t('users.login'),
     cell: (row) => html`<a href=${`#/platform/users/${row.user_id}`}>
@@ -152,21 +204,23 @@ export function CodesScreen({ query }) {
   const gives = [
     { title: t('platform.kind'), cell: (row) => t(`codes.type.${row.type}`) },
     { title: t('settings.value'), is_wide: true, cell: (row) => html`<bdi>${row.value}</bdi>` },
+    { title: t('money.until'), is_time: true, cell: (row) => date(row.expires_at) },
     { title: t('codes.batch'), is_wide: true, cell: (row) => html`<bdi>${row.batch_id}</bdi>` },
   ];
   return html`<h1>${t('codes.title')}</h1><${Changed} />
     ${query.user_id && html`<${Tree} user_id=${query.user_id} key=${query.user_id} />`}
     <${Referrals} />
-    <${Codes} pages=${invites} title=${t('codes.invitation')}
+    <${NewCodes} on_done=${(action) => {
+      redemptions.reload();
+      show_change({ action });
+    }} />
+    <${Find} q=${q} />
+    <${Codes} pages=${invites} title=${t('codes.invitation')} has_uses
       change=${(id, body) => api.patch(`${invite_path}/${id}`, body)}
       action="invite_codes.update" first=${[owner]}
       on_done=${(action) => show_change({ action })} />
     <${Codes} pages=${redemptions} title=${t('codes.redemption')}
       change=${(id, body) => api.patch(`${redeem_path}/${id}`, body)}
       action="redemption_codes.update" first=${gives}
-      on_done=${(action) => show_change({ action })} />
-    <${NewCodes} on_done=${(action) => {
-      redemptions.reload();
-      show_change({ action });
-    }} />`;
+      on_done=${(action) => show_change({ action })} />`;
 }

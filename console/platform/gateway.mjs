@@ -4,7 +4,7 @@ import { html } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { Changed, show_change } from '../org/change.mjs';
 import { ErrorBox } from '../ui/error.mjs';
-import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import { Field, Form, list_in, Submit, useForm } from '../ui/form.mjs';
 import { useCall } from '../ui/list.mjs';
 import '../words/platform.mjs';
 import '../words/platform_system.mjs';
@@ -13,7 +13,6 @@ import { number_or_none, PanelForm } from './parts.mjs';
 
 const path = '/v1/admin/gateway-config';
 const modes = ['direct', 'proxy', 'cdn'];
-const networks_of = (text) => text.split(/[\s,]+/).filter(Boolean);
 
 // Says at once what the rules in `policy` make of a request.
 function Try({ policy }) {
@@ -61,7 +60,7 @@ function Rules({ config, on_done }) {
       text=${t('gateway.change_text')} on_submit=${async (values) => {
         const { body } = await api.put(path, {
           ip_mode: values.ip_mode,
-          trusted_cidrs: networks_of(values.trusted_cidrs),
+          trusted_cidrs: list_in(values.trusted_cidrs),
           risk_reject_threshold: number_or_none(values.risk_reject_threshold),
         });
         on_done(body);
@@ -73,7 +72,7 @@ function Rules({ config, on_done }) {
       <${Field} form=${form} name="risk_reject_threshold" label=${t('gateway.risk')}
         hint=${t('gateway.risk_hint')} inputmode="decimal" />
       <div class="actions"><${Submit} form=${form}>${t('platform.change')}<//></div><//>
-    <${Try} policy=${{ ip_mode, trusted_cidrs: networks_of(trusted_cidrs) }} /></div>`;
+    <${Try} policy=${{ ip_mode, trusted_cidrs: list_in(trusted_cidrs) }} /></div>`;
 }
 
 export function Gateway() {

@@ -22,15 +22,16 @@ export function Server({ config, on_done }) {
     smtp_port: String(config.smtp_port),
     smtp_user: config.smtp_user,
     smtp_pass: '',
+    forgets: false,
     smtp_tls_mode: config.smtp_tls_mode,
   });
   return html`<${PanelForm} form=${form} title=${t('mail.server')}
     on_submit=${async (values) => {
-      const { smtp_pass, smtp_port } = values;
+      const { smtp_pass, smtp_port, forgets, ...others } = values;
       await api.put('/v1/admin/email/config', {
-        ...values,
+        ...others,
         smtp_port: number_or_none(smtp_port),
-        smtp_pass: smtp_pass || undefined,
+        smtp_pass: smtp_pass || (forgets ? '' : undefined),
       });
       on_done('email.config_set');
     }}>
@@ -45,6 +46,11 @@ export function Server({ config, on_done }) {
     <${Field} form=${form} name="smtp_pass" type="password" label=${t('mail.password')}
       hint=${t(config.smtp_pass_set ? 'mail.password_set' : 'mail.password_none')}
       autocomplete="new-password" />
+    ${
+      config.smtp_pass_set &&
+      html`<${Field} form=${form} name="forgets" type="checkbox"
+        label=${t('mail.password_forget')} />`
+    }
     <div class="actions"><${Submit} form=${form}>${t('platform.change')}<//></div><//>`;
 }
 

@@ -28,9 +28,11 @@ export function PanelForm({ form, title, on_submit, children, text }) {
 }
 
 // A text that is a number; undefined where there is none, for members that may be left out. What is
-// no number goes as it is, to be refused.
+// no number goes as it is, to be refused, as does one that would go out as another one.
 /** @returns {any} */
 export function number_or_none(text) {
   if (String(text).trim() === '') return undefined;
-  return Number.isNaN(Number(text)) ? text : Number(text);
+  const value = Number(text);
+  const is_exact = !Number.isInteger(value) || Number.isSafeInteger(value);
+  return Number.isNaN(value) || !is_exact ? text : value;
 }

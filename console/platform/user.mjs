@@ -10,7 +10,7 @@ import { address, go } from '../router.mjs';
 import { useStore } from '../store.mjs';
 import { session } from '../session.mjs';
 import { ErrorBox, toast } from '../ui/error.mjs';
-import { Field, Submit, useForm } from '../ui/form.mjs';
+import { changes_of, Field, Submit, useForm } from '../ui/form.mjs';
 import { Table, useCall, usePages } from '../ui/list.mjs';
 import '../words/platform.mjs';
 import '../words/platform_money.mjs';
@@ -38,13 +38,13 @@ function Facts({ user }) {
 /** @param {{path: `/v1/admin/users/${string}`, [more: string]: any}} props */
 function Change({ user, path, on_done }) {
   const t = useWords();
-  const first = { username: user.username, email: user.email, email_verified: user.email_verified };
+  const { username, email, email_verified, locale, timezone } = user;
+  const first = { username, email, email_verified, locale, timezone };
   const form = useForm(first);
   return html`<${PanelForm} form=${form} title=${t('users.change')} on_submit=${async (values) => {
-    const changes = Object.entries(values).filter(([name, value]) => value !== first[name]);
-    if (!changes.length) return;
-    const patch = /** @type {any} */ (Object.fromEntries(changes));
-    const { body } = await api.patch(path, patch);
+    const changes = changes_of(values, first);
+    if (!changes) return;
+    const { body } = await api.patch(path, changes);
     toast(t('saved'));
     on_done(body, 'users.update');
   }}>
@@ -54,6 +54,10 @@ function Change({ user, path, on_done }) {
       autocomplete="off" />
     <${Field} form=${form} name="email_verified" type="checkbox"
       label=${t('users.email_verified')} />
+    <${Field} form=${form} name="locale" label=${t('account.locale')} maxlength="35"
+      autocomplete="off" spellcheck="false" />
+    <${Field} form=${form} name="timezone" label=${t('account.timezone')} maxlength="64"
+      autocomplete="off" spellcheck="false" />
     <div class="actions"><${Submit} form=${form} kind="">${t('platform.change')}<//></div><//>`;
 }
 

@@ -20,8 +20,9 @@ import { useRun, useRunStory } from './use_run.mjs';
 
 const tabs = ['timeline', 'story', 'events', 'replay'];
 
-/** @param {{run: import('../types/calls').Schemas['Run']}} props */
-function Facts({ run }) {
+// `is_mine`: only its creator reads a thread.
+/** @param {{run: import('../types/calls').Schemas['Run'], is_mine: boolean}} props */
+function Facts({ run, is_mine }) {
   const t = useWords();
   const facts = [
     ['status', html`<${Status} status=${run.status} />`],
@@ -37,7 +38,12 @@ function Facts({ run }) {
     ['cached', number(run.cache_hit_rate, { style: 'percent' })],
     ['cost', t('runs.cost_of', { usd: usd(run.total_cost_usd), credits: run.credits_used })],
     ['end_user', run.end_user && html`<bdi class="mark">${run.end_user}</bdi>`],
-    ['thread', html`<a href=${address(`/threads/${run.thread_id}`)}>${t('runs.open_thread')}</a>`],
+    [
+      'thread',
+      is_mine
+        ? html`<a href=${address(`/threads/${run.thread_id}`)}>${t('runs.open_thread')}</a>`
+        : html`<code>${run.thread_id}</code>`,
+    ],
     [
       'trace',
       html`<code>${run.trace_id}</code> <${Copy} text=${run.trace_id} what=${t('runs.trace')} />`,
@@ -99,7 +105,7 @@ export function RunScreen({ params, query }) {
         onClick=${stop}>${t('chat.stop')}</button>`
       }</header>
     <${ErrorBox} error=${fault ?? error} />
-    <${Facts} run=${run} />
+    <${Facts} run=${run} is_mine=${is_mine} />
     ${
       run.error &&
       html`<p class="ended failed" role="alert"><code>${run.error.code}</code>

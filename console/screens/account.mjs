@@ -47,7 +47,8 @@ function Profile({ me }) {
         dir="auto"
         autocomplete="nickname" hint=${t('account.username_hint')} />
       <${Field} form=${form} name="locale" label=${t('account.locale')} options=${known} />
-      <${Field} form=${form} name="timezone" label=${t('account.timezone')} list="zones" />
+      <${Field} form=${form} name="timezone" label=${t('account.timezone')} list="zones"
+        hint=${t('account.timezone_hint')} />
       <datalist id="zones">
         ${['UTC', ...zones].map((zone) => html`<option value=${zone} />`)}
       </datalist>

@@ -2,14 +2,24 @@
 // token stands after the # and is taken out of the address at once. Nothing is done before the user
 // says so: programs that look into mails open links too.
 import { api } from '../api.mjs';
+import { changed } from '../chat/service.mjs';
 import { html, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { go, take_secret } from '../router.mjs';
-import { forget_session, reload_session, session, switch_org } from '../session.mjs';
+import {
+  forget_session,
+  reload_session,
+  session,
+  sign_out,
+  start_session,
+  switch_org,
+} from '../session.mjs';
 import { useStore } from '../store.mjs';
-import { toast } from '../ui/error.mjs';
+import { ErrorBox, toast } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import { keep_invitation, waiting_invitation } from './invited.mjs';
 import { SignIn } from './sign_in.mjs';
+import { Unproved } from './unproved.mjs';
 
 // A form of a token, which came with the link or is typed. `on_submit(token)`.
 function TokenForm({ title, text, action, on_submit }) {
@@ -34,6 +44,7 @@ export function Verify() {
     on_submit=${async (token) => {
       await api.post('/v1/auth/email/verify/confirm', { token }, { is_open: true });
       if (session.get().state === 'in') await reload_session();
+      changed('account');
       // Whoever reads that it is done may go elsewhere at once, and is not called back.
       go('/', {}, { replace: true });
       toast(t('verify.done'));
@@ -52,23 +63,29 @@ export function Revert() {
     }} />`;
 }
 
-// The invitation that waits while its user signs in or registers.
-let waiting_invitation = '';
-export const has_invitation = () => waiting_invitation !== '';
-
 export function Invitation() {
   const t = useWords();
-  const { state, me, orgs } = useStore(session);
-  const [given] = useState(() => take_secret('token') || waiting_invitation);
+  const { state, me, orgs, error } = useStore(session);
+  const [given] = useState(() => take_secret('token') || waiting_invitation());
   const form = useForm({ token: given });
-  waiting_invitation = given;
+  keep_invitation(given);
   if (state === 'starting') return html`<p class="dim working">${t('loading')}</p>`;
+  if (state === 'failed') return html`<${ErrorBox} error=${error} on_retry=${start_session} />`;
   if (state !== 'in') {
     return html`<p class="narrow banner">${t('invitation.sign_in')}</p><${SignIn} />`;
   }
   const leave = () => {
-    waiting_invitation = '';
+    keep_invitation('');
     go('/', {}, { replace: true });
+  };
+  // Mailed to somebody who has another account, too.
+  const sign_in_anew = async () => {
+    try {
+      await sign_out();
+      form.set_error(null);
+    } catch (thrown) {
+      form.set_error(thrown);
+    }
   };
   const accept = async ({ token }, key) => {
     const given_token = encodeURIComponent(token.trim());
@@ -83,7 +100,8 @@ export function Invitation() {
     }
     leave();
   };
-  return html`<div class="narrow"><h1>${t('invitation.title')}</h1>
+  return html`${!me.email_verified && html`<${Unproved} />`}
+    <div class="narrow"><h1>${t('invitation.title')}</h1>
     <p>${t('invitation.text', { name: me.username, email: me.email })}</p>
     <${Form} form=${form} label=${t('invitation.title')} on_submit=${accept}>
       ${
@@ -92,6 +110,8 @@ export function Invitation() {
         hint=${t('link.token_hint')} spellcheck="false" />`
       }
       <div class="actions"><${Submit} form=${form}>${t('invitation.do')}<//>
-        <button type="button" onClick=${leave}>${t('cancel')}</button></div>
+        <button type="button" onClick=${leave}>${t('cancel')}</button>
+        <button type="button" class="link" onClick=${sign_in_anew}>${t('invitation.anew')}</button>
+      </div>
     <//></div>`;
 }

@@ -6,9 +6,10 @@ import { Changed, show_change } from '../org/change.mjs';
 import { go } from '../router.mjs';
 import { may, reload_session, session, switch_org } from '../session.mjs';
 import { useStore } from '../store.mjs';
+import { Copy } from '../ui/copy.mjs';
 import { ask, Dialog } from '../ui/dialog.mjs';
 import { toast, toast_error } from '../ui/error.mjs';
-import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import { changes_of, Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { PageEnd, Table, usePages } from '../ui/list.mjs';
 
 const roles = ['member', 'admin', 'owner'];
@@ -25,7 +26,7 @@ function Invite({ org, on_sent, on_close }) {
         { idempotency_key: key },
       );
       toast(t('members.invited', { email: values.email.trim() }));
-      on_sent();
+      on_sent(body);
       await show_change({ action: 'invitations.create', target_id: body.id });
     }}>
       <${Field} form=${form} name="email" type="email" label=${t('code.email')}
@@ -36,9 +37,18 @@ function Invite({ org, on_sent, on_close }) {
     <//><//>`;
 }
 
+const slug_of = (name) =>
+  name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '')
+    .slice(0, 64);
+
 function NewOrg({ on_close }) {
   const t = useWords();
   const form = useForm({ name: '', slug: '' });
+  // Until somebody writes another one.
+  const is_typed = useRef(false);
   return html`<${Dialog} title=${t('org.new')} on_close=${on_close}>
     <${Form} form=${form} label=${t('org.new')} on_submit=${async (values, key) => {
       const { body } = await api.post('/v1/orgs', values, { idempotency_key: key });
@@ -46,11 +56,11 @@ function NewOrg({ on_close }) {
       on_close();
     }}>
       <${Field} form=${form} name="name" label=${t('org.name')} dir="auto" maxlength="200"
-        autocomplete="off"
-        autofocus />
+        autocomplete="off" autofocus
+        on_change=${(name) => is_typed.current || form.set('slug', slug_of(name))} />
       <${Field} form=${form} name="slug" label=${t('org.slug')} hint=${t('org.slug_hint')}
-        maxlength="64"
-        autocomplete="off" spellcheck="false" />
+        maxlength="64" autocomplete="off" spellcheck="false"
+        on_change=${(slug) => (is_typed.current = slug !== '')} />
       <div class="actions"><${Submit} form=${form}>${t('org.new')}<//></div>
     <//><//>`;
 }
@@ -58,30 +68,39 @@ function NewOrg({ on_close }) {
 /** @param {{org: import('../types/calls').Schemas['Org']}} props */
 function Name({ org }) {
   const t = useWords();
-  const form = useForm({ name: org.name });
+  const form = useForm({ name: org.name, slug: org.slug });
   return html`<section class="panel"><${Form} form=${form} label=${t('org.rename')}
     on_submit=${async (values) => {
-      await api.patch(`/v1/orgs/${org.id}`, values);
+      const changes = changes_of(values, org);
+      if (!changes) return;
+      await api.patch(`/v1/orgs/${org.id}`, changes);
       await reload_session();
       toast(t('saved'));
       await show_change({ action: 'orgs.update', target_id: org.id });
     }}>
       <${Field} form=${form} name="name" label=${t('org.name')} dir="auto" maxlength="200"
         autocomplete="off" />
+      ${
+        org.type === 'workspace' &&
+        html`<${Field} form=${form} name="slug" label=${t('org.slug')} hint=${t('org.slug_hint')}
+          maxlength="64" autocomplete="off" spellcheck="false" />`
+      }
       <div class="actions"><${Submit} form=${form} kind="">${t('org.rename')}<//></div>
     <//></section>`;
 }
 
 /**
  * @param {{org: import('../types/calls').Schemas['Org'],
- *   pages: ReturnType<typeof usePages<`/v1/orgs/${string}/invitations`>>}} props
+ *   pages: ReturnType<typeof usePages<`/v1/orgs/${string}/invitations`>>,
+ *   on_taken_back: (one: {id: string}) => void}} props
  */
-function Invitations({ pages, org }) {
+function Invitations({ pages, org, on_taken_back }) {
   const t = useWords();
   const take_back = async (one) => {
     try {
       await api.del(`/v1/orgs/${org.id}/invitations/${one.id}`);
       pages.change((items) => items.filter((item) => item.id !== one.id));
+      on_taken_back(one);
       await show_change({ action: 'invitations.revoke', target_id: one.id });
     } catch (error) {
       toast_error(error);
@@ -96,7 +115,14 @@ function Invitations({ pages, org }) {
       cell: (one) => html`<bdi>${one.email}</bdi>`,
     },
     { title: t('members.role'), cell: (one) => t(`role.${one.role}`) },
-    { title: t('members.until'), is_time: true, cell: (one) => date(one.expires_at) },
+    {
+      title: t('members.until'),
+      is_time: true,
+      cell: (one) => html`${date(one.expires_at)}${
+        new Date(one.expires_at) < new Date() &&
+        html` <span class="mark warn">${t('keys_screen.expired')}</span>`
+      }`,
+    },
     {
       title: '',
       cell: (one) => html`<button type="button" class="small"
@@ -115,7 +141,11 @@ function Invitations({ pages, org }) {
 function Members({ org, me }) {
   const t = useWords();
   const pages = usePages(`/v1/orgs/${org.id}/members`);
-  const may_manage = may('org.members.manage');
+  const may_manage = may('org.members.manage') && org.type === 'workspace';
+  // Only owners make, change or remove owners.
+  const may_own = may('org.manage');
+  const may_change = (one) => may_manage && (may_own || one.role !== 'owner');
+  const offered = roles.filter((role) => may_own || role !== 'owner');
   // What is being changed already: who types the name of a role chooses it with each letter.
   const chosen = useRef('');
   const change_role = async (member, role) => {
@@ -190,9 +220,9 @@ function Members({ org, me }) {
     {
       title: t('members.role'),
       cell: (one) =>
-        may_manage && org.type === 'workspace'
+        may_change(one)
           ? html`<select aria-label=${`${t('members.role')}: ${one.username}`} value=${one.role}
-        onChange=${(event) => change_role(one, event.currentTarget.value)}>${roles.map(
+        onChange=${(event) => change_role(one, event.currentTarget.value)}>${offered.map(
           (role) => html`
           <option value=${role} selected=${role === one.role}>${t(`role.${role}`)}</option>`,
         )}</select>`
@@ -202,7 +232,7 @@ function Members({ org, me }) {
     org.type === 'workspace' && {
       title: '',
       cell: (one) =>
-        (may_manage || one.user_id === me.id) &&
+        (may_change(one) || one.user_id === me.id) &&
         html`<button type="button" class="small danger" onClick=${() => remove(one)}
         aria-label=${`${leave_or_remove(one)}: ${one.username}`}>
         ${leave_or_remove(one)}</button>`,
@@ -217,6 +247,8 @@ export function Organization() {
   const t = useWords();
   const { me, orgs } = useStore(session);
   const [opened, set_opened] = useState('');
+  // The newest invitation made here: its token is given this once.
+  const [made, set_made] = useState(null);
   const org = orgs.find((one) => one.id === me.org_id);
   const may_invite = org?.type === 'workspace' && may('org.members.manage');
   const invitations = usePages(may_invite ? `/v1/orgs/${me.org_id}/invitations` : null);
@@ -231,13 +263,24 @@ export function Organization() {
       }
       <button type="button" onClick=${() => set_opened('new')}>${t('org.new')}</button></div>
     <${Changed} />
+    ${
+      made &&
+      html`<p class="notice" role="status">${t('members.by_link')}${' '}<${Copy}
+        text=${`${location.origin}${location.pathname}#/invitation?token=${made.token}`}
+        label=${t('account.invite_link')} /></p>`
+    }
     ${may('org.manage') && html`<${Name} org=${org} key=${org.id} />`}
     <${Members} org=${org} me=${me} />
-    ${may_invite && html`<${Invitations} pages=${invitations} org=${org} />`}
+    ${
+      may_invite &&
+      html`<${Invitations} pages=${invitations} org=${org}
+        on_taken_back=${(one) => one.id === made?.id && set_made(null)} />`
+    }
     ${
       opened === 'invite' &&
-      html`<${Invite} org=${org} on_close=${() => set_opened('')} on_sent=${() => {
+      html`<${Invite} org=${org} on_close=${() => set_opened('')} on_sent=${(sent) => {
         set_opened('');
+        set_made(sent);
         invitations.reload();
       }} />`
     }

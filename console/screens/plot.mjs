@@ -1,7 +1,7 @@
 // Usage by day, or requests by minute, as bars. Loaded by usage.mjs when it is shown; uPlot's own
 // style stands in style/plot.css.
 import uPlot from 'uplot';
-import { date, number, t, time, usd } from '../i18n.mjs';
+import { number, t, time, usd, utc_day } from '../i18n.mjs';
 
 const height = 220;
 
@@ -28,7 +28,7 @@ const spans = {
     length: 86400,
     steps: [1, 2, 7, 14],
     short: (at) => new Date(at * 1000).getUTCDate(),
-    whole: (at) => date(new Date(at * 1000).toISOString()),
+    whole: (at) => utc_day(new Date(at * 1000).toISOString()),
     label: 'usage.day',
     zone: 'Etc/UTC',
   },

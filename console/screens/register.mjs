@@ -7,7 +7,7 @@ import { signed_in } from '../session.mjs';
 import { ErrorBox, toast } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { useCall } from '../ui/list.mjs';
-import { has_invitation } from './links.mjs';
+import { next_path } from './invited.mjs';
 import { CaptchaNote } from './sign_in.mjs';
 
 export function Register({ query }) {
@@ -32,7 +32,7 @@ export function Register({ query }) {
     );
     if (body.warning) toast(body.warning);
     await signed_in(body.access_token);
-    go(has_invitation() ? '/invitation' : '/', {}, { replace: true });
+    go(next_path(), {}, { replace: true });
   };
   const is_by_invitation = mode.body?.mode === 'invite_only';
   return html`<div class="narrow"><h1>${t('register.title')}</h1>

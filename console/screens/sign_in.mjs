@@ -7,6 +7,7 @@ import { go } from '../router.mjs';
 import { signed_in } from '../session.mjs';
 import { toast } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm, without_spaces } from '../ui/form.mjs';
+import { next_path } from './invited.mjs';
 
 // Whether this server wants a captcha: its puzzle is another site's, which the console never loads.
 export function CaptchaNote() {
@@ -44,6 +45,9 @@ function CodeForm({ on_done }) {
   const [email, set_email] = useState('');
   const send = async ({ email: given }) => {
     await api.post('/v1/auth/email/otp/send', { email: given.trim() }, { is_open: true });
+    // What was wrong with the one before is over.
+    proof.reset();
+    if (email === given.trim()) toast(t('unproved.sent'));
     set_email(given.trim());
   };
   return html`<${Form} form=${form} label=${t('code.send')} on_submit=${send}>
@@ -108,14 +112,14 @@ export function Forgot() {
       html`<${Form} form=${form} label=${t('forgot.set')} on_submit=${async (values) => {
         await api.post('/v1/me/password', values);
         toast(t('forgot.done'));
-        go('/', {}, { replace: true });
+        go(next_path(), {}, { replace: true });
       }}>
       <${Field} form=${form} name="new_password" type="password"
         label=${t('forgot.password')} takes_focus
         hint=${t('register.password_hint')} autocomplete="new-password" />
       <div class="actions"><${Submit} form=${form}>${t('forgot.set')}<//>
         <button type="button"
-          onClick=${() => go('/', {}, { replace: true })}>${t('forgot.skip')}</button></div>
+          onClick=${() => go(next_path(), {}, { replace: true })}>${t('forgot.skip')}</button></div>
     <//>`
     }</div>`;
 }

@@ -1,7 +1,8 @@
 // What the organization used: a month in figures, by day as a plot, by model and by end user.
 import { with_query } from '../api.mjs';
 import { html, useEffect, useRef, useState } from '../html.mjs';
-import { date, language, number, time, usd, useWords } from '../i18n.mjs';
+import { language, number, time, usd, useWords, utc_day } from '../i18n.mjs';
+import { load_part, PartError } from '../lazy.mjs';
 import { set_query } from '../router.mjs';
 import { theme } from '../settings.mjs';
 import { store, useStore } from '../store.mjs';
@@ -44,6 +45,7 @@ export function Plot({ days, what }) {
   const t = useWords();
   const place = useRef(null);
   const [error, set_error] = useState(null);
+  const [tries, set_tries] = useState(0);
   const look = `${useStore(theme)} ${useStore(system_is_dark)} ${useStore(language)}`;
   useEffect(() => {
     const box = place.current;
@@ -55,7 +57,7 @@ export function Plot({ days, what }) {
     if (drawer) {
       draw();
     } else {
-      import('./plot.mjs').then((part) => {
+      load_part(() => import('./plot.mjs')).then((part) => {
         drawer = part;
         draw();
       }, set_error);
@@ -64,8 +66,12 @@ export function Plot({ days, what }) {
       is_gone = true;
       plot?.end();
     };
-  }, [days, what, look]);
-  if (error) return html`<${ErrorBox} error=${error} />`;
+  }, [days, what, look, tries]);
+  const again = () => {
+    set_error(null);
+    set_tries(tries + 1);
+  };
+  if (error) return html`<${PartError} error=${error} get=${again} />`;
   return html`<div class="plot" ref=${place} role="img"
     aria-label=${t(`usage.plot_${what}`)}></div>`;
 }
@@ -76,7 +82,7 @@ function Days({ days }) {
   const t = useWords();
   /** @type {Columns<{items: Schemas['UsageDay'][]}>} */
   const columns = [
-    { title: t('usage.day'), is_title: true, cell: (row) => date(`${row.date}T12:00:00Z`) },
+    { title: t('usage.day'), is_title: true, cell: (row) => utc_day(row.date) },
     { title: t('usage.input'), is_number: true, cell: (row) => number(row.input_tokens) },
     { title: t('usage.output'), is_number: true, cell: (row) => number(row.output_tokens) },
     { title: t('usage.cost'), is_number: true, cell: (row) => usd(row.cost_usd) },

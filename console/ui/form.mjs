@@ -65,6 +65,20 @@ export function useFormOf(values) {
   return form;
 }
 
+// Of a field that takes several, parted by white space or commas.
+/** @param {string} text */
+export const list_in = (text) => text.split(/[\s,]+/).filter(Boolean);
+
+// The members of `body` that are others than in `first`: what somebody else changed meanwhile stays
+// as they made it. null: nothing was changed.
+/** @returns {any} */
+export function changes_of(body, first) {
+  const is_changed = ([name, value]) =>
+    value !== undefined && JSON.stringify(value) !== JSON.stringify(first[name]);
+  const changed = Object.entries(body).filter(is_changed);
+  return changed.length > 0 ? Object.fromEntries(changed) : null;
+}
+
 // `on_submit(values, key)` may throw. Fields of the form name themselves with `name`.
 export function Form({ form, on_submit, children, label }) {
   const itself = useRef(null);

@@ -150,7 +150,6 @@ await draw(dark, `/threads/${waiting.thread_id}`, 'approval');
 await draw(light, `/runs/${told.run_id}`, 'run');
 await draw(light, '/inbox', 'inbox');
 await draw(dark, '/usage', 'usage');
-await draw(light, '/keys', 'keys');
 await draw(phone, `/threads/${waiting.thread_id}`, 'phone');
 
 await flow.open(light, '/runs');

@@ -168,6 +168,7 @@ export const flows = {
     const guest = await make_account();
     await page.getByRole('button', { name: 'New workspace' }).click();
     await dialog(page).getByLabel('Name', { exact: true }).fill('Research');
+    same(await dialog(page).getByLabel('Short name').inputValue(), 'research', 'short name');
     await dialog(page).getByLabel('Short name').fill(`r-${account.login}`);
     await dialog(page).getByRole('button', { name: 'New workspace' }).click();
     await page.locator('h1', { hasText: 'Research' }).waitFor();
@@ -182,8 +183,13 @@ export const flows = {
     await dialog(page).getByRole('button', { name: 'Invite somebody' }).click();
     const invitation = page.locator('tr', { hasText: guest.email });
     await invitation.waitFor();
+    const copy = page.getByRole('button', { name: 'Copy a link' });
+    await copy.click();
+    const link = () => page.evaluate(() => navigator.clipboard.readText());
+    await until(async () => /#\/invitation\?token=inv_[\w-]+$/.test(await link()), 'a link');
     await invitation.getByRole('button').click();
     await invitation.waitFor({ state: 'detached' });
+    same(await copy.count(), 0, 'ways to copy what is dead');
     await page.getByRole('button', { name: /^Leave/ }).click();
     await dialog(page).getByRole('button', { name: 'Leave' }).click();
     await page.locator('.toast').getByText('orgs.last_owner').waitFor();

@@ -371,6 +371,10 @@ export const flows = staged([
         shown.map((text) => text.trim()),
         Array.from({ length: 70 }, (_, index) => `message ${index + 1}.`),
       );
+      const first = page.locator('.said', { hasText: /^\s*message 21\.\s*$/ });
+      const { y } = await first.boundingBox();
+      const pane = await page.locator('.pane').boundingBox();
+      assert.ok(y >= pane.y && y < pane.y + pane.height, 'what was read is in its place');
     },
   ],
 ]);

@@ -180,6 +180,12 @@ export const flows = staged([
           (await page.evaluate(() => navigator.clipboard.readText())) === 'let a = "<b>";\n',
         'the code is copied',
       );
+      await page.getByRole('button', { name: 'Copy: the answer' }).click();
+      const copied = () => page.evaluate(() => navigator.clipboard.readText());
+      await h.eventually(
+        async () => /^# Head\n\nSome \*\*bold/.test(await copied()),
+        'the answer is copied as it was written',
+      );
     },
   ],
 

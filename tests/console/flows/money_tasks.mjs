@@ -165,6 +165,9 @@ export const flows = {
     await press(page, 'Make redemption codes');
     await audited(page, 'redemption_codes.create');
     const code = await page.locator('.panel pre').innerText();
+    await type(page, 'Part of a code, login, mail address or batch', code);
+    await press(page, 'Find');
+    await page.locator('tr', { hasText: code }).waitFor();
     await press(page, `Turn off: ${code}`);
     await audited(page, 'redemption_codes.update');
     await t.fits(page, 'codes');
@@ -176,6 +179,10 @@ export const flows = {
     const page = await phone(t, admin, '/platform/codes');
     const row = page.locator('tr', { hasText: code });
     await row.getByText(login).waitFor();
+    await press(page, `Change: ${code}`);
+    await type(page, 'Uses at most', '7');
+    await page.keyboard.press('Enter');
+    await row.getByText('0 / 7').waitFor();
     await press(page, `Turn off: ${code}`);
     await audited(page, 'invite_codes.update');
     await row.getByText('off', { exact: true }).waitFor();

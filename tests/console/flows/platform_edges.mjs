@@ -53,6 +53,40 @@ export const flows = {
     check(keys[2] !== keys[1], `what was done has its key still: ${keys}`);
   },
 
+  'a stored mail password stays, or is removed': async (t) => {
+    const page = await as_admin(t, '/platform');
+    const config = {
+      from: 'hostler@example.org',
+      smtp_host: 'mail.example.org',
+      smtp_port: 587,
+      smtp_user: 'hostler',
+      smtp_pass_set: true,
+      smtp_tls_mode: 'starttls',
+    };
+    const sent = [];
+    await page.route('**/v1/admin/email/config', async (route) => {
+      const is_read = route.request().method() === 'GET';
+      if (!is_read) sent.push(route.request().postDataJSON());
+      const body = is_read ? JSON.stringify(config) : undefined;
+      await route.fulfill({ status: is_read ? 200 : 204, contentType: 'application/json', body });
+    });
+    await t.open(page, '/platform/mail');
+    const change = async () => {
+      const { length } = sent;
+      await page.getByRole('button', { name: 'Change', exact: true }).click();
+      await until(() => sent.length > length, 'a change');
+    };
+    await change();
+    await page.getByLabel('Remove the password').check();
+    await change();
+    same(
+      sent.map(({ smtp_pass }) => smtp_pass),
+      [undefined, ''],
+      'passwords',
+    );
+    check(!('forgets' in sent[1]), 'what is no member is sent');
+  },
+
   'what is no number is refused beside its field': async (t) => {
     t.allow(422);
     const page = await as_admin(t, '/platform/codes');

@@ -76,6 +76,59 @@ export const flows = staged([
   ],
 
   [
+    'of two who edit the same, each saves what they changed alone',
+    async (h) => {
+      const user = await h.new_user();
+      const options = { token: user.token };
+      const text = { system_prompt: 'old', description: 'old' };
+      const persona = { persona_key: 'both', version: '1', ...text };
+      const made = await must('POST', '/v1/personas?scope=org', persona, options);
+      const hook = { url: 'https://93.184.216.34/hook', events: ['run.completed', 'run.failed'] };
+      const endpoint = await must('POST', '/v1/webhook-endpoints', hook, options);
+      const page = await h.signed_in(user, `/personas/${made.id}`);
+      await page.getByLabel('Description').fill('new');
+      const other = await h.second_tab(page, `/webhooks/${endpoint.id}`);
+      await other.getByLabel('run.failed').uncheck();
+      const path = `/v1/personas/${made.id}?scope=org`;
+      await must('PATCH', path, { system_prompt: 'theirs' }, options);
+      const of_hook = `/v1/webhook-endpoints/${endpoint.id}`;
+      await must('PATCH', of_hook, { enabled: false }, options);
+      await page.getByRole('button', { name: 'Save', exact: true }).click();
+      await other.getByRole('button', { name: 'Save', exact: true }).click();
+      for (const tab of [page, other]) await tab.locator('.toast', { hasText: 'Saved' }).waitFor();
+      const [saved] = (await must('GET', '/v1/personas?scope=org', undefined, options)).filter(
+        ({ id }) => id === made.id,
+      );
+      assert.deepEqual([saved.system_prompt, saved.description], ['theirs', 'new']);
+      const { events, enabled } = await must('GET', of_hook, undefined, options);
+      assert.deepEqual([events, enabled], [['run.completed'], false]);
+    },
+  ],
+
+  [
+    'a message without a run is answered, and the answer before it stays',
+    async (h) => {
+      const user = await h.new_user();
+      const { page, thread_id } = await new_thread(h, user);
+      const path = `/v1/threads/${thread_id}/messages`;
+      const answer = page.getByRole('button', { name: 'Have it answered' });
+      for (const words of ['one', 'two']) {
+        await h.call('POST', path, { content: `[say ${words}]` }, user.token);
+        await page.reload();
+        await answer.click();
+        await page.locator('.answer').filter({ hasText: words }).waitFor();
+        await answer.waitFor({ state: 'detached' });
+      }
+      await page.getByRole('button', { name: 'Answer again' }).waitFor();
+      const messages = await h.call('GET', path, undefined, user.token);
+      assert.deepEqual(
+        messages.map(({ content }) => content),
+        ['[say one]', 'one', '[say two]', 'two'],
+      );
+    },
+  ],
+
+  [
     'who signs in where somebody else wrote finds nothing of it',
     async (h) => {
       const page = await h.signed_in(await h.new_user(), '/threads/new');
@@ -173,6 +226,28 @@ export const flows = staged([
       );
       await queued.getByRole('button', { name: 'Stop' }).click();
       await page.locator('article.run .error', { hasText: 'HTTP 500' }).waitFor();
+    },
+  ],
+
+  [
+    'a run that has ended is not called queued while the thread is read',
+    async (h) => {
+      const user = await h.new_user();
+      const { page } = await new_thread(h, user);
+      await send(page, '[delay 20] [words 60] [say the end]');
+      await page.locator('.answer').first().waitFor();
+      await page.evaluate(() => {
+        const pane = document.querySelector('.pane');
+        globalThis.seen = false;
+        const look = () => (globalThis.seen ||= pane.textContent.includes('Queued behind'));
+        new MutationObserver(look).observe(pane, { childList: true, subtree: true });
+      });
+      await page.route('**/v1/threads/*', async (route) => {
+        await pause(500);
+        await route.continue();
+      });
+      await page.getByRole('button', { name: 'Answer again' }).waitFor();
+      assert.equal(await page.evaluate(() => globalThis.seen), false);
     },
   ],
 

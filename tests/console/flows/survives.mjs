@@ -12,6 +12,7 @@ import {
   send,
   staged,
 } from '../chat_steps.mjs';
+import { settled } from '../harness.mjs';
 
 // Words that differ, so that one that is lost or doubled is seen.
 const numbers = (count) =>
@@ -213,6 +214,27 @@ export const flows = staged([
       await h.show(page);
       await h.eventually(async () => !/^\(/.test(await page.title()), 'the title is plain again');
       assert.equal(await shows_what_is_stored(h, user, page, thread_id), said(40));
+    },
+  ],
+
+  [
+    'a page of an older console says that there is another one, and loads it',
+    async (h) => {
+      h.t.allow(404);
+      const page = await h.signed_in(await h.new_user(), '/account');
+      await settled(page);
+      // As an upgrade leaves it: its parts have other names.
+      const was = (address) => address.pathname.endsWith('.js');
+      await page.route(was, (route) => route.fulfill({ status: 404, body: '' }));
+      await page.route('**/console/', (route) =>
+        route.fulfill({ contentType: 'text/html', body: '<script src="app-NEWER.js"></script>' }),
+      );
+      await page.getByRole('link', { name: 'Webhooks', exact: true }).click();
+      await page.locator('.error').getByText('The console was renewed').waitFor();
+      await page.unroute(was);
+      await page.unroute('**/console/');
+      await page.getByRole('button', { name: 'Try again' }).click();
+      await page.getByRole('button', { name: 'New endpoint' }).waitFor();
     },
   ],
 ]);

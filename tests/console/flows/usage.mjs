@@ -27,6 +27,28 @@ export const flows = {
     check(/month=\d{4}-\d\d/.test(page.url()), page.url());
   },
 
+  'days are those of the service, wherever the browser is': async (t) => {
+    const account = await make_account();
+    await make_run(account.token, 'one');
+    const { token } = account;
+    const days = await must('GET', '/v1/me/usage/daily', undefined, { token });
+    const used = days.findLast((day) => day.record_count > 0).date;
+    const words = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
+    const name = words.format(new Date(used));
+    for (const timezone of ['America/Los_Angeles', 'Pacific/Auckland']) {
+      const page = await t.page({ timezone });
+      await t.sign_in(page, account, '/usage');
+      await page.locator('.plot canvas').waitFor();
+      await page.getByText('As a table').click();
+      const row = page.getByRole('region', { name: 'By day' }).locator('tbody tr');
+      check((await row.innerText()).includes(name), `${timezone}: ${await row.innerText()}`);
+      // Today's bar is the last one.
+      const { width, height } = await page.locator('.u-over').boundingBox();
+      await page.locator('.u-over').hover({ position: { x: width - 3, y: height / 2 } });
+      await page.locator('.u-legend', { hasText: name }).waitFor();
+    }
+  },
+
   'plots come when they are shown': async (t) => {
     const files = [];
     const page = await t.page();

@@ -89,6 +89,29 @@ export const flows = staged([
   ],
 
   [
+    'Enter behind a reason refuses; it never approves',
+    async (h) => {
+      const user = await h.new_user();
+      const { page, thread_id } = await careful_thread(h, user);
+      await send(page, '[tool get_weather {"city":"Rome"}] [say as you wish]');
+      const reason = page.getByLabel('Reason (for the model)');
+      await reason.press('Enter');
+      await reason.fill('Never');
+      await reason.press('Enter');
+      await page.locator('.tool-denied').waitFor();
+      await page.locator('.answer').filter({ hasText: 'as you wish' }).waitFor();
+      const run = await newest_run(h, user, thread_id);
+      const results = (await events_of(h, user, run.run_id)).filter(
+        ({ type }) => type === 'tool.result',
+      );
+      assert.deepEqual(
+        results.map(({ data }) => data.error.code),
+        ['tool.denied'],
+      );
+    },
+  ],
+
+  [
     'several calls are answered one by one: JSON, text and an error',
     async (h) => {
       const user = await h.new_user();
