@@ -22,8 +22,11 @@ with
 .Li database.url
 of
 .Xr hostler.toml 5 .
-On a host with Postgres, run it as the system's user
-.Li postgres .
+On the host of Postgres those are the system's user
+.Li postgres ,
+and root once
+.Ic setup
+made it a member.
 Passwords are asked for or read from standard input, never taken from the command line.
 .Sh COMMANDS
 .Bd -literal
