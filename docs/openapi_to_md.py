@@ -6,6 +6,7 @@ what IN says. Needs Debian's python3-yaml. It knows no route: what is not in the
 the page. Lines end at column 120, so tables are lists here.
 """
 
+import json
 import re
 import sys
 import textwrap
@@ -14,7 +15,12 @@ import yaml
 
 BOUNDS = [("minimum", "at least {}"), ("maximum", "at most {}"),
           ("minLength", "{} characters or more"), ("maxLength", "at most {} characters"),
-          ("minItems", "{} items or more"), ("maxItems", "at most {} items")]
+          ("minItems", "{} items or more"), ("maxItems", "at most {} items"),
+          ("minProperties", "{} members or more"), ("maxProperties", "at most {} members")]
+OF_FEW = {"1 characters or more": "not empty", "1 items or more": "not empty",
+          "1 members or more": "one member or more", "at most 1 items": "at most one item",
+          "at most 1 members": "at most one member", "at most 0 items": "empty",
+          "at most 0 members": "empty"}
 CREDENTIALS = {"accessToken": "a user's access token", "apiKey": "an API key",
                "refreshCookie": "the refresh cookie"}
 METHODS = ["get", "post", "put", "patch", "delete"]
@@ -64,11 +70,16 @@ def bounds(schema):
     for key, text in BOUNDS:
         if key in schema:
             value = schema[key]
-            words.append(text.format(f"{value:,}" if isinstance(value, int) else value))
+            said = text.format(f"{value:,}" if isinstance(value, int) and value >= 10000 else value)
+            words.append(OF_FEW.get(said, said))
+    for key, what in (("propertyNames", "names"), ("additionalProperties", "values")):
+        inner = schema.get(key)
+        if isinstance(inner, dict) and bounds(inner):
+            words.append(f"{what} ({bounds(inner)})")
     if "pattern" in schema:
         words.append(f"`{schema['pattern']}`")
     if "default" in schema:
-        words.append(f"default `{schema['default']}`")
+        words.append(f"default `{json.dumps(schema['default']).strip(chr(34))}`")
     return ", ".join(words)
 
 
@@ -102,19 +113,20 @@ def remarks(*texts):
     return ": " + ". ".join(said) if said else ""
 
 
-def show_members(document, page, schema, depth=0):
+def show_members(document, page, schema, depth=0, needed="always there"):
     schema = resolved(document, schema)
     for part in schema.get("allOf", []):
-        show_members(document, page, part, depth)
+        show_members(document, page, part, depth, needed)
     required = schema.get("required", [])
     for name, member in schema.get("properties", {}).items():
         words = f"`{name}` {type_words(document, member)}"
         if name in required:
-            words += ", always there"
+            words += f", {needed}"
         page.item(words + remarks(bounds(member), member.get("description", "")), depth)
-        inner = member if member.get("type") == "object" else member.get("items", {})
-        if isinstance(inner, dict) and "$ref" not in inner and "properties" in inner:
-            show_members(document, page, inner, depth + 1)
+        for part in member.get("oneOf", [member]):
+            inner = part if "properties" in part else part.get("items", {})
+            if "$ref" not in inner and "properties" in inner:
+                show_members(document, page, inner, depth + 1, needed)
 
 
 def show_parameters(document, page, parameters):
@@ -140,9 +152,12 @@ def show_body(document, page, body):
     for media, holder in body.get("content", {}).items():
         schema = holder.get("schema", {})
         optional = "" if body.get("required") else " (may be left out)"
-        page.item(f"body `{media}`{optional}: {type_words(document, schema)}")
-        if "$ref" not in schema:
-            show_members(document, page, schema, 1)
+        words = f"body `{media}`{optional}: {type_words(document, schema)}"
+        if "$ref" in schema:
+            page.item(words)
+        else:
+            page.item(words + remarks(bounds(schema), schema.get("description", "")))
+            show_members(document, page, schema, 1, "required")
 
 
 def show_answers(document, page, responses):
@@ -187,15 +202,59 @@ def show_operation(document, page, path, method, shared, operation):
     page.line()
 
 
-def show_schema(document, page, name, schema):
+def show_webhook(document, page, name, operation):
+    page.line(f"### {name}")
+    page.line()
+    page.paragraph(operation["summary"])
+    page.paragraph(operation["description"])
+    show_parameters(document, page, operation["parameters"])
+    show_body(document, page, operation["requestBody"])
+    show_answers(document, page, operation["responses"])
+    page.line()
+
+
+def named(document, node, found):
+    """The schemas that the node names, and those that these name."""
+    if isinstance(node, list):
+        for each in node:
+            named(document, each, found)
+    if not isinstance(node, dict):
+        return
+    reference = node.get("$ref", "")
+    if reference not in found:
+        found.add(reference)
+        if reference:
+            named(document, resolved(document, node), found)
+    for each in node.values():
+        named(document, each, found)
+
+
+def asked_alone(document):
+    """The schemas that clients send and are not answered."""
+    asked, answered = set(), set()
+    for item in document["paths"].values():
+        for operation in item.values():
+            if isinstance(operation, dict):
+                named(document, operation.get("requestBody", {}), asked)
+                named(document, operation.get("responses", {}), answered)
+    return {reference.split("/")[-1] for reference in asked - answered}
+
+
+def show_schema(document, page, name, schema, needed):
     page.line(f"### {name}")
     page.line()
     if schema.get("description"):
         page.paragraph(schema["description"])
     if "properties" not in schema and "allOf" not in schema:
         page.paragraph(type_words(document, schema) + remarks(bounds(schema)))
+        shown = [part for part in schema.get("oneOf", []) if "properties" in part]
+        for part in shown:
+            page.item(type_words(document, part) + remarks(part.get("description", "")))
+            show_members(document, page, part, 1, needed)
+        if shown:
+            page.line()
         return
-    show_members(document, page, schema)
+    show_members(document, page, schema, 0, needed)
     page.line()
 
 
@@ -217,6 +276,7 @@ def main(yaml_path, page_path):
     for tag in document["tags"]:
         anchor = tag["name"].lower().replace(" ", "-")
         page.item(f"[{tag['name']}](#{anchor}): {tag['description']}")
+    page.item("[Sent to your servers](#sent-to-your-servers): events of runs and calls of tools.")
     page.item("[Shared answers](#shared-answers): problems that many calls may answer.")
     page.item("[Shapes](#shapes): what the answers are made of.")
     page.line()
@@ -228,6 +288,10 @@ def main(yaml_path, page_path):
             show_operation(document, page, path, method, shared, operation)
     if operations:
         raise SystemExit(f"{yaml_path}: tags without a description: {', '.join(operations)}")
+    page.line("## Sent to your servers")
+    page.line()
+    for name, item in document["webhooks"].items():
+        show_webhook(document, page, name, item["post"])
     page.line("## Shared answers")
     page.line()
     for response in document["components"]["responses"].values():
@@ -236,8 +300,9 @@ def main(yaml_path, page_path):
     page.line()
     page.line("## Shapes")
     page.line()
+    asked = asked_alone(document)
     for name, schema in document["components"]["schemas"].items():
-        show_schema(document, page, name, schema)
+        show_schema(document, page, name, schema, "required" if name in asked else "always there")
     while page.lines and not page.lines[-1]:
         page.lines.pop()
     with open(page_path, "w", encoding="utf-8") as out:
