@@ -210,6 +210,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     s mcp_servers;
     orgs uuid[];
+    org uuid;
     waiting uuid[];
     r runs;
 BEGIN
@@ -221,13 +222,17 @@ BEGIN
         orgs := ARRAY[s.org_id];
     ELSE
         orgs := ARRAY(SELECT DISTINCT q.org_id FROM runs q
-                      WHERE q.status = 'waiting_for_input' AND q.input_request ->> 'server_id' = server::text);
+                      WHERE q.status = 'waiting_for_input' AND q.input_request ->> 'server_id' = server::text
+                      ORDER BY q.org_id);
     END IF;
-    waiting := ARRAY(
-        SELECT q.id FROM runs q
-        WHERE q.org_id = ANY (orgs) AND q.status = 'waiting_for_input'
-              AND q.input_request ->> 'kind' = 'authorization' AND q.input_request ->> 'server_id' = server::text
-        ORDER BY q.org_id, q.id FOR NO KEY UPDATE);
+    -- All of them before the first goes on, which locks its account.
+    FOREACH org IN ARRAY orgs LOOP
+        waiting := waiting || ARRAY(
+            SELECT q.id FROM runs q
+            WHERE q.org_id = org AND q.status = 'waiting_for_input'
+                  AND q.input_request ->> 'kind' = 'authorization' AND q.input_request ->> 'server_id' = server::text
+            ORDER BY q.id FOR NO KEY UPDATE);
+    END LOOP;
     FOR r IN SELECT q.* FROM runs q WHERE q.id = ANY (waiting) ORDER BY q.org_id, q.id LOOP
         PERFORM run_go_on(r);
     END LOOP;

@@ -23,7 +23,6 @@ constexpr size_t message_bytes_max = 64 << 10;  // as POST /v1/threads/{thread_i
 constexpr size_t answer_bytes_max = 32 << 10;   // as POST /v1/runs/{run_id}/input
 constexpr TextBounds name_bounds{.min = 1, .max = 128, .takes_control = true};
 
-// A member that is there, and no null.
 // A text, or parts whose texts stand one behind the other.
 std::string read_content(Fields& message) {
   const Json* content = message.any("content");

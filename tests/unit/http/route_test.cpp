@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include "fcgi/http/api_metrics.h"
@@ -125,7 +126,10 @@ TEST(Routes, AreAllFoundByTheirOwnPath) {
 }
 
 TEST(Routes, HaveGuardsThatTakeAllValuesOfTheirPaths) {
-  const std::string conversation = "conv_" + std::string(some_id);
+  // What begins with words of OpenAI's has its id behind them.
+  const std::map<std::string_view, std::string> named{
+      {"conversation", "conv_" + std::string(some_id)},
+      {"response", "resp_" + std::string(some_id)}};
   int count = 0;
   for (const Route& route : all_routes()) {
     if (route.guard == nullptr) continue;
@@ -135,13 +139,13 @@ TEST(Routes, HaveGuardsThatTakeAllValuesOfTheirPaths) {
          at = route.path.find('{', at + 1)) {
       std::string_view name = route.path.substr(at + 1, route.path.find('}', at) - at - 1);
       if (name == "tool") continue;  // whether the server has it is known where it is approved
-      path.pairs[path.count++] = {name, name == "conversation" ? conversation : name};
+      path.pairs[path.count++] = {name, named.contains(name) ? named.at(name) : name};
     }
     postgres::BoundStatement guard = route.guard(path);
     ASSERT_EQ(guard.params.values().size(), path.count) << route.path;
     for (size_t i = 0; i < path.count; ++i) {
       auto [name, value] = path.pairs[i];
-      EXPECT_EQ(guard.params.values()[i].bytes, name == "conversation" ? some_id : value)
+      EXPECT_EQ(guard.params.values()[i].bytes, named.contains(name) ? some_id : value)
           << route.path;
     }
   }
