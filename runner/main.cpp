@@ -135,7 +135,7 @@ int refuse_instance(const std::string& instance, const std::string& fault) {
 }
 
 int run_daemon(const config::Settings& start) {
-  std::string instance = start.text("stream.socket");
+  const std::string& instance = start.text("stream.socket");
   // One daemon a socket: by the lock's id a successor knows whose runs nobody else writes to.
   LockFile instance_lock(instance + ".lock", boot_of_host());
   if (!instance_lock.take()) return refuse_instance(instance, instance_lock.fault());

@@ -176,8 +176,8 @@ Task<bool> HeldCalls::end_in_postgres(std::shared_ptr<Entry> entry, std::string 
                                                       .tool_call_id = entry->key.tool_call_id,
                                                       .claim_id = claim_id_,
                                                       .verdict = std::move(verdict),
-                                                      .remote_state = std::move(kept),
-                                                      .result = std::move(own),
+                                                      .remote_state = kept,
+                                                      .result = own,
                                                       .due_ms = claim_seconds * 1000,
                                                       .has_failed = false};
   postgres::Result ended = co_await ask_postgres(services_, std::move(ending));

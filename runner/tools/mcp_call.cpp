@@ -161,10 +161,10 @@ Task<McpOutcome> CallUnderWay::begin_task(std::optional<std::string> task_id, in
                           .epoch = context_.epoch,
                           .tool_call_id = call_.call.id,
                           .server_id = call_.tool.server_id,
-                          .task_id = std::move(task_id),
+                          .task_id = task_id,
                           .is_idempotent = call_.tool.is_idempotent,
                           .remote_state = mcp_state_json(state_),
-                          .claim_id = std::move(holder),
+                          .claim_id = holder,
                           .due_ms = due_ms};
   Task<postgres::Result> work = ask_postgres(mcp_services(services_), std::move(beginning));
   co_await work;

@@ -108,8 +108,8 @@ Task<void> TaskPolls::poll(std::string claim_id, postgres::Result claimed) {
                                                       .tool_call_id = row.text("tool_call_id"),
                                                       .claim_id = claim_id,
                                                       .verdict = came.verdict,
-                                                      .remote_state = std::move(came.kept),
-                                                      .result = std::move(came.own),
+                                                      .remote_state = came.kept,
+                                                      .result = came.own,
                                                       .due_ms = came.due_ms,
                                                       .has_failed = came.has_failed};
   postgres::Result ended = co_await ask_postgres(services_, std::move(ending));

@@ -72,13 +72,13 @@ postgres::BoundStatement storing(const Input& input, std::string run_id, HumanAn
   return query::RunInput{.run_id = std::move(run_id),
                          .content = std::move(answer.content),
                          .limit_input_bytes = input.settings.integer("limit.input_bytes"),
-                         .decision = std::move(confirmation.decision),
-                         .arguments = std::move(confirmation.arguments),
-                         .reason = std::move(confirmation.reason),
-                         .fault = std::move(confirmation.fault),
+                         .decision = confirmation.decision,
+                         .arguments = confirmation.arguments,
+                         .reason = confirmation.reason,
+                         .fault = confirmation.fault,
                          .json_offset = json_offset,
-                         .json_found = std::move(json_found),
-                         .request_id = std::move(answer.request_id)};
+                         .json_found = json_found,
+                         .request_id = answer.request_id};
 }
 
 }  // namespace
