@@ -57,7 +57,7 @@ const std::map<std::string, const char*> may_read = {
     {"response_delete", "what follows the response in its thread: each message is hidden"},
     {"client_chat_begin", "all messages of the thread, without statistics"},
     {"ui_chat_retry", "all messages of the thread; all providers, without statistics"},
-    {"mcp_server_delete", "all runs that wait, without statistics, for those that wait for it"},
+    {"mcp_server_delete", "of the platform: all runs that wait, for those that wait for it"},
     {"run_marked_page", "10,000 of the end user's runs, for a caller who may read none of them"},
     {"thread_search", "all messages that match, also of others"},
     {"model_choice_page", "the models of all organizations, without statistics"},
