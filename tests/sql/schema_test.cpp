@@ -13,7 +13,6 @@
 #include "lib/error.h"
 #include "tests/support/rigs/child.h"
 #include "tests/support/rigs/database.h"
-#include "tests/support/rigs/older_schema.h"
 #include "tests/support/rigs/run_program.h"
 
 namespace hostler {
@@ -50,20 +49,6 @@ TEST(Schema, IsTheOneThatTheTreeLists) {
   if (wish != nullptr && std::string_view(wish) == "write") std::ofstream(listing_file) << listing;
   EXPECT_EQ(difference(read_text_file(listing_file), listing), "")
       << "the schema changed: `make schema-listing`, and look at what git says";
-}
-
-TEST(Schema, IsWhatAnInstallationBeforeTheFirstReleaseBecomes) {
-  OlderSchema preview;
-  auto count = [&](const char* table) {
-    return preview.column(fmt::format("SELECT count(*) FROM {}", table));
-  };
-  std::string runs = count("runs");
-  std::string transactions = count("credit_transactions");
-  preview.upgrade();
-  EXPECT_EQ(difference(read_text_file(listing_file), listing_of(preview.session())), "");
-  EXPECT_EQ(count("runs"), runs);
-  EXPECT_EQ(count("credit_transactions"), transactions);
-  EXPECT_NE(runs, "0");
 }
 
 // migrate does not look into functions, since they may name each other in any order.

@@ -9,7 +9,6 @@
 #include "queries/admin_overview.h"
 #include "queries/daemon.h"
 #include "queries/maintenance.h"
-#include "tests/support/rigs/older_schema.h"
 #include "tests/support/rows/run_money.h"
 #include "tests/support/rows/run_statements.h"
 
@@ -176,28 +175,6 @@ TEST_F(OwnModelsTest, AgreeWithTheLedgerWhenAnOrganizationsSumIsFull) {
   EXPECT_EQ(ledger_fault(superuser), "");
   spoil("UPDATE usage_of_org SET cost_nano_usd = cost_nano_usd - 1");
   EXPECT_NE(ledger_fault(superuser), "");
-}
-
-TEST(OwnModelsUpgrade, KeepsWhatTheSumsHold) {
-  OlderSchema database;
-  database.column(fmt::format(
-      "INSERT INTO usage_of_platform (day, model, daemon_id, input_tokens, output_tokens, "
-      "cost_nano_usd, record_count) VALUES ('2026-11-01', 'm', uuidv7(), 5, 7, {0}, 3); "
-      "INSERT INTO platform_days (day, runs, input_tokens, output_tokens, cost_nano_usd) "
-      "VALUES ('2026-11-01', 2, 5, 7, {0}); "
-      "INSERT INTO platform_deltas (day, runs, input_tokens, output_tokens, cost_nano_usd) "
-      "VALUES ('2026-11-01', 1, 1, 1, 1000)",
-      largest));
-  EXPECT_THROW(database.column("SELECT platform_roll_up()"), Error) << "else this proves nothing";
-  database.upgrade();
-  EXPECT_NO_THROW(database.column("SELECT platform_roll_up()"));
-  EXPECT_EQ(database.column("SELECT concat_ws(' ', runs, input_tokens, output_tokens, "
-                            "cost_nano_usd) FROM platform_days WHERE day = '2026-11-01'"),
-            "3 6 8 9223372036854776807");
-  EXPECT_EQ(
-      database.column("SELECT concat_ws(' ', model, input_tokens, output_tokens, "
-                      "cost_nano_usd, record_count) FROM usage_of_platform WHERE model = 'm'"),
-      "m 5 7 9223372036854775807 3");
 }
 
 }  // namespace

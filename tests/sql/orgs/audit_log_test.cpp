@@ -11,7 +11,6 @@
 #include "lib/error.h"
 #include "queries/access.h"
 #include "queries/maintenance.h"
-#include "tests/support/rigs/older_schema.h"
 #include "tests/support/rows/run_fixture.h"
 
 namespace hostler::testing_support {
@@ -295,34 +294,6 @@ TEST_F(AuditRetention, DropsAMonthOfWhichEveryRowIsTooOld) {
 TEST_F(AuditRetention, IsTheDaemonsAlone) {
   EXPECT_THROW(database_.as_api().run_text("SELECT audit_logs_prune(1)"), Error);
   EXPECT_THROW(database_.as_api().run_text("SELECT audit_logs_make_partitions()"), Error);
-}
-
-TEST(AuditUpgrade, KeepsRowsAndTakesUnkeyedHashesOut) {
-  OlderSchema database;
-  database.session().run_text(
-      "INSERT INTO audit_logs (id, action, after_state, result) SELECT uuidv7_at((extract(epoch "
-      "FROM now() - n * interval '40 days') * 1000000)::bigint), 'auth.login', '{\"login_sha256\""
-      ": \"x\", \"by\": \"test\"}', 'failed' FROM generate_series(0, 9) AS n;"
-      "INSERT INTO audit_logs (action, after_state) VALUES ('auth.login', '{\"login_sha256\": "
-      "\"x\"}');"
-      "INSERT INTO audit_logs (action, before_state, after_state) VALUES ('users.update', "
-      "'{\"email_sha256\": \"x\", \"locale\": \"de\"}', '{\"username_sha256\": \"y\"}')");
-  std::string rows = database.column("SELECT count(*) FROM audit_logs");
-  std::string more = database.column("SELECT count(*) + 1 FROM audit_logs");
-  database.upgrade();
-  EXPECT_EQ(database.column("SELECT count(*) FROM audit_logs"), rows);
-  EXPECT_EQ(database.column("SELECT count(*) FROM audit_logs WHERE audit_logs::text LIKE "
-                            "'%sha256%'"),
-            "0");
-  EXPECT_EQ(database.column("SELECT count(*) FROM audit_logs WHERE after_state = "
-                            "'{\"by\": \"test\"}' AND count = 1"),
-            "10");
-  EXPECT_EQ(database.column("SELECT string_agg(DISTINCT tableoid::regclass::text, ' ') = "
-                            "'audit_logs_' || to_char(now() AT TIME ZONE 'UTC', 'YYYY_MM') "
-                            "FROM audit_logs"),
-            "t");
-  database.session().run_text("SELECT audit('test.row', 'x', 'y', NULL)");
-  EXPECT_EQ(database.column("SELECT count(*) FROM audit_logs"), more);
 }
 
 }  // namespace

@@ -13,7 +13,6 @@
 #include "queries/orgs.h"
 #include "queries/outbox.h"
 #include "tests/support/eventually.h"
-#include "tests/support/rigs/older_schema.h"
 #include "tests/support/rows/run_fixture.h"
 
 namespace hostler::testing_support {
@@ -210,48 +209,6 @@ TEST_F(MailLimits, KnowWhichMailIsOver) {
                 mail_queue('invitation', 'd', 'en', '{"expires_at": "2999-01-02T03:04:05.678Z"}'),
                 mail_queue('test', 'e', 'en', '{}'))");
   EXPECT_EQ(claim(9, 9), "a, b over, c over, d, e");
-}
-
-TEST(MailLimitsUpgrade, KeepsTheNewestOfDuplicateInvitationsThatServes) {
-  OlderSchema database;
-  postgres::DbSession& session = database.session();
-  session.run_text(
-      "INSERT INTO orgs (slug, name, type) VALUES ('work', 'work', 'workspace');"
-      "INSERT INTO users (login, username, email, personal_org_id) SELECT n, n, n || '@x.org', "
-      "o.id FROM orgs o, unnest(ARRAY['owner', 'gone']) AS n WHERE o.slug = 'work';"
-      "INSERT INTO org_members (org_id, user_id, role) SELECT o.id, u.id, 'owner' FROM orgs o, "
-      "users u WHERE u.login = 'owner' AND o.slug = 'work';"
-      "CREATE FUNCTION invite(which text, address text, inviter text, valid interval) RETURNS void "
-      "LANGUAGE sql AS $$ INSERT INTO org_invitations (org_id, email, role, invited_by_user_id, "
-      "token_hash, expires_at) SELECT o.id, address, 'member', u.id, sha256(which::bytea), now() + "
-      "valid FROM orgs o, users u WHERE u.login = inviter AND o.slug = 'work' $$;"
-      "SELECT invite('doubled', 'a@x.org', 'owner', '1 day');"
-      "SELECT invite('serves', 'A@x.org', 'owner', '1 day');"
-      "SELECT invite('expired', 'a@x.org', 'owner', '-1 day');"
-      "SELECT invite('inviterless', 'a@x.org', 'gone', '1 day');"
-      "SELECT invite('revoked', 'a@x.org', 'owner', '1 day');"
-      "SELECT invite('single', 'b@x.org', 'gone', '-1 day');"
-      "UPDATE org_invitations SET revoked_at = now() WHERE token_hash = sha256('revoked');"
-      "SELECT mail_queue('login_code', 'a@x.org', 'en', '{\"minutes\": 10}')");
-  database.upgrade();
-  auto names = [&](const std::string& condition) {
-    return std::string(
-        session
-            .run_text("SELECT coalesce(string_agg(n, ' ' ORDER BY n), '') FROM org_invitations, "
-                      "unnest(ARRAY['doubled', 'serves', 'expired', 'inviterless', 'revoked', "
-                      "'single']) AS n WHERE token_hash = sha256(n::bytea) AND " +
-                      condition)
-            .text());
-  };
-  EXPECT_EQ(names("num_nonnulls(accepted_at, revoked_at, ended_at) = 0"), "serves single");
-  EXPECT_EQ(names("ended_at IS NOT NULL"), "doubled expired inviterless");
-  EXPECT_EQ(names("revoked_at IS NOT NULL"), "revoked");
-  EXPECT_EQ(
-      session
-          .run_text("SELECT count(*) FROM outbox WHERE recipient = 'a@x.org' AND expires_at = "
-                    "created_at + interval '10 minutes'")
-          .text(),
-      "1");
 }
 
 }  // namespace
