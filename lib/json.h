@@ -53,6 +53,7 @@ class Json {
   const std::string* as_text() const { return std::get_if<std::string>(&value_); }
   const Array* as_array() const { return std::get_if<Array>(&value_); }
   const Object* as_object() const { return std::get_if<Object>(&value_); }
+  std::string* as_text() { return std::get_if<std::string>(&value_); }
   Array* as_array() { return std::get_if<Array>(&value_); }
   Object* as_object() { return std::get_if<Object>(&value_); }
 

@@ -322,6 +322,8 @@ inline constexpr auto setting_rows = [] {
       "How often a model is told that its answer does not fit response_format, before the run fails."),
     integer_row("limit.run_event_bytes", live, "16777216", any_bytes, "bytes",
       "Events of one run, before the run fails; 0: any number."),
+    integer_row("limit.history_tool_bytes", live, "65536", {256, 1 << 20}, "bytes",
+      "Of each tool result of earlier runs, what the thread's next run tells its model at most."),
     integer_row("limit.platform_tool_calls_per_day", live, "1000", rate_or_off, "calls",
       "Tool calls a day of one organization on the platform's credentials; 0: any number."),
     integer_row("limit.workspaces_per_user", live, "20", rate_or_off, "workspaces",

@@ -1,6 +1,7 @@
 // See runner/agent/agent_loop.h.
 #include "runner/agent/agent_loop.h"
 
+#include <algorithm>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "lib/json.h"
 #include "runner/agent/conversation.h"
+#include "runner/agent/cut_calls.h"
 #include "runner/agent/run_parts.h"
 #include "runner/agent/tool_calls.h"
 #include "runner/agent/tool_choice.h"
@@ -31,13 +33,22 @@ struct OpenTurn {
   AnswerVerdict verdict;      // of a run with a format
   bool is_discarded = false;  // the model is told what does not fit, and answers once more
   bool is_misfit = false;     // it does not fit, and no turn may follow
+  std::vector<CutCall> cut;   // calls of it that are not made
 };
 
 // What the model client tells while a turn streams.
 class TurnObserver : public ModelObserver {
  public:
-  explicit TurnObserver(RunWriter& writer) : writer_(writer) {}
+  // follows_text: the run said something before this turn.
+  TurnObserver(RunWriter& writer, bool follows_text)
+      : writer_(writer), follows_text_(follows_text) {}
   void on_text(TextChannel channel, std::string_view piece) override {
+    // The stored answer joins the texts of turns likewise (append_turn_text).
+    if (channel == TextChannel::answer && std::exchange(follows_text_, false)) {
+      JsonWriter json;
+      json.begin_object().member("content", turn_separator).end_object();
+      writer_.append("message.delta", json.take());
+    }
     writer_.append_delta(channel == TextChannel::thinking ? "thinking" : "", piece);
   }
   void on_retrying(int attempt, int64_t delay_ms, std::string_view reason) override {
@@ -55,6 +66,7 @@ class TurnObserver : public ModelObserver {
 
  private:
   RunWriter& writer_;
+  bool follows_text_;
 };
 
 void announce_start(const ActiveRun& run) {
@@ -95,7 +107,7 @@ void check_turn_limit(const RunProgress& progress, const RunLimits& limits) {
 
 // The tool calls of the turn must fit as a whole: of a turn that passes the limit none is made.
 void check_tool_limit(const RunProgress& progress, const RunLimits& limits) {
-  if (progress.tool_calls + std::ssize(progress.turn.tool_calls) > limits.tool_calls) {
+  if (progress.tool_calls + std::ssize(progress.turn.calls()) > limits.tool_calls) {
     throw RunFailure("run.turn_limit", fmt::format("The run asked for more tool calls than it may: "
                                                    "limit.tool_calls is {}.",
                                                    limits.tool_calls));
@@ -110,19 +122,35 @@ void announce_repair(const ActiveRun& run, const OpenTurn& turn, int attempt) {
   run.writer->append("output.repair", json.take());
 }
 
+// Committed with the turn, so that no other daemon makes such a call.
+void refuse_cut_calls(const RunPtr& run, RunParts& parts, const std::vector<CutCall>& cut) {
+  for (const ToolCall& call : parts.turns.back().calls()) {
+    auto found = std::find_if(cut.begin(), cut.end(),
+                              [&](const CutCall& candidate) { return candidate.id == call.id; });
+    if (found == cut.end()) continue;
+    JsonWriter json;
+    json.begin_object().member("tool_call_id", call.id);
+    json.member("reason", cut_reason_name(found->reason)).end_object();
+    run->writer->append("tool.cut", json.take());
+    commit_refusal(run, parts, call, cut_outcome(found->reason, parts.request.output_tokens_max));
+  }
+}
+
 // The turn becomes a step: its text, its calls and its usage commit together with their events.
 void close_turn(AgentServices& services, const RunPtr& run, RunParts& parts, OpenTurn open) {
   RunProgress& progress = run->progress;
-  give_own_ids(progress.turn.tool_calls, parts.turns);
+  const ModelEndpoint& endpoint = parts.request.endpoint;
   FinishedTurn finished;
   finished.turn = progress.turns + 1;
-  finished.text = progress.turn.text;
-  finished.calls = progress.turn.tool_calls;
+  finished.parts = progress.turn.parts;
+  name_origin(finished.parts, origin_of(endpoint.base_url, endpoint.model));
+  std::vector<ToolCall> calls = finished.calls();
+  std::string text = finished.text();
   if (open.is_discarded) {
     announce_repair(*run, open, parts.repairs() + 1);
     finished.repair = std::move(open.verdict.repair);
   }
-  for (const ToolCall& call : finished.calls) {
+  for (const ToolCall& call : calls) {
     JsonWriter json;
     json.begin_object().member("tool_call_id", call.id).member("tool_name", call.name);
     json.member_raw("arguments", shown_arguments(call)).end_object();
@@ -130,15 +158,17 @@ void close_turn(AgentServices& services, const RunPtr& run, RunParts& parts, Ope
   }
   TurnRecord record = priced_turn(services, run);
   record.turn = finished.turn;
-  record.text = finished.text;
   record.duration_ms = services.loop.now_ms() - open.begun_ms;
-  record.tool_calls_json = tool_calls_json(finished.calls);
+  record.parts_json = parts_json(finished.parts);
+  record.has_opaque = has_opaque(finished.parts);
+  run->writer->count_output(static_cast<int64_t>(opaque_bytes_of(finished.parts)));
   run->writer->commit_turn(std::move(record));
-  if (!open.is_discarded) progress.text += finished.text;
-  progress.tool_calls += static_cast<int>(finished.calls.size());
+  if (!open.is_discarded) append_turn_text(progress.text, text);
+  progress.tool_calls += static_cast<int>(calls.size());
   ++progress.turns;
   progress.turn_is_open = false;
   parts.turns.push_back(std::move(finished));
+  refuse_cut_calls(run, parts, open.cut);
 }
 
 // What the run's format says of a turn that calls no tool. Checked before the turn is closed, so
@@ -146,7 +176,7 @@ void close_turn(AgentServices& services, const RunPtr& run, RunParts& parts, Ope
 Task<void> check_open_answer(AgentServices& services, RunPtr run, const RunParts& parts,
                              OpenTurn& turn) {
   AnswerFormat format = *parts.format;
-  std::string text = run->progress.turn.text;
+  std::string text = run->progress.turn.text();
   AnswerVerdict verdict = co_await check_answer(services.loop, std::move(format), std::move(text));
   turn.verdict = std::move(verdict);
   if (turn.verdict.fits()) {
@@ -191,19 +221,24 @@ Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
   }
   progress.turn = ModelTurn();
   progress.turn_is_open = true;
-  TurnObserver observer(*run->writer);
+  TurnObserver observer(*run->writer, !progress.text.empty());
   OpenTurn open;
   open.begun_ms = services.loop.now_ms();
   open.behind_seq = run->writer->last_seq();
   co_await stream_model_turn(services.http, services.loop, std::move(request), progress.turn,
                              observer);
-  if (progress.turn.refuses_temperature) parts.request.temperature.reset();
-  if (progress.text.size() + progress.turn.text.size() > answer_bytes_max) {
+  parts.request.traits = progress.turn.traits;
+  if (progress.text.size() + progress.turn.text().size() > answer_bytes_max) {
     throw RunFailure("run.answer_too_long", "The answer is longer than 4 MiB.");
   }
-  drop_unwanted_calls(progress.turn.tool_calls, parts);
+  drop_unwanted_calls(progress.turn, parts);
+  if (was_cut_for_caller(parts, progress.turn)) {
+    erase_calls(progress.turn.parts, [](const ToolCall&) { return true; });
+  }
   check_tool_limit(progress, parts.limits);
-  if (parts.format && progress.turn.tool_calls.empty()) {
+  give_own_ids(progress.turn.parts, parts.turns);
+  open.cut = cut_calls(services, parts, progress.turn);
+  if (parts.format && !has_calls(progress.turn.parts)) {
     co_await check_open_answer(services, run, parts, open);
   }
   bool is_misfit = open.is_misfit;
@@ -216,9 +251,9 @@ Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
 Task<void> check_stored_answers(AgentServices& services, RunParts& parts) {
   if (!parts.format) co_return;
   for (FinishedTurn& turn : parts.turns) {
-    if (!turn.calls.empty()) continue;
+    if (has_calls(turn.parts)) continue;
     AnswerFormat format = *parts.format;
-    std::string text = turn.text;
+    std::string text = turn.text();
     AnswerVerdict verdict =
         co_await check_answer(services.loop, std::move(format), std::move(text));
     turn.repair = std::move(verdict.repair);
@@ -246,8 +281,8 @@ Task<RunParts> begin_run(AgentServices& services, RunPtr run) {
   co_await check_stored_answers(services, parts);
   progress.turns = static_cast<int>(parts.turns.size());
   for (const FinishedTurn& turn : parts.turns) {
-    if (turn.repair.empty()) progress.text += turn.text;
-    progress.tool_calls += static_cast<int>(turn.calls.size());
+    if (turn.repair.empty()) append_turn_text(progress.text, turn.text());
+    progress.tool_calls += static_cast<int>(turn.calls().size());
   }
   progress.knows_text = true;
   co_return parts;
@@ -266,6 +301,7 @@ Task<RunOutcome> execute_run(AgentServices& services, RunPtr run, RunParts& part
     }
     if (parts.is_answered()) co_return RunOutcome::answered;
     check_credits(*run->writer, parts);
+    if (std::optional<RunFailure> failure = repeated_call(parts)) throw *std::move(failure);
     check_turn_limit(run->progress, parts.limits);
     co_await take_turn(services, run, parts);
     // The last turn commits together with the run's outcome, any other before what follows it.

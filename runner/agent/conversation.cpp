@@ -12,16 +12,10 @@
 namespace hostler::runner {
 namespace {
 
-constexpr std::string_view left_out =
-    R"({"note":"left out: the conversation is longer than the model takes"})";
 constexpr std::string_view cut_mark = "… (cut: it is longer than the model takes)";
 
 size_t bytes_of(const ChatMessage& message) {
-  size_t bytes = message.name.size() + message.text.size();
-  for (const ToolCall& call : message.tool_calls) {
-    bytes += call.id.size() + call.name.size() + call.arguments.size();
-  }
-  return bytes;
+  return message.name.size() + bytes_of(message.parts);
 }
 
 bool is_of_system(const ChatMessage& message) { return message.role == ChatRole::system; }
@@ -72,11 +66,11 @@ std::vector<size_t> cut_results(const Exchange& exchange, Room& room) {
   std::vector<size_t> by_length(exchange.results.size());
   for (size_t i = 0; i < by_length.size(); ++i) by_length[i] = i;
   std::stable_sort(by_length.begin(), by_length.end(), [&](size_t a, size_t b) {
-    return exchange.results[a].text.size() < exchange.results[b].text.size();
+    return exchange.results[a].first_text().size() < exchange.results[b].first_text().size();
   });
   std::vector<size_t> kept(exchange.results.size(), nothing);
   for (size_t i = 0; i < by_length.size(); ++i) {
-    const std::string& text = exchange.results[by_length[i]].text;
+    std::string_view text = exchange.results[by_length[i]].first_text();
     size_t share = room.bytes() / (by_length.size() - i);
     size_t bytes = text.size();
     if (bytes > std::max(share, cut_mark.size())) {
@@ -93,7 +87,7 @@ std::vector<size_t> cut_results(const Exchange& exchange, Room& room) {
 size_t stub_bytes(const Exchange& exchange) {
   size_t bytes = bytes_of(exchange.answer);
   for (const ChatMessage& result : exchange.results) {
-    bytes += std::min(result.text.size(), left_out.size());
+    bytes += std::min(result.first_text().size(), left_out.size());
   }
   return bytes;
 }
@@ -126,8 +120,9 @@ uint64_t mark_of(const ChatMessage& message) {
   constexpr size_t head_bytes = 256;
   uint64_t mark = 14695981039346656037U + static_cast<uint64_t>(message.role);
   auto add = [&mark](uint64_t value) { mark = (mark ^ value) * 1099511628211U; };
-  add(message.text.size());
-  for (char c : std::string_view(message.text).substr(0, head_bytes)) {
+  std::string_view text = message.first_text();
+  add(text.size());
+  for (char c : text.substr(0, head_bytes)) {
     add(static_cast<unsigned char>(c));
   }
   // FNV-1a's high bits hardly know of the last bytes.
@@ -145,7 +140,7 @@ size_t newest_of(const std::vector<ChatMessage>& history) {
 }
 
 // Where a history begins that is cut: so that between half of the room and all of it is filled, at
-// the message with the least mark. The next runs of the thread, whose histories are a little
+// the user's message with the least mark. The next runs of the thread, whose histories are a little
 // longer, mostly find the same one, so that what they send begins with the same bytes.
 size_t cut_history(const std::vector<ChatMessage>& history, Room room, size_t messages_max) {
   const size_t messages_kept_max = messages_max / 4 * 3;
@@ -157,7 +152,7 @@ size_t cut_history(const std::vector<ChatMessage>& history, Room room, size_t me
     bytes += said_bytes(history[i]);
     size_t count = newest - i;
     if (bytes > room.bytes() || count > messages_kept_max) break;
-    if (history[i].role == ChatRole::tool) continue;
+    if (history[i].role != ChatRole::user) continue;
     bool is_half = bytes >= room.bytes() / 2 || count >= messages_kept_max / 2;
     uint64_t mark = is_half ? mark_of(history[i]) : least;
     if (mark <= least) {
@@ -236,7 +231,7 @@ class Planner {
     }
     for (size_t i = 0; i < plan.kept.size(); ++i) {
       if (plan.kept[i] == nothing) continue;
-      bytes -= exchanges_[plan.cut].results[i].text.size();
+      bytes -= exchanges_[plan.cut].results[i].first_text().size();
       bytes += plan.kept[i] + cut_mark.size();
     }
     return bytes;
@@ -253,7 +248,7 @@ class Planner {
 void add_exchange(const Plan& plan, size_t nth, Exchange exchange, std::vector<ChatMessage>& all) {
   all.push_back(std::move(exchange.answer));
   for (size_t i = 0; i < exchange.results.size(); ++i) {
-    std::string& text = exchange.results[i].text;
+    std::string& text = exchange.results[i].first_text();
     if (nth < plan.whole && text.size() > left_out.size()) text = left_out;
     if (nth == plan.cut && plan.kept[i] != nothing) {
       text.resize(plan.kept[i]);
@@ -280,6 +275,11 @@ std::vector<ChatMessage> fitted_messages(const std::string& system_prompt,
   if (!system_prompt.empty()) all.push_back({ChatRole::system, system_prompt});
   std::copy_if(history.begin(), history.begin() + static_cast<ptrdiff_t>(plan.from),
                std::back_inserter(all), is_of_system);
+  // Providers want the user to have the first word.
+  bool is_cut = plan.from > 0 && plan.from < history.size();
+  if (is_cut && history[plan.from].role != ChatRole::user) {
+    all.emplace_back(ChatRole::user, "(Earlier messages are left out.)");
+  }
   all.insert(all.end(), history.begin() + static_cast<ptrdiff_t>(plan.from), history.end());
   for (size_t i = plan.first; i < exchanges.size(); ++i) {
     add_exchange(plan, i, std::move(exchanges[i]), all);
@@ -296,11 +296,10 @@ int64_t history_bytes_max(int64_t context_tokens) {
 std::vector<ChatMessage> history_of(const postgres::Result& rows) {
   std::vector<ChatMessage> messages;
   for (int i = rows.size() - 1; i >= 0; --i) {
-    ChatMessage message;
     bool is_answer = rows[i].text("role") == "assistant";
-    message.role = is_answer ? ChatRole::assistant : ChatRole::user;
-    message.text = rows[i].text("content");
-    messages.push_back(std::move(message));
+    messages.emplace_back(is_answer ? ChatRole::assistant : ChatRole::user,
+                          std::string(rows[i].text("content")));
+    messages.back().run_id = rows[i].text_or_null("turns_of").value_or("");
   }
   return messages;
 }
@@ -308,35 +307,24 @@ std::vector<ChatMessage> history_of(const postgres::Result& rows) {
 std::optional<std::vector<ChatMessage>> history_of(std::string_view packed) {
   std::vector<ChatMessage> messages;
   while (!packed.empty()) {
-    ChatMessage& message = messages.emplace_back();
-    message.role = packed.front() == 'a' ? ChatRole::assistant : ChatRole::user;
+    constexpr size_t id_bytes = 36;
+    bool has_turns = packed.front() == 'A';
+    ChatRole role = has_turns || packed.front() == 'a' ? ChatRole::assistant : ChatRole::user;
+    packed.remove_prefix(1);
+    std::string run_id(has_turns ? packed.substr(0, id_bytes) : std::string_view());
+    packed.remove_prefix(run_id.size());
     size_t bytes = 0;
     const char* end = packed.data() + packed.size();
-    auto [behind, fault] = std::from_chars(packed.data() + 1, end, bytes);
+    auto [behind, fault] = std::from_chars(packed.data(), end, bytes);
     if (fault != std::errc() || behind == end || *behind != ':') return std::nullopt;
     packed.remove_prefix(static_cast<size_t>(behind - packed.data()) + 1);
     if (bytes > packed.size()) return std::nullopt;
-    message.text = packed.substr(0, bytes);
+    messages.emplace_back(role, std::string(packed.substr(0, bytes)));
+    messages.back().run_id = std::move(run_id);
     packed.remove_prefix(bytes);
   }
   std::reverse(messages.begin(), messages.end());
   return messages;
-}
-
-std::string tool_calls_json(const std::vector<ToolCall>& calls) {
-  JsonWriter json;
-  json.begin_array();
-  for (const ToolCall& call : calls) {
-    json.begin_object();
-    json.member("id", call.id).member("name", call.name).member("arguments", call.arguments);
-    json.end_object();
-  }
-  return json.end_array().take();
-}
-
-std::vector<ToolCall> tool_calls_from(std::string_view json) {
-  std::optional<Json> parsed = parse_json_or_nothing(json);
-  return parsed ? tool_calls_of(*parsed) : std::vector<ToolCall>();
 }
 
 std::vector<ToolCall> tool_calls_of(const Json& stored) {

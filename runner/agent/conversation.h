@@ -18,6 +18,10 @@ namespace hostler::runner {
 // answer.
 int64_t history_bytes_max(int64_t context_tokens);
 
+// What stands in the place of a result that the model is not told any more.
+constexpr std::string_view left_out =
+    R"({"note":"left out: the conversation is longer than the model takes"})";
+
 // As query::run_claim and query::run_history read them at most.
 constexpr size_t history_messages_max = 1000;
 
@@ -51,9 +55,7 @@ std::vector<ChatMessage> fitted_messages(const std::string& system_prompt,
                                          std::vector<Exchange> exchanges, int64_t bytes_max,
                                          size_t messages_max = history_messages_max);
 
-// The tool calls of a turn, as they are stored: [{"id","name","arguments"}…], and back.
-std::string tool_calls_json(const std::vector<ToolCall>& calls);
-std::vector<ToolCall> tool_calls_from(std::string_view json);
+// The tool calls of a given history: [{"id","name","arguments"}…].
 std::vector<ToolCall> tool_calls_of(const Json& stored);
 
 }  // namespace hostler::runner

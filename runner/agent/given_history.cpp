@@ -62,13 +62,13 @@ GivenHistory read_given_history(std::string_view json, const std::vector<Earlier
       history.system_text += content;
       continue;
     }
-    ChatMessage& message = history.messages.emplace_back();
-    message.role = role_named(role);
-    message.name = item.text_or("name");
-    message.text = content;
-    message.tool_call_id = item.text_or("tool_call_id");
     const Json* calls = item.find("tool_calls");
-    if (calls != nullptr) message.tool_calls = given_calls(*calls);
+    Parts parts = parts_of(std::string(content),
+                           calls != nullptr ? given_calls(*calls) : std::vector<ToolCall>());
+    ChatMessage& message = history.messages.emplace_back(role_named(role), std::move(parts));
+    message.name = item.text_or("name");
+    message.tool_call_id = item.text_or("tool_call_id");
+    message.run_id = item.text_or("run_id");
   }
   history.messages = with_earlier_turns(std::move(history.messages), earlier);
   return history;

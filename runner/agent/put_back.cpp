@@ -2,23 +2,20 @@
 #include "runner/agent/put_back.h"
 
 #include <algorithm>
-#include <map>
+#include <limits>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
-#include "lib/json.h"
-#include "runner/agent/conversation.h"
-#include "runner/agent/run_parts.h"
+#include "runner/agent/thread_turns.h"
 
 namespace hostler::runner {
 namespace {
 
 struct Turn {
-  std::string text;
-  std::vector<ToolCall> calls;
-  std::map<std::string, std::string, std::less<>> results;  // as the model reads them
+  StoredTurn stored;
+  std::vector<ToolCall> calls;  // of its parts
 };
 
 struct EarlierRun {
@@ -28,28 +25,11 @@ struct EarlierRun {
 
   // One that the run ended with.
   bool left(std::string_view call_id) const {
-    return !turns.back().results.contains(call_id) &&
+    return !turns.back().stored.results.contains(call_id) &&
            std::any_of(turns.back().calls.begin(), turns.back().calls.end(),
                        [&](const ToolCall& call) { return call.id == call_id; });
   }
 };
-
-Turn turn_of(const EarlierTurn& row) {
-  Turn turn;
-  turn.text = row.text;
-  turn.calls = tool_calls_from(row.tool_calls_json);
-  std::optional<Json> results = parse_json_or_nothing(row.results_json);
-  if (!results || !results->is_array()) return turn;
-  for (const Json& result : *results->as_array()) {
-    std::string_view code = result.text_or("error_code");
-    turn.results.emplace(
-        result.text_or("tool_call_id"),
-        code.empty()
-            ? std::string(result.text_or("result"))
-            : tool_error_json(std::string(code), std::string(result.text_or("error_message"))));
-  }
-  return turn;
-}
 
 class Merger {
  public:
@@ -59,9 +39,11 @@ class Merger {
     for (const EarlierTurn& row : earlier) {
       if (row.run_id != last_run_id) runs_.emplace_back();
       last_run_id = row.run_id;
-      Turn turn = turn_of(row);
+      StoredTurn stored =
+          stored_turn(row.parts_json, row.results_json, std::numeric_limits<size_t>::max());
+      std::vector<ToolCall> calls = calls_of(stored.parts);
       // An answer that was discarded has no calls.
-      if (!turn.calls.empty()) runs_.back().turns.push_back(std::move(turn));
+      if (!calls.empty()) runs_.back().turns.push_back({std::move(stored), std::move(calls)});
     }
     std::erase_if(runs_, [](const EarlierRun& run) { return run.turns.empty(); });
     for (EarlierRun& run : runs_) {
@@ -77,7 +59,7 @@ class Merger {
     for (size_t i = 0; i < history_.size(); ++i) {
       ChatMessage& message = history_[i];
       bool is_result = message.role == ChatRole::tool;
-      EarlierRun* run = is_result ? run_of(message.tool_call_id) : run_of_all(message.tool_calls);
+      EarlierRun* run = is_result ? run_of(message.tool_call_id) : run_of_all(message.calls());
       if (run == nullptr || !stands_for(message)) {
         all_.push_back(std::move(message));
       } else if (!run->is_put_back) {
@@ -105,8 +87,8 @@ class Merger {
     const ChatMessage& message = history_[nth];
     if (message.role == ChatRole::tool) {
       if (run_of(message.tool_call_id) != nullptr) results_.try_emplace(message.tool_call_id, nth);
-    } else if (run_of_all(message.tool_calls) == nullptr) {
-      for (const ToolCall& call : message.tool_calls) {
+    } else if (run_of_all(message.calls()) == nullptr) {
+      for (const ToolCall& call : message.calls()) {
         if (EarlierRun* run = run_of(call.id)) run->is_mixed = true;
       }
     }
@@ -124,38 +106,27 @@ class Merger {
   // was said before.
   bool stands_for(const ChatMessage& message) {
     if (message.role == ChatRole::tool) return answered_.insert(message.tool_call_id).second;
-    bool is_again = std::any_of(message.tool_calls.begin(), message.tool_calls.end(),
-                                [&](const ToolCall& call) {
-                                  return called_.contains(call.id) || answered_.contains(call.id);
-                                });
-    for (const ToolCall& call : message.tool_calls) called_.insert(call.id);
+    std::vector<ToolCall> calls = message.calls();
+    bool is_again = std::any_of(calls.begin(), calls.end(), [&](const ToolCall& call) {
+      return called_.contains(call.id) || answered_.contains(call.id);
+    });
+    for (const ToolCall& call : calls) called_.insert(call.id);
     return !is_again;
   }
 
   void put_back(EarlierRun& run) {
     run.is_put_back = true;
     for (const Turn& turn : run.turns) {
-      ChatMessage& answer = all_.emplace_back();
-      answer.role = ChatRole::assistant;
-      answer.text = turn.text;
-      answer.tool_calls = turn.calls;
+      all_.emplace_back(ChatRole::assistant, turn.stored.parts);
       bool is_last = &turn == &run.turns.back();
       for (const ToolCall& call : turn.calls) {
-        ChatMessage& result = all_.emplace_back();
-        result.role = ChatRole::tool;
-        result.tool_call_id = call.id;
         bool is_given = is_last && run.left(call.id);
-        result.text = is_given ? std::move(history_[results_.at(call.id)].text)
-                               : stored_result(turn, call.id);
+        ChatMessage& result = all_.emplace_back(
+            ChatRole::tool, is_given ? std::move(history_[results_.at(call.id)].first_text())
+                                     : turn.stored.result_of(call.id));
+        result.tool_call_id = call.id;
       }
     }
-  }
-
-  // Providers refuse a call without a result.
-  static std::string stored_result(const Turn& turn, const std::string& call_id) {
-    auto stored = turn.results.find(call_id);
-    if (stored != turn.results.end()) return stored->second;
-    return tool_error_json("tool.timeout", "The call was not finished.");
   }
 
   std::vector<ChatMessage> history_;
@@ -173,8 +144,8 @@ std::vector<EarlierTurn> earlier_turns_of(const postgres::Result& rows) {
   std::vector<EarlierTurn> turns;
   for (int i = 0; i < rows.size(); ++i) {
     postgres::Row row = rows[i];
-    turns.push_back({std::string(row.text("run_id")), std::string(row.text("text")),
-                     std::string(row.text("tool_calls")), std::string(row.text("results"))});
+    turns.push_back({std::string(row.text("run_id")), std::string(row.text("parts")),
+                     std::string(row.text("results"))});
   }
   return turns;
 }
@@ -182,7 +153,7 @@ std::vector<EarlierTurn> earlier_turns_of(const postgres::Result& rows) {
 std::vector<ChatMessage> without_orphan_results(std::vector<ChatMessage> history) {
   std::unordered_set<std::string> called;
   std::erase_if(history, [&called](const ChatMessage& message) {
-    for (const ToolCall& call : message.tool_calls) called.insert(call.id);
+    for (const ToolCall& call : message.calls()) called.insert(call.id);
     return message.role == ChatRole::tool && !called.contains(message.tool_call_id);
   });
   return history;

@@ -14,11 +14,10 @@ namespace hostler::runner {
 // As query::run_put_back answers it.
 struct EarlierTurn {
   std::string run_id;
-  std::string text;
-  std::string tool_calls_json;
+  std::string parts_json;
   std::string results_json;  // [{tool_call_id, result or error_code and error_message}]
 
-  size_t bytes() const { return text.size() + tool_calls_json.size() + results_json.size(); }
+  size_t bytes() const { return parts_json.size() + results_json.size(); }
 };
 
 std::vector<EarlierTurn> earlier_turns_of(const postgres::Result& rows);

@@ -16,6 +16,7 @@
 #include "queries/webhook_calls.h"
 #include "runner/agent/conversation.h"
 #include "runner/agent/given_history.h"
+#include "runner/agent/thread_turns.h"
 #include "runner/models/run_failure.h"
 #include "runner/tools/tool_box.h"
 
@@ -79,8 +80,7 @@ void add_steps(RunParts& parts, const postgres::Result& turns, const postgres::R
     postgres::Row row = turns[i];
     FinishedTurn turn;
     turn.turn = static_cast<int>(row.integer("turn"));
-    turn.text = row.text("text");
-    turn.calls = tool_calls_from(row.text("tool_calls"));
+    turn.parts = parts_from(row.text("parts"));
     parts.turns.push_back(std::move(turn));
     parts.last_step_seq = std::max(parts.last_step_seq, row.integer("last_seq"));
   }
@@ -226,6 +226,28 @@ Task<void> add_history(AgentServices& services, RunPtr run, RunParts& parts,
   }
 }
 
+// Reads what earlier runs of the thread did, if any did more than answer, and bounds what the model
+// is told of it.
+Task<void> add_thread_turns(AgentServices& services, RunPtr run, RunParts& parts) {
+  const ModelEndpoint& endpoint = parts.request.endpoint;
+  std::string origin = origin_of(endpoint.base_url, endpoint.model);
+  std::vector<std::string> runs = runs_with_turns(parts.history);
+  if (!runs.empty()) {
+    int64_t result_bytes = services.settings.current()->integer("limit.history_tool_bytes");
+    postgres::Batch batch;
+    batch.add(query::ThreadTurns{.org_id = run->claim.org_id,
+                                 .run_ids = runs,
+                                 .bytes_max = parts.history_bytes,
+                                 .result_bytes_max = result_bytes});
+    postgres::Results loaded = co_await load_with_retry(services, std::move(batch));
+    std::vector<StoredTurn> turns =
+        stored_turns_of(loaded.at(0), static_cast<size_t>(result_bytes));
+    parts.history = with_thread_turns(std::move(parts.history), std::move(turns), origin);
+  }
+  for (ChatMessage& message : parts.history) keep_opaque_of(message.parts, origin);
+  parts.history = with_shortened_results(std::move(parts.history), parts.history_bytes);
+}
+
 // Nothing when the thread has no messages: then the run may be gone.
 Task<std::optional<RunParts>> claimed_parts(AgentServices& services, RunPtr run) {
   std::optional<ClaimedRow> claimed = claimed_row(run);
@@ -291,12 +313,14 @@ std::string tool_error_json(const std::string& code, const std::string& message)
 bool RunParts::has_open_calls() const {
   if (turns.empty()) return false;
   const FinishedTurn& last = turns.back();
-  return std::any_of(last.calls.begin(), last.calls.end(),
-                     [&](const ToolCall& call) { return !has_result(last.turn, call.id); });
+  return std::any_of(last.parts.begin(), last.parts.end(), [&](const Part& part) {
+    const ToolCall* call = std::get_if<ToolCall>(&part);
+    return call != nullptr && !has_result(last.turn, call->id);
+  });
 }
 
 bool RunParts::is_answered() const {
-  return !turns.empty() && turns.back().calls.empty() && turns.back().repair.empty();
+  return !turns.empty() && !has_calls(turns.back().parts) && turns.back().repair.empty();
 }
 
 int RunParts::repairs() const {
@@ -306,8 +330,8 @@ int RunParts::repairs() const {
 
 size_t RunParts::prompt_bytes() const {
   size_t bytes = system_prompt.size();
-  for (const ChatMessage& message : history) bytes += message.text.size();
-  for (const FinishedTurn& turn : turns) bytes += turn.text.size();
+  for (const ChatMessage& message : history) bytes += bytes_of(message.parts);
+  for (const FinishedTurn& turn : turns) bytes += bytes_of(turn.parts);
   for (const auto& [key, result] : results) bytes += result.content.size();
   return std::min(bytes, static_cast<size_t>(std::max<int64_t>(history_bytes, 0)));
 }
@@ -316,26 +340,21 @@ std::vector<ChatMessage> RunParts::messages() const {
   std::vector<Exchange> exchanges;
   for (const FinishedTurn& turn : turns) {
     Exchange exchange;
-    exchange.answer.role = ChatRole::assistant;
-    exchange.answer.text = turn.text;
-    for (const ToolCall& call : turn.calls) {
-      exchange.answer.tool_calls.push_back(call);
-      ChatMessage& answer = exchange.results.emplace_back();
-      answer.role = ChatRole::tool;
-      answer.tool_call_id = call.id;
+    exchange.answer = ChatMessage(ChatRole::assistant, turn.parts);
+    for (const ToolCall& call : turn.calls()) {
       // A turn follows when every call has its result; should one be missing all the same, the
       // model is told: providers refuse a call without a result.
       auto found = results.find({turn.turn, call.id});
-      answer.text = found == results.end()
-                        ? tool_error_json("tool.timeout", "The call was not finished.")
-                        : found->second.content;
+      ChatMessage& answer = exchange.results.emplace_back(
+          ChatRole::tool, found == results.end()
+                              ? tool_error_json("tool.timeout", "The call was not finished.")
+                              : found->second.content);
+      answer.tool_call_id = call.id;
     }
     if (!turn.repair.empty()) {
       // Providers refuse an answer without words.
-      if (is_blank(turn.text)) exchange.answer.text = "(The answer was empty.)";
-      ChatMessage& fault = exchange.results.emplace_back();
-      fault.role = ChatRole::user;
-      fault.text = turn.repair;
+      if (is_blank(turn.text())) exchange.answer.first_text() = "(The answer was empty.)";
+      exchange.results.emplace_back(ChatRole::user, turn.repair);
     }
     exchanges.push_back(std::move(exchange));
   }
@@ -349,6 +368,7 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   std::optional<RunParts> claimed = co_await claimed_parts(services, run);
   if (claimed) {
     co_await offer_tools(services, run, *claimed);
+    co_await add_thread_turns(services, run, *claimed);
     co_return *std::move(claimed);
   }
   postgres::Batch load;
@@ -373,6 +393,7 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   co_await add_history(services, run, parts, loaded.at(1), loaded);
   if (has_steps) add_steps(parts, loaded.at(2), loaded.at(3), loaded.at(4));
   co_await offer_tools(services, run, parts);
+  co_await add_thread_turns(services, run, parts);
   co_return parts;
 }
 

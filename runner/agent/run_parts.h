@@ -17,9 +17,11 @@
 namespace hostler::runner {
 
 struct FinishedTurn {
+  std::string text() const { return text_of(parts); }
+  std::vector<ToolCall> calls() const { return calls_of(parts); }
+
   int turn = 0;
-  std::string text;
-  std::vector<ToolCall> calls;
+  Parts parts;
   // Of an answer that does not fit the run's format, and was discarded: what the model is told.
   std::string repair = {};
 };

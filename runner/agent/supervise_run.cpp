@@ -24,13 +24,10 @@ void close_broken_turn(AgentServices& services, const RunPtr& run) {
   RunProgress& progress = run->progress;
   if (!progress.turn_is_open) return;
   progress.turn_is_open = false;
-  bool used_anything = !progress.turn.text.empty() || progress.turn.usage.input_tokens > 0;
+  bool used_anything = !progress.turn.parts.empty() || progress.turn.usage.input_tokens > 0;
   if (!used_anything) return;
   TurnRecord record = priced_turn(services, run);
   record.turn = progress.turns + 1;
-  record.text = progress.turn.text;
-  record.tool_calls_json = "[]";
-  record.is_finished = false;
   run->writer->commit_turn(std::move(record));
 }
 
@@ -40,7 +37,7 @@ Outcome outcome_of(const RunPtr& run, std::string status) {
   // A thread that nobody reads keeps nothing.
   if (run->claim.is_hidden) return outcome;
   outcome.answer = run->progress.text;
-  if (run->progress.turn_is_open) outcome.answer += run->progress.turn.text;
+  if (run->progress.turn_is_open) append_turn_text(outcome.answer, run->progress.turn.text());
   return outcome;
 }
 

@@ -206,7 +206,7 @@ struct OpenCall {
 std::vector<OpenCall> open_calls(AgentServices& services, const RunParts& parts,
                                  const FinishedTurn& turn) {
   std::vector<OpenCall> open_calls;
-  for (const ToolCall& call : turn.calls) {
+  for (const ToolCall& call : turn.calls()) {
     if (parts.has_result(turn.turn, call.id)) continue;
     OpenCall& open = open_calls.emplace_back(OpenCall{call});
     bool is_built_in = parts.declaring(call.name) == nullptr;
@@ -268,31 +268,33 @@ Task<bool> wait_for_others(AgentServices& services, RunPtr run, const RunParts& 
 
 }  // namespace
 
-void give_own_ids(std::vector<ToolCall>& calls, const std::vector<FinishedTurn>& turns) {
+void commit_refusal(const RunPtr& run, RunParts& parts, const ToolCall& call, ToolOutcome outcome) {
+  commit_outcome(run, parts, record_of(parts.turns.back().turn, call, std::move(outcome), 0));
+}
+
+void give_own_ids(Parts& parts, const std::vector<FinishedTurn>& turns) {
   constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789";
   constexpr size_t length = 9;
   std::unordered_set<std::string> taken;
   for (const FinishedTurn& turn : turns) {
-    for (const ToolCall& call : turn.calls) taken.insert(call.id);
+    for (const ToolCall& call : turn.calls()) taken.insert(call.id);
   }
-  for (ToolCall& call : calls) {
+  for (Part& part : parts) {
+    ToolCall* call = std::get_if<ToolCall>(&part);
+    if (call == nullptr) continue;
     do {
-      call.id.clear();
+      call->id.clear();
       for (char byte : random_bytes(length)) {
-        call.id += letters[static_cast<unsigned char>(byte) % letters.size()];
+        call->id += letters[static_cast<unsigned char>(byte) % letters.size()];
       }
-    } while (!taken.insert(call.id).second);
+    } while (!taken.insert(call->id).second);
   }
 }
 
 std::string shown_arguments(const ToolCall& call) {
-  std::optional<Json> parsed = parse_json_or_nothing(call.arguments);
-  if (parsed && parsed->is_object()) return parsed->dump();
-  if (call.arguments.empty()) return "{}";
   // What the OpenAPI document calls an object is one.
-  JsonWriter json;
-  json.begin_object().member("not_an_object", call.arguments).end_object();
-  return json.take();
+  std::optional<Json> shown = parse_json_or_nothing(arguments_object(call.arguments));
+  return shown ? shown->dump() : "{}";
 }
 
 Task<void> show_early_results(AgentServices& services, RunPtr run) {
@@ -314,8 +316,10 @@ Task<void> show_early_results(AgentServices& services, RunPtr run) {
 bool may_leave_calls(const Claim& claim, const RunParts& parts) {
   if (!claim.asks_nobody() || parts.turns.empty()) return false;
   const FinishedTurn& last = parts.turns.back();
-  return std::any_of(last.calls.begin(), last.calls.end(), [&](const ToolCall& call) {
-    return parts.functions.has(call.name) && !parts.has_result(last.turn, call.id);
+  return std::any_of(last.parts.begin(), last.parts.end(), [&](const Part& part) {
+    const ToolCall* call = std::get_if<ToolCall>(&part);
+    return call != nullptr && parts.functions.has(call->name) &&
+           !parts.has_result(last.turn, call->id);
   });
 }
 

@@ -26,7 +26,10 @@ std::string left_calls_json(const std::vector<ToolCall>& calls);
 
 // Ids of ours in place of the model's, unique in the run: nine letters and digits, which every
 // provider takes back (Mistral takes no others).
-void give_own_ids(std::vector<ToolCall>& calls, const std::vector<FinishedTurn>& turns);
+void give_own_ids(Parts& parts, const std::vector<FinishedTurn>& turns);
+
+// Commits the outcome of a call of the newest turn that is not made.
+void commit_refusal(const RunPtr& run, RunParts& parts, const ToolCall& call, ToolOutcome outcome);
 
 // The arguments of a call as they are shown: an object, or the text that is none.
 std::string shown_arguments(const ToolCall& call);

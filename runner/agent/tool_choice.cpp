@@ -22,12 +22,14 @@ std::optional<ToolChoice> choice_of_next_turn(const RunParts& parts) {
   return choice;
 }
 
-void drop_unwanted_calls(std::vector<ToolCall>& calls, const RunParts& parts) {
+void drop_unwanted_calls(ModelTurn& turn, const RunParts& parts) {
   const Sampling& sampling = parts.request.sampling;
-  if (sampling.tool_choice && sampling.tool_choice->kind == ToolChoice::Kind::none) calls.clear();
+  if (sampling.tool_choice && sampling.tool_choice->kind == ToolChoice::Kind::none) {
+    erase_calls(turn.parts, [](const ToolCall&) { return true; });
+  }
   if (sampling.parallel_tool_calls.value_or(true)) return;
   bool has_one = false;
-  std::erase_if(calls, [&](const ToolCall& call) {
+  erase_calls(turn.parts, [&](const ToolCall& call) {
     return parts.functions.has(call.name) && std::exchange(has_one, true);
   });
 }

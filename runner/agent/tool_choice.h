@@ -15,6 +15,6 @@ std::optional<ToolChoice> choice_of_next_turn(const RunParts& parts);
 
 // Models that know nothing of the choice may call what they should not: all calls go when none is
 // wanted, and of the caller's functions all but the first when they are wanted one at a time.
-void drop_unwanted_calls(std::vector<ToolCall>& calls, const RunParts& parts);
+void drop_unwanted_calls(ModelTurn& turn, const RunParts& parts);
 
 }  // namespace hostler::runner

@@ -84,6 +84,7 @@ class Commits {
     event_bytes_.push_back(entry.writer->event_bytes() + entry.event_bytes());
     result_bytes_.push_back(entry.writer->result_bytes() + entry.result_bytes());
     add(entry.steps.turn ? *entry.steps.turn : no_turn);
+    parts_.push_back(entry.steps.stores_turn() ? entry.steps.turn->parts_json : std::string());
     add(entry.steps.outcome ? *entry.steps.outcome : no_outcome);
   }
   bool empty() const { return run_ids_.empty(); }
@@ -94,14 +95,12 @@ class Commits {
                              .epochs = epochs_,
                              .last_seqs = last_seqs_,
                              .turns = turns_,
-                             .texts = texts_,
-                             .tool_calls = tool_calls_,
+                             .parts = parts_,
                              .input_tokens = input_tokens_,
                              .output_tokens = output_tokens_,
                              .cache_read_tokens = cache_read_tokens_,
                              .cache_write_tokens = cache_write_tokens_,
                              .measured = measured_,
-                             .finished = finished_,
                              .credits_per_usd = credits_per_usd_,
                              .run_holds = run_holds_,
                              .statuses = statuses_,
@@ -117,14 +116,11 @@ class Commits {
  private:
   void add(const TurnRecord& turn) {
     turns_.push_back(turn.turn);
-    texts_.push_back(turn.text);
-    tool_calls_.push_back(turn.turn == 0 ? "[]" : turn.tool_calls_json);
     input_tokens_.push_back(turn.usage.input_tokens);
     output_tokens_.push_back(turn.usage.output_tokens);
     cache_read_tokens_.push_back(turn.usage.cache_read_tokens);
     cache_write_tokens_.push_back(turn.usage.cache_write_tokens);
     measured_.push_back(turn.usage.measured);
-    finished_.push_back(turn.is_finished);
     credits_per_usd_.push_back(turn.credits_per_usd);
     run_holds_.push_back(turn.run_hold);
   }
@@ -141,14 +137,12 @@ class Commits {
   std::vector<int64_t> epochs_;
   std::vector<int64_t> last_seqs_;
   std::vector<int64_t> turns_;
-  std::vector<std::string> texts_;
-  std::vector<std::string> tool_calls_;
+  std::vector<std::string> parts_;
   std::vector<int64_t> input_tokens_;
   std::vector<int64_t> output_tokens_;
   std::vector<int64_t> cache_read_tokens_;
   std::vector<int64_t> cache_write_tokens_;
   std::vector<bool> measured_;
-  std::vector<bool> finished_;
   std::vector<int64_t> credits_per_usd_;
   std::vector<int64_t> run_holds_;
   std::vector<std::string> statuses_;

@@ -23,7 +23,6 @@ constexpr int64_t caught_up_wait_ms = 200;
 
 size_t LogEntry::bytes() const {
   size_t sum = steps.outcome ? steps.outcome->answer.size() : 0;
-  if (steps.turn) sum += steps.turn->text.size() + steps.turn->tool_calls_json.size();
   return sum + static_cast<size_t>(event_bytes() + result_bytes());
 }
 
@@ -38,6 +37,7 @@ int64_t LogEntry::result_bytes() const {
   for (const ToolRecord& tool : steps.tools) {
     if (tool.error_code.empty()) sum += tool.result.size();
   }
+  if (steps.stores_turn()) sum += steps.turn->parts_json.size();
   if (steps.outcome) sum += steps.outcome->output.size();
   return static_cast<int64_t>(sum);
 }

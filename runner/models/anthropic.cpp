@@ -24,6 +24,7 @@ bool is_of_user(const ChatMessage& message) {
 struct Block {
   const ChatMessage* result = nullptr;
   const ToolCall* call = nullptr;
+  const OpaquePart* opaque = nullptr;
   std::string_view text = {};
   std::string_view name = {};  // of who says the text
   bool ends_cached = false;
@@ -40,8 +41,21 @@ Block text_block(std::string_view text) { return {.text = text}; }
 std::vector<Block> blocks_of(const ChatMessage& message) {
   std::vector<Block> blocks;
   if (message.role == ChatRole::tool) return {Block{.result = &message}};
-  if (!is_blank(message.text)) blocks.push_back({.text = message.text, .name = message.name});
-  for (const ToolCall& call : message.tool_calls) blocks.push_back({.call = &call});
+  bool says_anything = false;
+  for (const Part& part : message.parts) {
+    if (const TextPart* said = std::get_if<TextPart>(&part)) {
+      if (is_blank(said->text)) continue;
+      blocks.push_back({.text = said->text, .name = says_anything ? "" : message.name});
+    } else if (const ToolCall* call = std::get_if<ToolCall>(&part)) {
+      blocks.push_back({.call = call});
+    } else {
+      const OpaquePart& opaque = std::get<OpaquePart>(part);
+      if (opaque.place == OpaquePart::Place::block) blocks.push_back({.opaque = &opaque});
+      continue;
+    }
+    says_anything = true;
+  }
+  if (!says_anything) blocks.clear();
   if (blocks.empty() && message.role == ChatRole::user) {
     blocks.push_back(text_block("(The message is empty.)"));
   }
@@ -92,15 +106,9 @@ std::string id_on_the_wire(const std::string& id) {
 }
 
 void write_call(JsonWriter& json, const ToolCall& call) {
-  std::optional<Json> arguments = parse_json_or_nothing(call.arguments);
   json.member("type", "tool_use").member("id", id_on_the_wire(call.id));
-  json.member("name", name_on_the_wire(call.name)).key("input");
-  // The model is shown what it wrote, also when it was not an object.
-  if (arguments && arguments->is_object()) {
-    json.value(*arguments);
-  } else {
-    json.begin_object().member("not_an_object", call.arguments).end_object();
-  }
+  json.member("name", name_on_the_wire(call.name));
+  json.member_raw("input", arguments_object(call.arguments));
 }
 
 // Up to here the provider keeps what it reads, for five minutes, and reads what it kept. It takes
@@ -119,13 +127,17 @@ void mark_messages(std::vector<WireMessage>& messages) {
 }
 
 void write_block(JsonWriter& json, const Block& block) {
+  if (block.opaque != nullptr) {
+    json.raw(block.opaque->data);
+    return;
+  }
   json.begin_object();
   if (block.call != nullptr) {
     write_call(json, *block.call);
   } else if (block.result != nullptr) {
     json.member("type", "tool_result");
     json.member("tool_use_id", id_on_the_wire(block.result->tool_call_id));
-    json.member("content", block.result->text);
+    json.member("content", block.result->text());
   } else {
     json.member("type", "text").member("text", spoken(block.name, block.text));
   }
@@ -148,9 +160,9 @@ void write_messages(JsonWriter& json, const std::vector<WireMessage>& messages) 
 std::string system_text(const std::vector<ChatMessage>& messages) {
   std::string text;
   for (const ChatMessage& message : messages) {
-    if (message.role != ChatRole::system || message.text.empty()) continue;
+    if (message.role != ChatRole::system || message.parts.empty()) continue;
     if (!text.empty()) text += "\n\n";
-    text += spoken(message.name, message.text);
+    text += spoken(message.name, message.text());
   }
   return text;
 }
@@ -162,7 +174,10 @@ std::vector<ToolDefinition> tools_of(const ModelRequest& request) {
   if (!tools.empty()) return tools;
   std::set<std::string> names;
   for (const ChatMessage& message : request.messages) {
-    for (const ToolCall& call : message.tool_calls) names.insert(name_on_the_wire(call.name));
+    for (const Part& part : message.parts) {
+      const ToolCall* call = std::get_if<ToolCall>(&part);
+      if (call != nullptr) names.insert(name_on_the_wire(call->name));
+    }
   }
   for (const std::string& name : names) {
     tools.push_back({name, "Not available any more.", R"({"type":"object"})"});
@@ -175,7 +190,9 @@ void write_settings(JsonWriter& json, const ModelRequest& request) {
   json.member("max_tokens", request.output_tokens_max.value_or(default_output_tokens_max));
   json.member("stream", true);
   // Their scale ends at 1, that of personas at 2; a caller who wants more is refused.
-  if (request.temperature) json.member("temperature", std::min(*request.temperature, 1.0));
+  if (request.temperature && !request.traits.no_temperature) {
+    json.member("temperature", std::min(*request.temperature, 1.0));
+  }
   const Sampling& sampling = request.sampling;
   if (sampling.top_p) json.member("top_p", *sampling.top_p);
   if (!sampling.stop.empty()) {
@@ -282,13 +299,15 @@ void AnthropicReader::take_event(const Json& event) {
     if (block != nullptr) begin_block(event.integer_or("index", 0), *block);
   } else if (type == "content_block_delta") {
     take_delta(event);
+  } else if (type == "content_block_stop") {
+    close_block(event.integer_or("index", 0));
   } else if (type == "message_delta") {
     take_usage(event, true);
     if (const Json* delta = event.find("delta")) take_stop_reason(*delta);
   } else if (type == "message_stop") {
     mark_last_event();
   }
-  // ping, content_block_stop, and what the API may add.
+  // ping, and what the API may add.
 }
 
 void AnthropicReader::take_document(const Json& document) {
@@ -296,7 +315,10 @@ void AnthropicReader::take_document(const Json& document) {
   const Json* content = document.find("content");
   if (content != nullptr && content->as_array() != nullptr) {
     int64_t index = 0;
-    for (const Json& block : *content->as_array()) begin_block(index++, block);
+    for (const Json& block : *content->as_array()) {
+      begin_block(index, block);
+      close_block(index++);
+    }
   }
   take_stop_reason(document);
 }
@@ -306,7 +328,10 @@ void AnthropicReader::begin_block(int64_t index, const Json& block) {
   std::string_view type = block.text_or("type");
   if (type == "text") {
     add_text(TextChannel::answer, block.text_or("text"));
-  } else if (type == "thinking") {
+  } else if (type == "thinking" || type == "redacted_thinking") {
+    // The provider wants it back as it came, before the calls that it thought about.
+    open_block(index);
+    blocks_[index] = *block.as_object();
     add_text(TextChannel::thinking, block.text_or("thinking"));
   } else if (type == "tool_use") {
     ToolCall* call = open_call(index);
@@ -322,15 +347,39 @@ void AnthropicReader::begin_block(int64_t index, const Json& block) {
 void AnthropicReader::take_delta(const Json& event) {
   const Json* delta = event.find("delta");
   if (delta == nullptr) return;
+  int64_t index = event.integer_or("index", -1);
   std::string_view type = delta->text_or("type");
   if (type == "text_delta") {
     add_text(TextChannel::answer, delta->text_or("text"));
   } else if (type == "thinking_delta") {
     add_text(TextChannel::thinking, delta->text_or("thinking"));
+    add_to_block(index, "thinking", delta->text_or("thinking"));
+  } else if (type == "signature_delta") {
+    add_to_block(index, "signature", delta->text_or("signature"));
   } else if (type == "input_json_delta") {
-    ToolCall* call = call_numbered(event.integer_or("index", -1));
+    ToolCall* call = call_numbered(index);
     if (call != nullptr) add_arguments(*call, delta->text_or("partial_json"));
   }
+}
+
+void AnthropicReader::add_to_block(int64_t index, std::string_view name, std::string_view piece) {
+  auto found = blocks_.find(index);
+  if (found == blocks_.end() || !count_opaque(piece.size())) return;
+  for (auto& [member, value] : found->second) {
+    if (member != name || value.as_text() == nullptr) continue;
+    *value.as_text() += piece;
+    return;
+  }
+  found->second.emplace_back(name, Json(std::string(piece)));
+}
+
+// A block whose end never came is incomplete: the provider would refuse it.
+void AnthropicReader::close_block(int64_t index) {
+  auto found = blocks_.find(index);
+  OpaquePart* part = block_numbered(index);
+  if (found == blocks_.end() || part == nullptr) return;
+  part->data = Json(std::move(found->second)).dump();
+  blocks_.erase(found);
 }
 
 void AnthropicReader::take_stop_reason(const Json& holder) {

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "lib/http/client.h"
@@ -23,8 +24,12 @@ class AnthropicReader : public TurnReader {
   bool is_last_event(std::string_view) const override { return false; }  // message_stop, by type
   void begin_block(int64_t index, const Json& block);
   void take_delta(const Json& event);
+  void add_to_block(int64_t index, std::string_view name, std::string_view piece);
+  void close_block(int64_t index);
   void take_stop_reason(const Json& holder);
   void take_usage(const Json& holder, bool is_final);
+
+  std::unordered_map<int64_t, Json::Object> blocks_;  // of thinking, while they are streamed
 };
 
 }  // namespace hostler

@@ -6,26 +6,33 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/loop/task.h"
+#include "runner/models/parts.h"
 
 namespace hostler {
 
 enum class ChatRole { system, user, assistant, tool };
 
-struct ToolCall {
-  std::string id;
-  std::string name;
-  std::string arguments;  // JSON text as the model wrote it: it may be wrong
-};
-
 struct ChatMessage {
+  ChatMessage() = default;
+  explicit ChatMessage(ChatRole role_) : role(role_) {}
+  ChatMessage(ChatRole role_, std::string text) : role(role_), parts{TextPart{std::move(text)}} {}
+  ChatMessage(ChatRole role_, Parts parts_) : role(role_), parts(std::move(parts_)) {}
+
+  std::string text() const { return text_of(parts); }
+  std::vector<ToolCall> calls() const { return calls_of(parts); }
+  // The first text; of a message that is one text all of it.
+  std::string_view first_text() const;
+  std::string& first_text();
+
   ChatRole role = ChatRole::user;
-  std::string text;
-  std::vector<ToolCall> tool_calls = {};  // of an assistant
-  std::string tool_call_id = {};          // of a tool: the call that the text answers
-  std::string name = {};                  // of another's: who of that role speaks; empty: nobody
+  Parts parts = {};               // calls and opaque data: of an assistant alone
+  std::string tool_call_id = {};  // of a tool: the call that the text answers
+  std::string name = {};          // who of that role speaks; empty: nobody is named
+  std::string run_id = {};  // of an answer: the run whose stored turns stand for it; empty: none
 };
 
 struct ToolDefinition {
@@ -90,6 +97,25 @@ struct Sampling {
   std::optional<bool> parallel_tool_calls = std::nullopt;
 };
 
+// What a model's provider was found to do that its protocol does not say: which members of a request
+// it refuses. Learned from its refusals (model_client.h), kept for the model.
+struct ModelTraits {
+  enum class TokenLimit { by_host, max_tokens, max_completion_tokens, none };
+  TokenLimit token_limit = TokenLimit::by_host;  // the name of the limit of output tokens
+  bool no_stream_options = false;
+  bool no_response_format = false;  // the prompt asks for JSON instead
+  bool no_parallel_tool_calls = false;
+  bool no_strict = false;
+  bool no_temperature = false;
+  bool no_system_role = false;         // the first message of the user begins with the system text
+  bool no_given_reasoning = false;     // reasoning_content of a client's history is refused
+  bool takes_given_reasoning = false;  // it sends such members itself, or wants them
+  bool wants_own_calls = false;        // calls of other models in a history are refused
+  int64_t context_tokens = 0;          // that its refusal named; 0: unknown
+
+  bool operator==(const ModelTraits&) const = default;
+};
+
 struct ModelRequest {
   ModelEndpoint endpoint;
   std::vector<ChatMessage> messages;  // the prompt first, then by time, other system texts too
@@ -99,18 +125,22 @@ struct ModelRequest {
   std::optional<int64_t> output_tokens_max;
   std::optional<ResponseFormat> response_format;
   ModelTimeouts timeouts;
-  std::string trace_id;  // of the run; empty: none is told
+  std::string trace_id;     // of the run; empty: none is sent
+  ModelTraits traits = {};  // of the model at this endpoint, as far as they are known
 };
 
 enum class FinishReason { none, stop, tool_calls, length, content_filter };
 
 struct ModelTurn {
-  std::string text;
+  std::string text() const { return text_of(parts); }
+  std::vector<ToolCall> calls() const { return calls_of(parts); }
+
+  Parts parts;
   std::string thinking;
-  std::vector<ToolCall> tool_calls;
   ModelUsage usage;
   FinishReason finish_reason = FinishReason::none;
-  bool refuses_temperature = false;  // it was asked again without one
+  bool is_broken_off = false;  // the stream ended within a call, and what came counts as the turn
+  ModelTraits traits;          // as the request had them, and what its refusals taught
 };
 
 enum class TextChannel { answer, thinking };

@@ -312,17 +312,15 @@ int64_t jittered(int64_t delay_ms) {
 Task<void> stream_model_turn(http::HttpClient& http, loop::Loop& loop, ModelRequest request,
                              ModelTurn& turn, ModelObserver& observer, RetryTiming timing) {
   int64_t delay_ms = timing.first_delay_ms;
-  bool refuses_temperature = false;
   for (int attempt = 1;; ++attempt) {
     StreamedText shown(observer);
     turn = ModelTurn();
     TryEnd end = co_await try_turn(http, loop, request, turn, shown);
-    turn.refuses_temperature = refuses_temperature;
+    turn.traits = request.traits;
     if (end.code.empty()) co_return;
-    if (end.refuses_temperature && request.temperature) {
+    if (end.refuses_temperature && request.temperature && !request.traits.no_temperature) {
       // What a persona would like is no reason to have no answer.
-      request.temperature.reset();
-      refuses_temperature = true;
+      request.traits.no_temperature = true;
       --attempt;
       continue;
     }

@@ -2,6 +2,8 @@
 // servers: each departure that is accepted has a comment. See runner/models/openai.h.
 #include "runner/models/openai.h"
 
+#include <algorithm>
+
 #include "lib/utf8.h"
 
 namespace hostler {
@@ -23,26 +25,54 @@ std::string_view role_name(ChatRole role) {
   return "user";
 }
 
-void write_message(JsonWriter& json, const ChatMessage& message) {
+// Members that the provider sent for itself, as it sent them.
+void write_own_members(JsonWriter& json, const OpaquePart& own) {
+  std::optional<Json> members = parse_json_or_nothing(own.data);
+  if (!members || !members->is_object()) return;
+  for (const auto& [name, value] : *members->as_object()) json.key(name).value(value);
+}
+
+// What a client's history brought goes to providers that take it.
+bool is_sent(const OpaquePart& own, const ModelTraits& traits) {
+  if (!own.origin.empty()) return true;
+  return traits.takes_given_reasoning && !traits.no_given_reasoning;
+}
+
+void write_calls(JsonWriter& json, const Parts& parts, const ModelTraits& traits) {
+  json.key("tool_calls").begin_array();
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const ToolCall* call = std::get_if<ToolCall>(&parts[i]);
+    if (call == nullptr) continue;
+    json.begin_object().member("id", call->id).member("type", "function");
+    json.key("function").begin_object().member("name", name_on_the_wire(call->name));
+    json.member("arguments", arguments_object(call->arguments)).end_object();
+    const OpaquePart* own = i + 1 < parts.size() ? std::get_if<OpaquePart>(&parts[i + 1]) : nullptr;
+    bool is_of_call = own != nullptr && own->place == OpaquePart::Place::call;
+    if (is_of_call && is_sent(*own, traits)) write_own_members(json, *own);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_message(JsonWriter& json, const ChatMessage& message, const ModelTraits& traits) {
   json.begin_object().member("role", role_name(message.role));
   if (!message.name.empty()) json.member("name", message.name);
+  std::string text = message.text();
+  bool calls_tools = has_calls(message.parts);
   // An assistant that only calls tools has no content; some servers insist on null, not "".
-  if (message.text.empty() && !message.tool_calls.empty()) {
+  if (text.empty() && calls_tools) {
     json.key("content").null();
   } else {
-    json.member("content", message.text);
+    json.member("content", text);
   }
   if (message.role == ChatRole::tool) json.member("tool_call_id", message.tool_call_id);
-  if (!message.tool_calls.empty()) {
-    json.key("tool_calls").begin_array();
-    for (const ToolCall& call : message.tool_calls) {
-      json.begin_object().member("id", call.id).member("type", "function");
-      json.key("function").begin_object();
-      json.member("name", name_on_the_wire(call.name)).member("arguments", call.arguments);
-      json.end_object().end_object();
+  for (const Part& part : message.parts) {
+    const OpaquePart* own = std::get_if<OpaquePart>(&part);
+    if (own != nullptr && own->place == OpaquePart::Place::message && is_sent(*own, traits)) {
+      write_own_members(json, *own);
     }
-    json.end_array();
   }
+  if (calls_tools) write_calls(json, message.parts, traits);
   json.end_object();
 }
 
@@ -75,7 +105,9 @@ void write_sampling(JsonWriter& json, const Sampling& sampling) {
 void write_settings(JsonWriter& json, const ModelRequest& request, std::string_view base_url) {
   json.member("model", request.endpoint.model).member("stream", true);
   json.key("stream_options").begin_object().member("include_usage", true).end_object();
-  if (request.temperature) json.member("temperature", *request.temperature);
+  if (request.temperature && !request.traits.no_temperature) {
+    json.member("temperature", *request.temperature);
+  }
   write_sampling(json, request.sampling);
   if (request.output_tokens_max) {
     // OpenAI's newer models refuse the old name, compatible servers often know no other.
@@ -128,9 +160,28 @@ std::string write_body(const ModelRequest& request, std::string_view base_url) {
     write_tools(json, request.tools);
   }
   json.key("messages").begin_array();
-  for (const ChatMessage& message : request.messages) write_message(json, message);
+  for (const ChatMessage& message : request.messages) {
+    write_message(json, message, request.traits);
+  }
   json.end_array().end_object();
   return json.take();
+}
+
+// A further piece of a detail: text goes on, what else it says replaces.
+void join_detail(Json::Object& detail, const Json::Object& piece) {
+  for (const auto& [name, value] : piece) {
+    if (value.is_null()) continue;
+    auto known = std::find_if(detail.begin(), detail.end(),
+                              [&name = name](const Json::Member& m) { return m.first == name; });
+    bool is_text = name == "text" || name == "summary" || name == "data";
+    if (known == detail.end()) {
+      detail.emplace_back(name, value);
+    } else if (is_text && known->second.is_text() && value.is_text()) {
+      *known->second.as_text() += *value.as_text();
+    } else {
+      known->second = value;
+    }
+  }
 }
 
 FinishReason finish_reason_named(std::string_view name) {
@@ -191,6 +242,56 @@ void OpenAiReader::take_message(const Json& message) {
   take_content(TextChannel::answer, message.find("refusal"));
   const Json* calls = message.find("tool_calls");
   if (calls != nullptr) take_tool_calls(*calls);
+  take_own_members(message);
+}
+
+// What providers want back with the message: their reasoning, which comes in pieces, and Google's
+// extra_content with its signatures.
+void OpenAiReader::take_own_members(const Json& message) {
+  for (const char* name : {"reasoning_content", "reasoning"}) {
+    const Json* piece = message.find(name);
+    if (piece == nullptr || !piece->is_text() || !count_opaque(piece->as_text()->size())) continue;
+    own_texts_[name] += *piece->as_text();
+  }
+  const Json* details = message.find("reasoning_details");
+  if (details != nullptr && details->is_array()) {
+    for (const Json& detail : *details->as_array()) take_reasoning_detail(detail);
+  }
+  const Json* extra = message.find("extra_content");
+  if (extra != nullptr && extra->is_object()) {
+    std::string text = extra->dump();
+    if (count_opaque(text.size())) own_extra_ = std::move(text);
+  }
+}
+
+// OpenRouter: pieces of one detail have its type and index; what is no text is sent once.
+void OpenAiReader::take_reasoning_detail(const Json& detail) {
+  if (!detail.is_object() || !count_opaque(detail.dump().size())) return;
+  if (!own_details_.empty()) {
+    Json& last = own_details_.back();
+    bool goes_on = last.text_or("type") == detail.text_or("type") &&
+                   last.integer_or("index", -1) == detail.integer_or("index", -1) &&
+                   detail.find("index") != nullptr;
+    if (goes_on) {
+      join_detail(*last.as_object(), *detail.as_object());
+      return;
+    }
+  }
+  own_details_.push_back(detail);
+}
+
+std::string OpenAiReader::message_members() const {
+  if (own_texts_.empty() && own_details_.empty() && own_extra_.empty()) return {};
+  JsonWriter json;
+  json.begin_object();
+  for (const auto& [name, text] : own_texts_) json.member(name, text);
+  if (!own_details_.empty()) {
+    json.key("reasoning_details").begin_array();
+    for (const Json& detail : own_details_) json.value(detail);
+    json.end_array();
+  }
+  if (!own_extra_.empty()) json.member_raw("extra_content", own_extra_);
+  return json.end_object().take();
 }
 
 // A text; or, from Mistral, a list of parts.
@@ -221,7 +322,14 @@ void OpenAiReader::take_tool_call(const Json& piece) {
   // Some servers number all calls of a turn 0, each whole and with its own id.
   bool is_other = call != nullptr && !id.empty() && !call->id.empty() && id != call->id;
   if (call == nullptr || (is_other && !name.empty())) call = open_call(number);
-  if (call == nullptr || function == nullptr) return;
+  if (call == nullptr) return;
+  const Json* extra = piece.find("extra_content");
+  if (extra != nullptr && extra->is_object()) {
+    JsonWriter own;
+    own.begin_object().key("extra_content").value(*extra).end_object();
+    set_call_data(number, own.take());
+  }
+  if (function == nullptr) return;
   if (call->id.empty()) call->id = utf8_prefix(id, 256);
   if (call->name != name && call->name.size() < 256) call->name += utf8_prefix(name, 256);
   const Json* arguments = function->find("arguments");

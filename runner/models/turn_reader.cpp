@@ -79,18 +79,19 @@ void TurnReader::read_document(std::string_view text) {
 
 void TurnReader::end() {
   std::unordered_set<std::string> ids;
-  for (ToolCall& call : turn_.tool_calls) {
-    if (call.name.empty() && !fault_) {
+  for (size_t nth = 0; nth < calls_.size(); ++nth) {
+    ToolCall& call = call_at(nth);
+    if (call.name.empty() && !fault_ && is_complete() && !was_stopped()) {
       fail(TurnFault::Kind::bad_response, 0, "it called a tool without naming it");
     }
     // Results are told apart by the id: a server that sends none, or one twice, gets one of ours.
     bool is_new = ids.insert(call.id).second;
     if (call.id.empty() || !is_new) call.id = "call_" + to_hex(random_bytes(12));
-    if (call.arguments.empty()) call.arguments = "{}";
   }
   bound_arguments();
+  bool wants_tools = !calls_.empty();
+  finish_parts();
   if (!is_complete()) return;
-  bool wants_tools = !turn_.tool_calls.empty();
   if (wants_tools && turn_.finish_reason == FinishReason::stop) {
     turn_.finish_reason = FinishReason::tool_calls;
   } else if (!wants_tools && turn_.finish_reason == FinishReason::tool_calls) {
@@ -98,12 +99,37 @@ void TurnReader::end() {
   }
 }
 
+// Places among the parts are not valid any more.
+void TurnReader::finish_parts() {
+  Parts parts;
+  std::string members = message_members();
+  if (!members.empty()) parts.emplace_back(OpaquePart{OpaquePart::Place::message, members});
+  size_t nth_call = 0;
+  for (Part& part : turn_.parts) {
+    const ToolCall* call = std::get_if<ToolCall>(&part);
+    bool is_call = call != nullptr;
+    // It was cut before its name came.
+    bool is_nameless = is_call && call->name.empty();
+    const OpaquePart* opaque = std::get_if<OpaquePart>(&part);
+    bool is_whole = opaque == nullptr || !opaque->data.empty();
+    if (is_whole && !is_nameless) parts.push_back(std::move(part));
+    if (!is_call) continue;
+    auto data = call_data_.find(nth_call++);
+    if (data == call_data_.end() || is_nameless) continue;
+    parts.emplace_back(OpaquePart{OpaquePart::Place::call, std::move(data->second)});
+  }
+  turn_.parts = std::move(parts);
+  calls_.clear();
+  call_numbers_.clear();
+}
+
 // The loop that all runs of the daemon share reads them several times: when they are shown, checked
 // and sent on. Whoever has a model of their own could keep it from all others with few bytes.
 void TurnReader::bound_arguments() {
   size_t bytes = 0;
   size_t values = 0;
-  for (ToolCall& call : turn_.tool_calls) {
+  for (size_t nth = 0; nth < calls_.size(); ++nth) {
+    ToolCall& call = call_at(nth);
     size_t bytes_then = bytes + call.arguments.size();
     size_t values_then = bytes_then > turn_argument_bytes_max
                              ? turn_argument_values_max
@@ -139,26 +165,64 @@ bool TurnReader::count_bytes(size_t count) {
 
 void TurnReader::add_text(TextChannel channel, std::string_view piece) {
   if (piece.empty() || fault_ || !count_bytes(piece.size())) return;
-  (channel == TextChannel::answer ? turn_.text : turn_.thinking) += piece;
+  if (channel == TextChannel::thinking) {
+    turn_.thinking += piece;
+    observer_.on_text(channel, piece);
+    return;
+  }
+  TextPart* text = turn_.parts.empty() ? nullptr : std::get_if<TextPart>(&turn_.parts.back());
+  if (text == nullptr) text = &std::get<TextPart>(turn_.parts.emplace_back(TextPart()));
+  // As text_of() joins them.
+  if (is_behind_call_ && has_text_) observer_.on_text(channel, turn_separator);
+  is_behind_call_ = false;
+  has_text_ = true;
+  text->text += piece;
   observer_.on_text(channel, piece);
 }
 
 ToolCall* TurnReader::call_numbered(int64_t number) {
   auto found = call_numbers_.find(number);
-  return found == call_numbers_.end() ? nullptr : &turn_.tool_calls[found->second];
+  return found == call_numbers_.end() ? nullptr : &call_at(found->second);
 }
 
 ToolCall* TurnReader::open_call(int64_t number) {
-  if (turn_.tool_calls.size() >= turn_tool_calls_max) {
+  if (calls_.size() >= turn_tool_calls_max) {
     fail(TurnFault::Kind::too_many_calls, 0, "it called too many tools in one turn");
     return nullptr;
   }
-  call_numbers_[number] = turn_.tool_calls.size();
-  return &turn_.tool_calls.emplace_back();
+  call_numbers_[number] = calls_.size();
+  calls_.push_back(turn_.parts.size());
+  is_behind_call_ = true;
+  return &std::get<ToolCall>(turn_.parts.emplace_back(ToolCall()));
 }
 
 void TurnReader::add_arguments(ToolCall& call, std::string_view piece) {
   if (!fault_ && count_bytes(piece.size())) call.arguments += piece;
+}
+
+bool TurnReader::count_opaque(size_t bytes) {
+  opaque_bytes_ += bytes;
+  if (opaque_bytes_ > turn_bytes_max) {
+    fail(TurnFault::Kind::too_long, 0, "the answer is over 4 MiB");
+  }
+  return !fault_;
+}
+
+void TurnReader::set_call_data(int64_t number, std::string data) {
+  auto found = call_numbers_.find(number);
+  if (found == call_numbers_.end() || !count_opaque(data.size())) return;
+  call_data_[found->second] = std::move(data);
+}
+
+void TurnReader::open_block(int64_t number) {
+  block_numbers_[number] = turn_.parts.size();
+  turn_.parts.emplace_back(OpaquePart{OpaquePart::Place::block, {}});
+}
+
+OpaquePart* TurnReader::block_numbered(int64_t number) {
+  auto found = block_numbers_.find(number);
+  if (found == block_numbers_.end()) return nullptr;
+  return &std::get<OpaquePart>(turn_.parts[found->second]);
 }
 
 bool TurnReader::are_counts(const Json& usage, std::initializer_list<std::string_view> names) {
@@ -182,6 +246,20 @@ void TurnReader::set_usage(ModelUsage usage) {
   turn_.usage = usage;
 }
 
+std::string_view ChatMessage::first_text() const {
+  for (const Part& part : parts) {
+    if (const TextPart* said = std::get_if<TextPart>(&part)) return said->text;
+  }
+  return {};
+}
+
+std::string& ChatMessage::first_text() {
+  for (Part& part : parts) {
+    if (TextPart* said = std::get_if<TextPart>(&part)) return said->text;
+  }
+  return std::get<TextPart>(parts.emplace_back(TextPart())).text;
+}
+
 bool is_blank(std::string_view text) {
   return text.find_first_not_of(ascii::white_space) == std::string_view::npos;
 }
@@ -197,11 +275,7 @@ std::string name_on_the_wire(std::string_view name) {
 
 int64_t estimate_input_tokens(const ModelRequest& request) {
   size_t bytes = 0;
-  for (const ChatMessage& message : request.messages) {
-    bytes += message.text.size();
-    for (const ToolCall& call : message.tool_calls)
-      bytes += call.name.size() + call.arguments.size();
-  }
+  for (const ChatMessage& message : request.messages) bytes += bytes_of(message.parts);
   for (const ToolDefinition& tool : request.tools) {
     bytes += tool.name.size() + tool.description.size() + tool.parameters.size();
   }

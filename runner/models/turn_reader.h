@@ -44,6 +44,11 @@ class TurnReader {
   void end();
 
   bool is_complete() const { return turn_.finish_reason != FinishReason::none; }
+  // By its limit of tokens or a filter.
+  bool was_stopped() const {
+    return turn_.finish_reason == FinishReason::length ||
+           turn_.finish_reason == FinishReason::content_filter;
+  }
   bool saw_last_event() const { return saw_last_event_; }
   const std::optional<TurnFault>& fault() const { return fault_; }
 
@@ -51,6 +56,8 @@ class TurnReader {
   virtual void take_event(const Json& event) = 0;
   virtual void take_document(const Json& document) = 0;
   virtual bool is_last_event(std::string_view text) const = 0;
+  // Members of the message that the provider wants back, as an object; empty: none.
+  virtual std::string message_members() const { return {}; }
 
   void add_text(TextChannel channel, std::string_view piece);
   // The call with the provider's number: known, or new.
@@ -67,16 +74,31 @@ class TurnReader {
   void finish(FinishReason reason) { turn_.finish_reason = reason; }
   void mark_last_event();
   void fail(TurnFault::Kind kind, int status, std::string message);
-  size_t open_calls() const { return turn_.tool_calls.size(); }
+  size_t open_calls() const { return calls_.size(); }
+  // Data of the provider's own, an object, that belongs to the newest call of this number.
+  void set_call_data(int64_t number, std::string data);
+  // A block of the provider's own that is being streamed: its data is known when it ends.
+  void open_block(int64_t number);
+  OpaquePart* block_numbered(int64_t number);
+  // Whether the turn may hold so much more of such data: turn_bytes_max in all.
+  bool count_opaque(size_t bytes);
 
  private:
   bool take_parsed(std::string_view text, std::optional<Json>& document);
   bool count_bytes(size_t count);
   void bound_arguments();
+  void finish_parts();
   ModelTurn& turn_;
   ModelObserver& observer_;
-  std::unordered_map<int64_t, size_t> call_numbers_;  // the newest call of a number
+  ToolCall& call_at(size_t nth) { return std::get<ToolCall>(turn_.parts[calls_[nth]]); }
+  std::vector<size_t> calls_;                          // their places among the turn's parts
+  std::unordered_map<int64_t, size_t> call_numbers_;   // of a number the newest call, in calls_
+  std::unordered_map<size_t, std::string> call_data_;  // of a call, by its place in calls_
+  std::unordered_map<int64_t, size_t> block_numbers_;  // likewise of opaque blocks, among the parts
+  bool has_text_ = false;
+  bool is_behind_call_ = false;  // no text came since the newest call
   size_t bytes_ = 0;
+  size_t opaque_bytes_ = 0;
   bool saw_last_event_ = false;
   std::optional<TurnFault> fault_;
 };

@@ -13,13 +13,12 @@ namespace hostler::runner {
 
 struct TurnRecord {
   int turn = 0;
-  std::string text;
-  std::string tool_calls_json;  // an array
+  std::string parts_json = {};  // as parts_json() writes them; empty: it was broken off
+  bool has_opaque = false;      // it is stored also when the run ends with it
   ModelUsage usage;
   int64_t duration_ms = 0;      // of the model call, with its tries
   int64_t credits_per_usd = 0;  // as the settings say when it ends
   int64_t run_hold = 0;
-  bool is_finished = true;  // false: broken off; paid for, but no step to go on from
 };
 
 struct ToolRecord {
@@ -60,6 +59,10 @@ struct RunSteps {
   bool empty() const { return size() == 0; }
   bool ends_work() const { return wait || outcome; }  // the thread's next run may begin
   bool is_paid() const { return ends_work() || turn; }
+  // Whether the turn is stored: the run goes on from it, or its provider wants it back.
+  bool stores_turn() const {
+    return turn && !turn->parts_json.empty() && (turn->has_opaque || !outcome);
+  }
   bool has_tool_costs() const {
     for (const ToolRecord& tool : tools) {
       if (tool.cost > 0) return true;

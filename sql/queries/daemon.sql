@@ -80,8 +80,8 @@ SELECT true AS is_there;
 -- back is free again. An epoch is never given twice, also when the sequence went back with what a server lost: its
 -- low bits are random.
 -- When more wait than are wanted, runs_round_robin() says which; served_nth then counts from 1, and more may wait.
--- history: the thread's visible messages as run_history answers them, newest first, each as its role's first letter,
--- its bytes, a colon and its content; null when there are more than 64, when they have more than 32 times message_bytes
+-- history: the thread's visible messages as run_history answers them, newest first, each as its role's first letter
+-- (A and the run's id for an answer whose turns are stored), its bytes, a colon and its content; null when there are more than 64, when they have more than 32 times message_bytes
 -- together, or one is longer than message_bytes, or the run has turns: then run_history is asked. The function behind
 -- that is not called here: it would make the claim a fifth dearer. octet_length() unpacks no content.
 -- given_history: that of a run that was given one, null when it is longer than those, or not all that the model is
@@ -138,10 +138,11 @@ LEFT JOIN LATERAL (
 LEFT JOIN LATERAL (
     SELECT CASE WHEN count(*) <= 64 AND sum(octet_length(recent.content)) <= 32 * $3
                      AND count(*) = count(*) FILTER (WHERE octet_length(recent.content) <= $3)
-        THEN string_agg(concat(left(recent.role, 1), octet_length(recent.content), ':', recent.content), ''
+        THEN string_agg(concat(CASE WHEN recent.has_turns THEN 'A' || recent.place ELSE left(recent.role, 1) END,
+                               octet_length(recent.content), ':', recent.content), ''
                         ORDER BY recent.place DESC, recent.id DESC)
             FILTER (WHERE octet_length(recent.content) <= $3) END AS history
-    FROM (SELECT m.id, coalesce(m.run_id, m.id) AS place, m.role, m.content FROM messages m
+    FROM (SELECT m.id, coalesce(m.run_id, m.id) AS place, m.role, m.content, m.has_turns FROM messages m
           WHERE m.thread_id = c.thread_id AND m.hidden_by_run_id IS NULL
           ORDER BY m.id DESC LIMIT 65) AS recent) AS thread
     ON c.turns = 0 AND c.history_bytes IS NULL
@@ -245,16 +246,21 @@ WHERE r.id = $1;
 -- The thread's newest visible messages, newest first, until they have more than bytes_max together. Those that came
 -- since the run began are for the next one: a run that goes on tells its model what it told it before.
 -- $1 run_id uuid, $2 bytes_max bigint
-SELECT m.role, m.content
+SELECT m.role, m.content, m.turns_of
 FROM runs r CROSS JOIN LATERAL thread_newest_messages(r.thread_id, 1000, $2,
                                                       uuidv7_floor(r.started_at + interval '1 millisecond')) AS m
 WHERE r.id = $1
 ORDER BY m.place DESC, m.id DESC;
 
+-- name: thread_turns
+-- The stored turns of earlier runs of a thread, of the newest ones as many as have bytes_max together.
+-- $1 org_id uuid, $2 run_ids uuid[] (newest first), $3 bytes_max bigint, $4 result_bytes_max bigint
+SELECT run_id, is_answer, parts, results FROM thread_turns($1, $2, $3, $4);
+
 -- name: run_turns
 -- The finished turns of a run.
 -- $1 run_id uuid
-SELECT turn, text, tool_calls, last_seq FROM run_turns WHERE run_id = $1 ORDER BY turn;
+SELECT turn, parts, last_seq FROM run_turns WHERE run_id = $1 ORDER BY turn;
 
 -- name: event_append
 -- The group commit: events of many runs in one statement, only of those that the daemon still owns.
@@ -338,13 +344,13 @@ CROSS JOIN LATERAL (SELECT t.id FROM threads t WHERE t.id = wanted.id FOR UPDATE
 -- in the order of their ids; without a turn when its number is 0, without an end when the status is empty. Answers
 -- the runs that are the daemon's. The threads of those that end are locked.
 -- $1 daemon_id uuid, $2 run_ids uuid[], $3 epochs bigint[], $4 last_seqs bigint[], $5 turns bigint[],
--- $6 texts text[], $7 tool_calls json[], $8 input_tokens bigint[], $9 output_tokens bigint[],
--- $10 cache_read_tokens bigint[], $11 cache_write_tokens bigint[], $12 measured boolean[], $13 finished boolean[],
--- $14 credits_per_usd bigint[], $15 run_holds bigint[], $16 statuses text[], $17 codes text[] (empty: no failure),
--- $18 messages text[], $19 answers text[], $20 words text[] (of the answers), $21 incomplete boolean[],
--- $22 event_bytes bigint[], $23 result_bytes bigint[] (of all events and results of the run that are stored with this)
+-- $6 parts text[] (empty: the turn is not stored), $7 input_tokens bigint[], $8 output_tokens bigint[],
+-- $9 cache_read_tokens bigint[], $10 cache_write_tokens bigint[], $11 measured boolean[], $12 credits_per_usd bigint[],
+-- $13 run_holds bigint[], $14 statuses text[], $15 codes text[] (empty: no failure), $16 messages text[],
+-- $17 answers text[], $18 words text[] (of the answers), $19 incomplete boolean[],
+-- $20 event_bytes bigint[], $21 result_bytes bigint[] (of all events and results of the run that are stored with this)
 SELECT id, may_go_on FROM runs_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-    $19, $20, $21, $22, $23);
+    $19, $20, $21);
 
 -- name: run_output
 -- The answer of a run that completes in this transaction, as its format wants it; behind its event and before its end,

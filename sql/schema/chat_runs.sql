@@ -128,7 +128,7 @@ BEGIN
     WHERE e.run_id = ANY (forgotten)
           AND e.type IN ('message.delta', 'tool.call', 'tool.result', 'run.output', 'output.repair', 'run.failed',
                          'run.waiting_for_input', 'run.tool_calls');
-    UPDATE run_turns t SET text = '', tool_calls = '[]' WHERE t.run_id = ANY (forgotten);
+    UPDATE run_turns t SET parts = '[]' WHERE t.run_id = ANY (forgotten);
     UPDATE run_tool_results t SET result = CASE WHEN t.result IS NOT NULL THEN 'null'::json END,
         error_message = CASE WHEN t.error_code IS NOT NULL THEN '' END
     WHERE t.run_id = ANY (forgotten);

@@ -62,7 +62,8 @@ BEGIN
     WHERE a.run_id = r.id AND (a.early IS NOT NULL OR a.remote_state IS NOT NULL);
     IF may_be_put_back THEN
         results_left := (SELECT coalesce(sum(octet_length(t.result::text)), 0) FROM run_tool_results t
-                         WHERE t.run_id = r.id);
+                         WHERE t.run_id = r.id)
+            + (SELECT coalesce(sum(octet_length(t.parts::text)), 0) FROM run_turns t WHERE t.run_id = r.id);
     ELSE
         DELETE FROM run_turns t WHERE t.run_id = r.id;
         DELETE FROM run_tool_results t WHERE t.run_id = r.id AND t.credits = 0;

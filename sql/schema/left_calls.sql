@@ -60,7 +60,7 @@ $$;
 -- [{tool_call_id, result (its JSON as text) or error_code and error_message}]; in their order, but of no more of the
 -- newest runs than have bytes_max together.
 CREATE OR REPLACE FUNCTION run_put_back(run uuid, bytes_max bigint)
-RETURNS TABLE (run_id uuid, text text, tool_calls json, results json)
+RETURNS TABLE (run_id uuid, parts json, results json)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
@@ -70,7 +70,7 @@ DECLARE
 BEGIN
     WHILE first_nth > 1 LOOP
         bytes := bytes
-            + (SELECT coalesce(sum(octet_length(t.text) + octet_length(t.tool_calls::text)), 0) FROM run_turns t
+            + (SELECT coalesce(sum(octet_length(t.parts::text)), 0) FROM run_turns t
                WHERE t.run_id = earlier[first_nth - 1])
             + (SELECT coalesce(sum(octet_length(coalesce(r.result::text, r.error_message))), 0) FROM run_tool_results r
                WHERE r.run_id = earlier[first_nth - 1]);
@@ -78,15 +78,44 @@ BEGIN
         first_nth := first_nth - 1;
     END LOOP;
     RETURN QUERY
-        SELECT t.run_id, t.text, t.tool_calls, coalesce((
+        SELECT t.run_id, t.parts, coalesce((
             SELECT json_agg(json_build_object('tool_call_id', r.tool_call_id, 'result', r.result::text,
                                               'error_code', r.error_code, 'error_message', r.error_message))
             FROM run_tool_results r WHERE r.run_id = t.run_id AND r.turn = t.turn), '[]')
         FROM unnest(earlier[first_nth:]) AS e (id)
-        CROSS JOIN LATERAL (SELECT q.run_id, q.turn, q.text, q.tool_calls FROM run_turns q
+        CROSS JOIN LATERAL (SELECT q.run_id, q.turn, q.parts FROM run_turns q
                             WHERE q.run_id = e.id OFFSET 0) AS t
         ORDER BY t.run_id, t.turn;
 END
 $$;
+-- For the daemon: the turns of earlier runs of a thread, run by run as they are named, newest first, until they have
+-- more than bytes_max together; of each run its turns in order. is_answer: it is the run's last turn. results: as
+-- run_put_back() answers them; of a longer one the first result_bytes_max characters, and is_cut.
+CREATE OR REPLACE FUNCTION thread_turns(org uuid, run_ids uuid[], bytes_max bigint, result_bytes_max bigint)
+RETURNS TABLE (run_id uuid, is_answer boolean, parts json, results json)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    wanted uuid;
+    bytes bigint := 0;
+BEGIN
+    FOREACH wanted IN ARRAY run_ids LOOP
+        FOR run_id, is_answer, parts, results IN
+            SELECT t.run_id, t.turn = r.turns AND r.status = 'completed', t.parts, coalesce((
+                SELECT json_agg(json_build_object('tool_call_id', x.tool_call_id,
+                    'result', left(x.result::text, result_bytes_max::integer),
+                    'is_cut', length(x.result::text) > result_bytes_max,
+                    'error_code', x.error_code, 'error_message', x.error_message))
+                FROM run_tool_results x WHERE x.run_id = t.run_id AND x.turn = t.turn), '[]')
+            FROM runs r JOIN run_turns t ON t.run_id = r.id
+            WHERE r.id = wanted AND r.org_id = org ORDER BY t.turn
+        LOOP
+            RETURN NEXT;
+            bytes := bytes + octet_length(parts::text) + octet_length(results::text);
+        END LOOP;
+        EXIT WHEN bytes > bytes_max;
+    END LOOP;
+END
+$$;
 REVOKE EXECUTE ON FUNCTION left_calls_runs, left_calls_check FROM hostler_api, hostler_runner;
-REVOKE EXECUTE ON FUNCTION run_put_back FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION run_put_back, thread_turns FROM hostler_api;

@@ -28,7 +28,7 @@ DECLARE
 BEGIN
     put_back := coalesce(later, '{}');
     FOR piece IN
-        (SELECT m.id, m.role, m.content, m.run_id, NULL::json AS messages, NULL::json AS context,
+        (SELECT m.id, m.role, m.content, m.run_id, m.has_turns, NULL::json AS messages, NULL::json AS context,
              NULL::uuid[] AS earlier, true AS continues
          FROM messages m
          WHERE m.thread_id = thread AND m.id < before AND m.hidden_by_run_id IS NULL
@@ -37,7 +37,7 @@ BEGIN
                    WHERE h.run_id = m.run_id AND q.thread_id = thread))
          ORDER BY m.thread_id DESC, m.id DESC LIMIT 1000)
         UNION ALL
-        (SELECT r.id, NULL, NULL, r.id, h.messages, h.context, h.put_back, h.continues
+        (SELECT r.id, NULL, NULL, r.id, false, h.messages, h.context, h.put_back, h.continues
          FROM runs r CROSS JOIN LATERAL (
              SELECT i.messages, i.context, i.put_back, i.continues FROM run_histories i WHERE i.run_id = r.id OFFSET 0
          ) AS h
@@ -54,7 +54,8 @@ BEGIN
             json_text := substr(json_text, 2, length(json_text) - 2);
         ELSE
             CONTINUE WHEN piece.run_id = ANY (put_back);
-            json_text := json_build_object('role', piece.role, 'content', piece.content)::text;
+            json_text := json_strip_nulls(json_build_object('role', piece.role, 'content', piece.content,
+                'run_id', CASE WHEN piece.has_turns THEN piece.run_id END))::text;
         END IF;
         IF json_text <> '' THEN
             pieces := pieces || json_text;
@@ -131,9 +132,10 @@ $$;
 -- words: called when nothing can refuse the request any more.
 CREATE OR REPLACE FUNCTION thread_copy_messages(original uuid, before uuid, copy uuid) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    INSERT INTO messages (id, org_id, thread_id, run_id, created_by_user_id, role, content, incomplete, created_at,
-                          search)
-    SELECT m.id, m.org_id, copy, m.run_id, m.created_by_user_id, m.role, m.content, m.incomplete, m.created_at, m.search
+    INSERT INTO messages (id, org_id, thread_id, run_id, created_by_user_id, role, content, incomplete, has_turns,
+                          created_at, search)
+    SELECT m.id, m.org_id, copy, m.run_id, m.created_by_user_id, m.role, m.content, m.incomplete, m.has_turns,
+        m.created_at, m.search
     FROM thread_newest_messages(original, 1000, 16777216, before) AS n
     JOIN messages m ON m.thread_id = original AND m.id = n.id
 $$;

@@ -102,8 +102,8 @@ $$;
 -- of those that end are locked by an earlier statement; here the runs, then their accounts. Answers the runs that the
 -- owner has; not may_go_on: no credits are left for another turn.
 CREATE OR REPLACE FUNCTION runs_commit(owner uuid, run_ids uuid[], epochs bigint[], final_seqs bigint[],
-    turn_numbers bigint[], turn_texts text[], turn_calls json[], tokens_in bigint[], tokens_out bigint[],
-    tokens_cache_read bigint[], tokens_cache_write bigint[], are_measured boolean[], are_finished boolean[],
+    turn_numbers bigint[], turn_parts text[], tokens_in bigint[], tokens_out bigint[],
+    tokens_cache_read bigint[], tokens_cache_write bigint[], are_measured boolean[],
     credits_per_usd bigint[], run_holds bigint[], statuses text[], codes text[], failures text[], answers text[],
     answer_words text[], are_incomplete boolean[], stored_events bigint[], stored_results bigint[])
 RETURNS TABLE (id uuid, may_go_on boolean)
@@ -164,12 +164,11 @@ BEGIN
             tokens_cache_read[s.nth], tokens_cache_write[s.nth], s.cost, s.credits, are_measured[s.nth], moment,
             s.end_user
         FROM step s WHERE s.is_new),
-    -- A turn that was broken off, or with which the run ends, is paid for, but is no step to go on from.
+    -- A turn without parts is paid for and not stored: it was broken off, or the run ends with it.
     turned AS (
-        INSERT INTO run_turns (run_id, org_id, turn, text, tool_calls, last_seq)
-        SELECT s.run_id, s.org_id, turn_numbers[s.nth], turn_texts[s.nth], turn_calls[s.nth],
-            final_seqs[s.nth]
-        FROM step s WHERE s.is_new AND are_finished[s.nth] AND NOT s.is_ended),
+        INSERT INTO run_turns (run_id, org_id, turn, parts, last_seq)
+        SELECT s.run_id, s.org_id, turn_numbers[s.nth], turn_parts[s.nth]::json, final_seqs[s.nth]
+        FROM step s WHERE s.is_new AND turn_parts[s.nth] <> ''),
     -- The sums of usage: the account of an organization orders its writers, and each daemon has rows of its own.
     summed AS (
         INSERT INTO usage_of_org AS o (org_id, day, model, has_end_user, input_tokens, output_tokens, cost_nano_usd,
@@ -228,9 +227,14 @@ BEGIN
         WHERE a.org_id = c.org_id
               AND (c.entries > 0 OR c.held_change <> 0 OR c.ended > 0 OR c.stored_change <> 0)),
     answered AS (
-        INSERT INTO messages (id, org_id, thread_id, run_id, role, content, incomplete, hidden_by_run_id, search)
+        INSERT INTO messages (id, org_id, thread_id, run_id, role, content, incomplete, has_turns, hidden_by_run_id,
+                              search)
         SELECT uuidv7_of(moment_after(t.updated_at, moment)), s.org_id, s.thread_id, s.run_id, 'assistant',
-            answers[s.nth], are_incomplete[s.nth], CASE WHEN s.is_taken_back THEN s.run_id END,
+            answers[s.nth], are_incomplete[s.nth],
+            -- Every turn but the last one is stored.
+            CASE WHEN turn_numbers[s.nth] > 0 THEN turn_numbers[s.nth] > 1 OR turn_parts[s.nth] <> ''
+                 ELSE EXISTS (SELECT FROM run_turns o WHERE o.run_id = s.run_id) END,
+            CASE WHEN s.is_taken_back THEN s.run_id END,
             words_vector(answer_words[s.nth])
         FROM step s JOIN threads t ON t.id = s.thread_id WHERE s.is_ended AND answers[s.nth] <> ''),
     freed AS (

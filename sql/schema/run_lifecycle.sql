@@ -10,7 +10,7 @@ DECLARE
     none constant bigint[] := '{0}';
 BEGIN
     PERFORM FROM runs_commit(r.owner_id, ARRAY[r.id], ARRAY[r.epoch], ARRAY[final_seq], none,
-        ARRAY[''], ARRAY['[]'::json], none, none, none, none, ARRAY[false], ARRAY[false], none, none,
+        ARRAY[''], none, none, none, none, ARRAY[false], none, none,
         ARRAY[new_status], ARRAY[coalesce(code, '')], ARRAY[coalesce(message, '')], ARRAY[coalesce(answer, '')],
         ARRAY[search_words(coalesce(answer, ''))], ARRAY[is_incomplete], ARRAY[run_event_bytes(r.id)],
         ARRAY[run_result_bytes(r.id)]);

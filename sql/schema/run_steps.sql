@@ -22,11 +22,12 @@ CREATE INDEX run_tool_results_paid ON run_tool_results (org_id) WHERE credits > 
 SELECT make_tenant_table('run_tool_results');
 GRANT SELECT, INSERT ON run_tool_results TO hostler_runner;
 
--- Bytes of a run's results, and of the tools, the format and the history that it was given; as run_event_bytes().
+-- Bytes of a run's turns and results, and of the tools, the format and the history that it was given; as run_event_bytes().
 CREATE OR REPLACE FUNCTION run_result_bytes(run uuid) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     RETURN (SELECT coalesce(sum(octet_length(t.result::text)), 0) FROM run_tool_results t WHERE t.run_id = run)
+        + (SELECT coalesce(sum(octet_length(t.parts::text)), 0) FROM run_turns t WHERE t.run_id = run)
         + coalesce((SELECT coalesce(octet_length(r.tools::text), 0) + coalesce(octet_length(r.response_format::text), 0)
                         + coalesce(r.history_bytes, 0) + coalesce(octet_length(r.client_facts::text), 0)
                         + CASE WHEN json_array_length(r.offered_tools) > 0 THEN octet_length(r.offered_tools::text)
@@ -338,8 +339,7 @@ BEGIN
             VALUES (r.id, r.last_seq + 1, 'run.failed',
                     json_build_object('code', 'run.input_timeout', 'message', 'Nobody answered in time.'));
             PERFORM run_end(r, 'failed', r.last_seq + 1, 'run.input_timeout', 'Nobody answered in time.',
-                (SELECT coalesce(string_agg(t.text, '' ORDER BY t.turn), '') FROM run_turns t
-                 WHERE t.run_id = r.id AND (r.response_format IS NULL OR json_array_length(t.tool_calls) > 0)), true);
+                run_message_text(r), true);
             PERFORM pg_notify('hostler_control', r.id::text);
             ended := ended + 1;
         EXCEPTION WHEN others THEN

@@ -139,15 +139,16 @@ CREATE TRIGGER runs_state
     BEFORE INSERT OR UPDATE OF status, queued, source, credits_held, owner_id, input_request, ended_at ON runs
     FOR EACH ROW EXECUTE FUNCTION runs_check_state();
 
--- A finished model turn that the run goes on from, be it on another daemon after a take-over. The last one is told by
--- the run's end and its answer. One without calls, which is no end, is an answer that did not fit response_format: it
--- was discarded, and the next turn repairs it.
+-- A finished model turn that the run goes on from, be it on another daemon after a take-over. The turn with which a run
+-- ends is stored only when it has opaque data, for the thread's next run; its text is the run's answer. Any other turn
+-- without calls is an answer that did not fit response_format: it was discarded, and the next turn repairs it.
 CREATE TABLE run_turns (
     run_id uuid NOT NULL,
     org_id uuid NOT NULL,
     turn integer NOT NULL CHECK (turn > 0),
-    text text NOT NULL,
-    tool_calls json NOT NULL DEFAULT '[]',
+    -- What the model answered, in order: [{type: text, text}, {type: call, id, name, arguments}, {type: opaque, place,
+    -- origin, data}] (runner/models/parts.h). Opaque is what the provider sent for itself and wants back.
+    parts json NOT NULL DEFAULT '[]',
     last_seq bigint NOT NULL,  -- the last event that belongs to it
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (run_id, turn),

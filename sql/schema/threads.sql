@@ -56,6 +56,7 @@ CREATE TABLE messages (
     role message_role NOT NULL,
     content text NOT NULL,
     incomplete boolean NOT NULL DEFAULT false,
+    has_turns boolean NOT NULL DEFAULT false,  -- the run's turns, with its tool calls, are stored (run_turns)
     hidden_by_run_id uuid,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     search tsvector NOT NULL DEFAULT '',  -- words_vector() of the content
@@ -239,15 +240,18 @@ $$;
 -- which they are longer than bytes_max together, and none from the id on that `before` is, if there is one. In the
 -- order of the key, whatever the statistics are: a thread that Postgres takes for a short one it would read whole, and
 -- sort. A loop, because it stops reading. place, then id: the order in which a model is told them; an answer stands
--- where its run began, before what came while it ran, which it does not answer.
+-- where its run began, before what came while it ran, which it does not answer. turns_of: the run whose turns are
+-- stored beside the message; null: none are.
 CREATE OR REPLACE FUNCTION thread_newest_messages(thread uuid, at_most bigint, bytes_max bigint, before uuid)
-RETURNS TABLE (id uuid, place uuid, role text, content text)
+RETURNS TABLE (id uuid, place uuid, role text, content text, turns_of uuid)
 LANGUAGE plpgsql STABLE ROWS 100 SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan SET enable_sort = off SET enable_bitmapscan = off AS $$
 DECLARE
     bytes bigint := 0;
 BEGIN
-    FOR id, place, role, content IN SELECT m.id, coalesce(m.run_id, m.id), m.role, m.content FROM messages m
+    FOR id, place, role, content, turns_of IN
+        SELECT m.id, coalesce(m.run_id, m.id), m.role, m.content, CASE WHEN m.has_turns THEN m.run_id END
+        FROM messages m
         WHERE m.thread_id = thread AND m.hidden_by_run_id IS NULL
               AND m.id < coalesce(before, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid) ORDER BY m.id DESC LIMIT at_most
     LOOP

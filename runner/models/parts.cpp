@@ -1,0 +1,177 @@
+// See runner/models/parts.h.
+#include "runner/models/parts.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "lib/blank_text.h"
+#include "lib/crypto.h"
+
+namespace hostler {
+namespace {
+
+std::string_view place_name(OpaquePart::Place place) {
+  switch (place) {
+    case OpaquePart::Place::message:
+      return "message";
+    case OpaquePart::Place::call:
+      return "call";
+    case OpaquePart::Place::block:
+      return "block";
+  }
+  return "message";
+}
+
+std::optional<OpaquePart::Place> place_named(std::string_view name) {
+  for (auto place :
+       {OpaquePart::Place::message, OpaquePart::Place::call, OpaquePart::Place::block}) {
+    if (place_name(place) == name) return place;
+  }
+  return std::nullopt;
+}
+
+std::optional<Part> part_from(const Json& item) {
+  std::string_view type = item.text_or("type");
+  if (type == "text") return TextPart{std::string(item.text_or("text"))};
+  if (type == "call") {
+    return ToolCall{std::string(item.text_or("id")), std::string(item.text_or("name")),
+                    std::string(item.text_or("arguments"))};
+  }
+  std::optional<OpaquePart::Place> place = place_named(item.text_or("place"));
+  if (type != "opaque" || !place) return std::nullopt;
+  return OpaquePart{*place, std::string(item.text_or("data")), std::string(item.text_or("origin"))};
+}
+
+}  // namespace
+
+std::string text_of(const Parts& parts) {
+  std::string text;
+  bool is_behind_call = false;
+  for (const Part& part : parts) {
+    if (std::holds_alternative<ToolCall>(part)) is_behind_call = true;
+    const TextPart* said = std::get_if<TextPart>(&part);
+    if (said == nullptr || said->text.empty()) continue;
+    if (is_behind_call && !text.empty()) text += turn_separator;
+    is_behind_call = false;
+    text += said->text;
+  }
+  return text;
+}
+
+std::vector<ToolCall> calls_of(const Parts& parts) {
+  std::vector<ToolCall> calls;
+  for (const Part& part : parts) {
+    if (const ToolCall* call = std::get_if<ToolCall>(&part)) calls.push_back(*call);
+  }
+  return calls;
+}
+
+bool has_calls(const Parts& parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [](const Part& part) { return std::holds_alternative<ToolCall>(part); });
+}
+
+bool has_opaque(const Parts& parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [](const Part& part) { return std::holds_alternative<OpaquePart>(part); });
+}
+
+size_t bytes_of(const Parts& parts) {
+  size_t bytes = 0;
+  for (const Part& part : parts) {
+    if (const TextPart* said = std::get_if<TextPart>(&part)) {
+      bytes += said->text.size();
+    } else if (const ToolCall* call = std::get_if<ToolCall>(&part)) {
+      bytes += call->id.size() + call->name.size() + call->arguments.size();
+    } else {
+      bytes += std::get<OpaquePart>(part).data.size();
+    }
+  }
+  return bytes;
+}
+
+size_t opaque_bytes_of(const Parts& parts) {
+  size_t bytes = 0;
+  for (const Part& part : parts) {
+    if (const OpaquePart* opaque = std::get_if<OpaquePart>(&part)) bytes += opaque->data.size();
+  }
+  return bytes;
+}
+
+Parts parts_of(std::string text, std::vector<ToolCall> calls) {
+  Parts parts;
+  parts.reserve(calls.size() + 1);
+  if (!text.empty()) parts.emplace_back(TextPart{std::move(text)});
+  for (ToolCall& call : calls) parts.emplace_back(std::move(call));
+  return parts;
+}
+
+void keep_opaque_of(Parts& parts, std::string_view origin) {
+  std::erase_if(parts, [origin](const Part& part) {
+    const OpaquePart* opaque = std::get_if<OpaquePart>(&part);
+    return opaque != nullptr && !opaque->origin.empty() && opaque->origin != origin;
+  });
+}
+
+void name_origin(Parts& parts, std::string_view origin) {
+  for (Part& part : parts) {
+    OpaquePart* opaque = std::get_if<OpaquePart>(&part);
+    if (opaque != nullptr && opaque->origin.empty()) opaque->origin = origin;
+  }
+}
+
+std::string origin_of(std::string_view base_url, std::string_view model) {
+  constexpr size_t digits = 16;
+  while (base_url.ends_with('/')) base_url.remove_suffix(1);
+  std::string named(base_url);
+  named += '\n';
+  named += model;
+  return to_hex(sha256(named)).substr(0, digits);
+}
+
+std::string parts_json(const Parts& parts) {
+  JsonWriter json;
+  json.begin_array();
+  for (const Part& part : parts) {
+    json.begin_object();
+    if (const TextPart* said = std::get_if<TextPart>(&part)) {
+      json.member("type", "text").member("text", said->text);
+    } else if (const ToolCall* call = std::get_if<ToolCall>(&part)) {
+      json.member("type", "call").member("id", call->id).member("name", call->name);
+      json.member("arguments", call->arguments);
+    } else {
+      const OpaquePart& opaque = std::get<OpaquePart>(part);
+      json.member("type", "opaque").member("place", place_name(opaque.place));
+      json.member("origin", opaque.origin).member("data", opaque.data);
+    }
+    json.end_object();
+  }
+  return json.end_array().take();
+}
+
+Parts parts_from(std::string_view json) {
+  Parts parts;
+  std::optional<Json> stored = parse_json_or_nothing(json);
+  if (!stored || !stored->is_array()) return parts;
+  for (const Json& item : *stored->as_array()) {
+    if (std::optional<Part> part = part_from(item)) parts.push_back(*std::move(part));
+  }
+  return parts;
+}
+
+std::string arguments_object(std::string_view arguments) {
+  if (is_blank_text(arguments)) return "{}";
+  std::optional<Json> parsed = parse_json_or_nothing(arguments);
+  if (parsed && parsed->is_object()) return std::string(arguments);
+  if (parsed && parsed->is_null()) return "{}";
+  JsonWriter json;
+  json.begin_object().member("not_an_object", arguments).end_object();
+  return json.take();
+}
+
+void append_turn_text(std::string& all, std::string_view text) {
+  if (!all.empty() && !text.empty()) all += turn_separator;
+  all += text;
+}
+
+}  // namespace hostler

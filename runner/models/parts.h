@@ -1,0 +1,99 @@
+// What a message is made of, in its order: text, tool calls, and data that a provider sent for
+// itself and wants back. Read from providers by runner/models, stored with a run's turns, sent
+// back in later turns. Images and files will be further kinds.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "lib/json.h"
+
+namespace hostler {
+
+struct TextPart {
+  std::string text;
+};
+
+struct ToolCall {
+  std::string id;
+  std::string name;
+  std::string arguments;  // JSON text as the model wrote it: it may be wrong
+};
+
+// Data of a provider's own: reasoning with its signatures. It goes back as it came, and only to the
+// provider and model that sent it. Clients never see it.
+struct OpaquePart {
+  enum class Place {
+    message,  // data: an object, members of the assistant's message (reasoning_content)
+    call,     // data: an object, members of the call before this part (extra_content)
+    block,    // data: one content block, which stands at this place (thinking)
+  };
+  Place place = Place::message;
+  std::string data;         // JSON text of an object
+  std::string origin = {};  // who sent it (origin_of); empty: a client's history, or not known yet
+};
+
+using Part = std::variant<TextPart, ToolCall, OpaquePart>;
+using Parts = std::vector<Part>;
+
+// All text in order. A blank line separates what was said before a call from what was said after
+// it; otherwise nothing stands between two texts.
+std::string text_of(const Parts& parts);
+std::vector<ToolCall> calls_of(const Parts& parts);
+bool has_calls(const Parts& parts);
+bool has_opaque(const Parts& parts);
+// Bytes of text, names, ids, arguments and opaque data.
+size_t bytes_of(const Parts& parts);
+size_t opaque_bytes_of(const Parts& parts);
+// Text and calls alone, in that order, without empty text.
+Parts parts_of(std::string text, std::vector<ToolCall> calls);
+
+// Removes the calls for which the predicate holds, with their opaque data; text_of() stays.
+template <class Predicate>
+void erase_calls(Parts& parts, Predicate is_unwanted);
+
+// Removes opaque data of other origins than this one. What a client's history holds has no origin
+// and stays.
+void keep_opaque_of(Parts& parts, std::string_view origin);
+// Says who sent the opaque data whose origin is not known.
+void name_origin(Parts& parts, std::string_view origin);
+// Names a provider's address and its model. Two with the same name are the same model.
+std::string origin_of(std::string_view base_url, std::string_view model);
+
+// The stored form: an array of {type: text, text}, {type: call, id, name, arguments} and
+// {type: opaque, place, origin, data}, data being JSON as text. Reading leaves out what it does
+// not know.
+std::string parts_json(const Parts& parts);
+Parts parts_from(std::string_view json);
+
+// The arguments as a JSON object: they themselves; {} for nothing, blanks and null; anything else
+// as text in the member not_an_object, because providers read them again and refuse the request.
+std::string arguments_object(std::string_view arguments);
+
+// Appends the text of a later turn, after a blank line.
+void append_turn_text(std::string& all, std::string_view text);
+constexpr std::string_view turn_separator = "\n\n";
+
+template <class Predicate>
+void erase_calls(Parts& parts, Predicate is_unwanted) {
+  std::string text = text_of(parts);
+  bool is_erased = false;
+  std::erase_if(parts, [&](const Part& part) {
+    if (const ToolCall* call = std::get_if<ToolCall>(&part)) return is_erased = is_unwanted(*call);
+    const OpaquePart* opaque = std::get_if<OpaquePart>(&part);
+    return opaque != nullptr && opaque->place == OpaquePart::Place::call && is_erased;
+  });
+  if (text_of(parts) == text) return;
+  bool is_first = true;
+  std::erase_if(parts, [&](Part& part) {
+    TextPart* said = std::get_if<TextPart>(&part);
+    if (said == nullptr) return false;
+    if (is_first) said->text = text;
+    return !std::exchange(is_first, false);
+  });
+}
+
+}  // namespace hostler
