@@ -6,9 +6,11 @@
 namespace hostler::runner {
 namespace {
 
-// A call with arguments that do not fit, or of no tool, goes back to the model: it was not made.
+// A call with arguments that do not fit or were cut, or of no tool, goes back to the model: it was
+// not made.
 bool was_made(const ToolResult& result) {
-  return result.error_code != "tool.args_invalid" && result.error_code != "tool.unknown";
+  return result.error_code != "tool.args_invalid" && result.error_code != "tool.args_cut" &&
+         result.error_code != "tool.unknown";
 }
 
 }  // namespace

@@ -228,7 +228,7 @@ RunnerMetrics::RunnerMetrics() : metrics_(metric_rows(), 1) {
 void RunnerMetrics::count_turn(const TurnRecord& turn) {
   MetricsWriter writer = metrics_.writer(0);
   writer.count(turns);
-  if (turn.is_finished) writer.observe_us(turn_seconds, 0, turn.duration_ms * 1000);
+  if (!turn.parts_json.empty()) writer.observe_us(turn_seconds, 0, turn.duration_ms * 1000);
   writer.count(tokens, 0, turn.usage.input_tokens);
   writer.count(tokens, 1, turn.usage.output_tokens);
   writer.count(tokens, 2, turn.usage.cache_read_tokens);

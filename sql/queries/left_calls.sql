@@ -10,4 +10,4 @@ WHERE r.id = $2 AND r.owner_id = $1 AND r.epoch = $3;
 -- name: run_put_back
 -- The turns of earlier runs that stand in what a run was given in place of what its client knows of them.
 -- $1 run_id uuid, $2 bytes_max bigint
-SELECT run_id, text, tool_calls, results FROM run_put_back($1, $2);
+SELECT run_id, parts, results FROM run_put_back($1, $2);

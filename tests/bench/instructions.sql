@@ -137,8 +137,8 @@ BEGIN
     FOR locked IN {thread_lock} LOOP
     END LOOP;
     PERFORM FROM runs_commit('{daemon}', ids, epochs, array_fill(3::bigint, ARRAY[8]), array_fill(1::bigint, ARRAY[8]),
-        blank, array_fill('[]'::json, ARRAY[8]), array_fill(20::bigint, ARRAY[8]), array_fill(50::bigint, ARRAY[8]),
-        none, none, yes, yes, array_fill(10000::bigint, ARRAY[8]), none, array_fill('completed'::text, ARRAY[8]), blank,
+        blank, array_fill(20::bigint, ARRAY[8]), array_fill(50::bigint, ARRAY[8]),
+        none, none, yes, array_fill(10000::bigint, ARRAY[8]), none, array_fill('completed'::text, ARRAY[8]), blank,
         blank, array_fill(repeat('word ', 50), ARRAY[8]), array_fill('word'::text, ARRAY[8]),
         array_fill(false, ARRAY[8]), array_fill(400::bigint, ARRAY[8]), none);
 END

@@ -86,8 +86,8 @@ WHERE r.id = (SELECT max(q.id::text)::uuid FROM runs q WHERE q.thread_id = r.thr
 INSERT INTO run_events (run_id, seq, type, data)
 SELECT r.id, n, 'message.delta', '{"content": "x"}'
 FROM runs r, generate_series(1, coalesce(nullif(current_setting('many_rows.events_of_run', true), ''), '3')::int) AS n;
-INSERT INTO run_turns (run_id, org_id, turn, text, last_seq)
-SELECT id, org_id, 1, 'text', 3 FROM runs;
+INSERT INTO run_turns (run_id, org_id, turn, parts, last_seq)
+SELECT id, org_id, 1, '[{"type": "text", "text": "text"}]', 3 FROM runs;
 INSERT INTO run_tool_results (run_id, org_id, turn, tool_call_id, tool_name, result, last_seq)
 SELECT id, org_id, 1, 'call', 'web_search', '{}', 3 FROM runs;
 INSERT INTO run_asked_calls (run_id, org_id, tool_call_id, turn, tool_name, answered_by)

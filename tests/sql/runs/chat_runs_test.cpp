@@ -104,8 +104,8 @@ class ChatRuns : public ::testing::Test {
         "\"message\":\"secret\"}}') RETURNING seq",
         run_id));
     fixture_.column(fmt::format(
-        "WITH turned AS (INSERT INTO run_turns (run_id, org_id, turn, text, tool_calls, last_seq) "
-        "VALUES ('{0}', '{1}', 1, 'secret', '[\"secret\"]', 4)), answered AS (INSERT INTO "
+        "WITH turned AS (INSERT INTO run_turns (run_id, org_id, turn, parts, last_seq) "
+        "VALUES ('{0}', '{1}', 1, '[\"secret\"]', 4)), answered AS (INSERT INTO "
         "run_tool_results (run_id, org_id, turn, tool_call_id, tool_name, result, error_code, "
         "error_message, last_seq) VALUES ('{0}', '{1}', 1, 'a', 'f', '\"secret\"', NULL, NULL, 5), "
         "('{0}', '{1}', 1, 'b', 'f', NULL, 'tool.failed', 'secret', 6)) "

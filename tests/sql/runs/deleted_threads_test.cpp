@@ -29,8 +29,8 @@ class DeletedThreads : public ::testing::Test {
     fixture_.column(fmt::format(
         "INSERT INTO run_events (run_id, seq, type, data) SELECT '{0}', n, 'message.delta', "
         "'{{\"content\":\"secret\"}}' FROM generate_series(1, 5) AS n; "
-        "INSERT INTO run_turns (run_id, org_id, turn, text, last_seq) VALUES "
-        "('{0}', '{1}', 1, 'secret', 3); "
+        "INSERT INTO run_turns (run_id, org_id, turn, parts, last_seq) VALUES "
+        "('{0}', '{1}', 1, '[\"secret\"]', 3); "
         "INSERT INTO run_tool_results (run_id, org_id, turn, tool_call_id, tool_name, result, "
         "last_seq) VALUES ('{0}', '{1}', 1, 'a', 'f', '\"secret\"', 4); "
         "INSERT INTO run_inputs (run_id, request_id, org_id, turn, tool_call_id, kind, content) "
@@ -175,7 +175,7 @@ TEST_F(DeletedThreads, KeepWhatResponsesElsewhereAreGivenBack) {
   EXPECT_EQ(rows("run_events", run_id), "0");
   EXPECT_EQ(rows("run_turns", run_id), "1");
   EXPECT_EQ(rows("run_tool_results", run_id), "1");
-  EXPECT_EQ(stored(), "8") << R"(what stays counts: "secret" and its marks)";
+  EXPECT_EQ(stored(), "18") << R"(what stays counts: "secret" and ["secret"])";
 }
 
 TEST_F(DeletedThreads, GiveBackEventsOfDroppedMonthsOnce) {

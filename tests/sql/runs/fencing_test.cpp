@@ -56,9 +56,8 @@ class Fencing : public testing::Test {
         {"server", "server_number()"},
         {"first_seqs", "ARRAY[10]"},
         {"data", "ARRAY['{}']::json[]"},
-        {"tool_calls", "ARRAY['[]']::json[]"},
+        {"parts", "ARRAY['[]']"},
         {"measured", "ARRAY[true]"},
-        {"finished", "ARRAY[true]"},
         {"incomplete", "ARRAY[false]"},
         {"statuses", "ARRAY['']"},
         {"request", R"('{"request_id": "00000000-0000-7000-8000-000000000003", )"

@@ -70,8 +70,8 @@ class LeftCalls : public ::testing::Test {
   // With so many bytes of text, and a result as many bytes.
   void add_turn(const std::string& run_id, int turn, size_t bytes) const {
     fixture_.column(fmt::format(
-        "WITH turned AS (INSERT INTO run_turns (run_id, org_id, turn, text, tool_calls, last_seq) "
-        "VALUES ('{0}', '{1}', {2}, repeat('x', {3}), '[]', {2})) INSERT INTO run_tool_results "
+        "WITH turned AS (INSERT INTO run_turns (run_id, org_id, turn, parts, last_seq) "
+        "VALUES ('{0}', '{1}', {2}, to_json(repeat('x', {3} - 2)), {2})) INSERT INTO run_tool_results "
         "(run_id, org_id, turn, tool_call_id, tool_name, result, last_seq) VALUES ('{0}', '{1}', "
         "{2}, 'c', 'f', to_json(repeat('y', {3} - 2)), {2}) RETURNING run_id",
         run_id, fixture_.org_id, turn, bytes));
@@ -160,7 +160,7 @@ TEST_F(LeftCalls, AreReadWithTheirRunsUpToTheBudget) {
   EXPECT_EQ(read(2 * run_bytes), second + " " + second + " " + newest);
   EXPECT_EQ(read(1 << 20), first + " " + first + " " + second + " " + second + " " + newest);
   postgres::Result rows = session.run(query::RunPutBack{.run_id = run_id, .bytes_max = 1 << 20});
-  EXPECT_EQ(rows[0].text("text"), std::string(50, 'x'));
+  EXPECT_EQ(rows[0].text("parts"), '"' + std::string(48, 'x') + '"');
   std::optional<Json> results = parse_json_or_nothing(rows[0].text("results"));
   ASSERT_TRUE(results);
   EXPECT_EQ(results->as_array()->at(0).text_or("result"), "\"" + std::string(48, 'y') + "\"");

@@ -57,14 +57,15 @@ inline postgres::BoundStatement flight_of(const std::vector<OneCommit>& commits)
       .epochs = all([](One one) { return one.epoch; }),
       .last_seqs = all([](One one) { return one.last_seq; }),
       .turns = all([](One one) { return one.turn; }),
-      .texts = all([](One one) { return one.text; }),
-      .tool_calls = all([](One) { return std::string("[]"); }),
+      .parts = all([](One one) {
+        bool is_stored = one.is_finished && one.status.empty();
+        return is_stored ? R"([{"type":"text","text":")" + one.text + R"("}])" : std::string();
+      }),
       .input_tokens = all([](One one) { return one.input_tokens; }),
       .output_tokens = all([](One one) { return one.output_tokens; }),
       .cache_read_tokens = all([](One one) { return one.cache_read_tokens; }),
       .cache_write_tokens = all([](One) { return int64_t{0}; }),
       .measured = all([](One one) { return one.is_finished; }),
-      .finished = all([](One one) { return one.is_finished; }),
       .credits_per_usd = all([](One) { return int64_t{1000}; }),
       .run_holds = all([](One) { return int64_t{10}; }),
       .statuses = all([](One one) { return one.status; }),

@@ -59,9 +59,7 @@ class RandomRun {
     if (chance(2)) parts.system_prompt = text();
     for (size_t i = 0, count = 1 + pick(12); i < count; ++i) {
       if (chance(5)) add_given_calls(parts.history, i);
-      ChatMessage message;
-      message.role = chance(2) ? ChatRole::user : ChatRole::assistant;
-      message.text = text();
+      ChatMessage message(chance(2) ? ChatRole::user : ChatRole::assistant, text());
       parts.history.push_back(std::move(message));
     }
     if (chance(5)) add_given_calls(parts.history, 100);
@@ -82,16 +80,15 @@ class RandomRun {
   }
   // Calls and their results, as a history has them that was given with the run.
   void add_given_calls(std::vector<ChatMessage>& history, size_t number) {
-    ChatMessage answer;
-    answer.role = ChatRole::assistant;
-    answer.text = text();
+    ChatMessage answer(ChatRole::assistant, text());
     size_t calls = 1 + pick(3);
     for (size_t i = 0; i < calls; ++i) {
-      answer.tool_calls.push_back({fmt::format("given_{}_{}", number, i), "lookup", "{}"});
+      answer.parts.emplace_back(ToolCall{fmt::format("given_{}_{}", number, i), "lookup", "{}"});
     }
     history.push_back(std::move(answer));
     for (size_t i = 0; i < calls; ++i) {
-      history.push_back({ChatRole::tool, text(), {}, fmt::format("given_{}_{}", number, i)});
+      history.emplace_back(ChatRole::tool, text()).tool_call_id =
+          fmt::format("given_{}_{}", number, i);
     }
   }
   void add(RunParts& parts, int number) {
@@ -99,12 +96,12 @@ class RandomRun {
     constexpr const char* arguments[] = {"{}", R"({"query":"x"})", "oops", "[1]", "\"text\""};
     FinishedTurn turn;
     turn.turn = number;
-    turn.text = text();
+    turn.parts = parts_of(text(), {});
     for (size_t i = 0, calls = 1 + pick(4); i < calls; ++i) {
       ToolCall call{fmt::format("call_{}_{}", number, i), names[pick(5)], arguments[pick(5)]};
       bool is_lost = chance(20);
       if (!is_lost) parts.results[{number, call.id}] = {call.name, text()};
-      turn.calls.push_back(std::move(call));
+      turn.parts.emplace_back(std::move(call));
     }
     parts.turns.push_back(std::move(turn));
   }
@@ -121,8 +118,8 @@ size_t min_bytes(const RunParts& parts) {
   }
   if (parts.turns.empty()) return bytes;
   const FinishedTurn& newest = parts.turns.back();
-  bytes += newest.text.size();
-  for (const ToolCall& call : newest.calls) {
+  bytes += newest.text().size();
+  for (const ToolCall& call : newest.calls()) {
     bytes += 2 * call.id.size() + call.name.size() + call.arguments.size() + 120;
   }
   return bytes;
@@ -149,7 +146,7 @@ TEST(Conversation, IsRefusedWhenCallsAndResultsAreParted) {
   for (int i = 0; i < 300; ++i) {
     std::vector<ChatMessage> messages = random.make().messages();
     for (size_t at = 0; at < messages.size(); ++at) {
-      bool is_call = !messages[at].tool_calls.empty();
+      bool is_call = has_calls(messages[at].parts);
       if (!is_call && messages[at].role != ChatRole::tool) continue;
       std::vector<ChatMessage> less = messages;
       less.erase(less.begin() + static_cast<ptrdiff_t>(at));
@@ -163,16 +160,11 @@ TEST(Conversation, IsRefusedWhenCallsAndResultsAreParted) {
 }
 
 ChatMessage answer(std::string_view id, const std::string& text = "") {
-  ChatMessage message;
-  message.role = ChatRole::assistant;
-  message.text = text;
-  message.tool_calls = {{std::string(id), "f", "{}"}};
+  ChatMessage message(ChatRole::assistant, parts_of(text, {{std::string(id), "f", "{}"}}));
   return message;
 }
 ChatMessage result(std::string_view id, size_t bytes) {
-  ChatMessage message;
-  message.role = ChatRole::tool;
-  message.text = std::string(bytes, 'r');
+  ChatMessage message(ChatRole::tool, std::string(bytes, 'r'));
   message.tool_call_id = id;
   return message;
 }
@@ -190,8 +182,8 @@ TEST(Conversation, LosesOldResultsBeforeOldCallsAndHistoryBeforeBoth) {
     std::string roles;
     for (const ChatMessage& message :
          fitted_messages("", history, three_exchanges(1000), bytes_max)) {
-      bool is_note = message.text.find("left out") != std::string::npos;
-      bool is_cut = message.text.find("(cut:") != std::string::npos;
+      bool is_note = message.text().find("left out") != std::string::npos;
+      bool is_cut = message.text().find("(cut:") != std::string::npos;
       roles += message.role == ChatRole::user        ? 'u'
                : message.role == ChatRole::assistant ? 'c'
                                                      : 'r';
@@ -214,8 +206,8 @@ TEST(Conversation, LosesOldResultsBeforeOldCallsAndHistoryBeforeBoth) {
 std::string sent(const std::vector<ChatMessage>& messages) {
   std::string all;
   for (const ChatMessage& message : messages) {
-    all += fmt::format("{}|{}|{}|{}\n", static_cast<int>(message.role), message.text,
-                       message.tool_call_id, tool_calls_json(message.tool_calls));
+    all += fmt::format("{}|{}|{}|{}\n", static_cast<int>(message.role), message.text(),
+                       message.tool_call_id, parts_json(message.parts));
   }
   return all;
 }
@@ -319,7 +311,7 @@ TEST(Conversation, KeepsTheSystemsTextsOfWhatItLeavesOut) {
     EXPECT_LE(bytes_of(messages), static_cast<size_t>(bytes_max));
     EXPECT_EQ(refusals_of(messages), "");
     std::string texts;
-    for (const ChatMessage& message : messages) texts += message.text.substr(0, 10) + "|";
+    for (const ChatMessage& message : messages) texts += message.text().substr(0, 10) + "|";
     return texts;
   };
   EXPECT_EQ(kept(10'000), "prompt|qqqqqqqqqq|In French.|aaaaaaaaaa|and?|In German.|");
@@ -328,22 +320,22 @@ TEST(Conversation, KeepsTheSystemsTextsOfWhatItLeavesOut) {
 
 TEST(Conversation, CutsTheLongestResultsOfTheNewestTurn) {
   Exchange newest{answer("a"), {result("a", 4000), result("b", 100), result("c", 3000)}};
-  newest.answer.tool_calls.push_back({"b", "f", "{}"});
-  newest.answer.tool_calls.push_back({"c", "f", "{}"});
+  newest.answer.parts.emplace_back(ToolCall{"b", "f", "{}"});
+  newest.answer.parts.emplace_back(ToolCall{"c", "f", "{}"});
   std::vector<ChatMessage> messages = fitted_messages("", {}, {newest}, 2000);
   ASSERT_EQ(messages.size(), 4u);
-  EXPECT_EQ(messages[2].text.size(), 100u) << "the short one is whole";
+  EXPECT_EQ(messages[2].text().size(), 100u) << "the short one is whole";
   EXPECT_LE(bytes_of(messages), 2000u);
-  EXPECT_GT(messages[1].text.size(), 800u);
-  EXPECT_GT(messages[3].text.size(), 800u);
+  EXPECT_GT(messages[1].text().size(), 800u);
+  EXPECT_GT(messages[3].text().size(), 800u);
 }
 
 TEST(Conversation, CutsAtTheBoundsOfCharacters) {
   Exchange newest{answer("a"), {result("a", 0)}};
-  for (int i = 0; i < 500; ++i) newest.results[0].text += "世";
+  for (int i = 0; i < 500; ++i) newest.results[0].first_text() += "世";
   for (int64_t bytes_max = 60; bytes_max < 80; ++bytes_max) {
     std::vector<ChatMessage> messages = fitted_messages("", {}, {newest}, bytes_max);
-    EXPECT_TRUE(is_utf8(messages[1].text)) << bytes_max;
+    EXPECT_TRUE(is_utf8(messages[1].text())) << bytes_max;
   }
 }
 
@@ -351,10 +343,10 @@ TEST(PackedHistory, IsReadOldestFirstWhateverTheTextsHold) {
   std::optional<std::vector<ChatMessage>> history = history_of("a6:u3:x\xc3\xa9u0:t4:1:2\n");
   ASSERT_TRUE(history);
   ASSERT_EQ(history->size(), 3U);
-  EXPECT_EQ(history->at(0).text, "1:2\n");
+  EXPECT_EQ(history->at(0).text(), "1:2\n");
   EXPECT_EQ(history->at(0).role, ChatRole::user);
-  EXPECT_EQ(history->at(1).text, "");
-  EXPECT_EQ(history->at(2).text, "u3:x\xc3\xa9");
+  EXPECT_EQ(history->at(1).text(), "");
+  EXPECT_EQ(history->at(2).text(), "u3:x\xc3\xa9");
   EXPECT_EQ(history->at(2).role, ChatRole::assistant);
   EXPECT_TRUE(history_of("")->empty());
 }

@@ -19,21 +19,21 @@ TEST(GivenHistory, IsReadInItsOrderWithTheSystemsFirstTextsApart) {
   ASSERT_EQ(history.messages.size(), 7u);
   const std::vector<ChatMessage>& messages = history.messages;
   EXPECT_EQ(messages[0].role, ChatRole::user);
-  EXPECT_EQ(messages[0].text, "hello");
+  EXPECT_EQ(messages[0].text(), "hello");
   EXPECT_EQ(messages[0].name, "eve");
-  ASSERT_EQ(messages[1].tool_calls.size(), 2u);
+  ASSERT_EQ(messages[1].calls().size(), 2u);
   EXPECT_EQ(messages[1].role, ChatRole::assistant);
-  EXPECT_EQ(messages[1].tool_calls[0].id, "c1");
-  EXPECT_EQ(messages[1].tool_calls[0].arguments, R"({"a":1})");
-  EXPECT_EQ(messages[1].tool_calls[1].name, "g");
+  EXPECT_EQ(messages[1].calls()[0].id, "c1");
+  EXPECT_EQ(messages[1].calls()[0].arguments, R"({"a":1})");
+  EXPECT_EQ(messages[1].calls()[1].name, "g");
   EXPECT_EQ(messages[2].role, ChatRole::tool);
   EXPECT_EQ(messages[2].tool_call_id, "c1");
-  EXPECT_EQ(messages[2].text, "found");
+  EXPECT_EQ(messages[2].text(), "found");
   EXPECT_EQ(messages[3].tool_call_id, "c2");
   EXPECT_EQ(messages[4].role, ChatRole::system);
-  EXPECT_EQ(messages[4].text, "Two.");
-  EXPECT_EQ(messages[5].text, "well");
-  EXPECT_EQ(messages[6].text, "and?");
+  EXPECT_EQ(messages[4].text(), "Two.");
+  EXPECT_EQ(messages[5].text(), "well");
+  EXPECT_EQ(messages[6].text(), "and?");
 }
 
 TEST(GivenHistory, HasAnObjectWhereACallHasNoArguments) {
@@ -41,9 +41,9 @@ TEST(GivenHistory, HasAnObjectWhereACallHasNoArguments) {
       R"([{"role":"assistant","content":"","tool_calls":[{"id":"c1","name":"f","arguments":""},)"
       R"({"id":"c2","name":"f","arguments":" "}]}])");
   ASSERT_EQ(history.messages.size(), 1u);
-  ASSERT_EQ(history.messages[0].tool_calls.size(), 2u);
-  EXPECT_EQ(history.messages[0].tool_calls[0].arguments, "{}");
-  EXPECT_EQ(history.messages[0].tool_calls[1].arguments, "{}");
+  ASSERT_EQ(history.messages[0].calls().size(), 2u);
+  EXPECT_EQ(history.messages[0].calls()[0].arguments, "{}");
+  EXPECT_EQ(history.messages[0].calls()[1].arguments, "{}");
 }
 
 TEST(GivenHistory, LeavesOutSystemTextsThatAreEmpty) {

@@ -12,11 +12,13 @@ namespace {
 ChatMessage user(std::string text) { return {ChatRole::user, std::move(text)}; }
 ChatMessage calls(std::string text, const std::vector<std::string>& ids) {
   ChatMessage message{ChatRole::assistant, std::move(text)};
-  for (const std::string& id : ids) message.tool_calls.push_back({id, "f", "{}"});
+  for (const std::string& id : ids) message.parts.emplace_back(ToolCall{id, "f", "{}"});
   return message;
 }
 ChatMessage result(std::string id, std::string text) {
-  return {ChatRole::tool, std::move(text), {}, std::move(id)};
+  ChatMessage message(ChatRole::tool, std::move(text));
+  message.tool_call_id = std::move(id);
+  return message;
 }
 
 std::string written(const std::vector<ChatMessage>& messages) {
@@ -25,8 +27,8 @@ std::string written(const std::vector<ChatMessage>& messages) {
     constexpr const char* roles[] = {"system", "user", "assistant", "tool"};
     text += roles[static_cast<int>(message.role)];
     if (!message.tool_call_id.empty()) text += " " + message.tool_call_id;
-    text += ": " + message.text;
-    for (const ToolCall& call : message.tool_calls) {
+    text += ": " + message.text();
+    for (const ToolCall& call : message.calls()) {
       text += " [" + call.id + " " + call.name + " " + call.arguments + "]";
     }
     text += "\n";
@@ -36,19 +38,17 @@ std::string written(const std::vector<ChatMessage>& messages) {
 
 // A turn that searched, and one that also left two calls.
 std::vector<EarlierTurn> searching_run(const std::string& run_id, const std::string& suffix = "") {
-  return {{run_id, "Let me see.",
-           R"([{"id":"s1)" + suffix + R"(","name":"web_search","arguments":"{\"query\": 1}"}])",
+  Parts searched = parts_of("Let me see.", {{"s1" + suffix, "web_search", R"({"query": 1})"}});
+  Parts left = parts_of("And?", {{"a" + suffix, "f", R"({"x" : 1})"},
+                                 {"s2" + suffix, "web_fetch", "{}"},
+                                 {"b" + suffix, "g", "{}"}});
+  return {{run_id, parts_json(searched),
            R"([{"tool_call_id":"s1)" + suffix +
-               R"(","result":"{\"a\": 1.0}","error_code":null,)"
-               R"("error_message":null}])"},
-          {run_id, "", "[]", "[]"},  // an answer that was discarded
-          {run_id, "And?",
-           R"([{"id":"a)" + suffix + R"(","name":"f","arguments":"{\"x\" : 1}"},{"id":"s2)" +
-               suffix + R"(","name":"web_fetch","arguments":"{}"},{"id":"b)" + suffix +
-               R"(","name":"g","arguments":"{}"}])",
+               R"(","result":"{\"a\": 1.0}","error_code":null,"error_message":null}])"},
+          {run_id, "[]", "[]"},  // an answer that was discarded
+          {run_id, parts_json(left),
            R"([{"tool_call_id":"s2)" + suffix +
-               R"(","result":null,"error_code":"tool.failed",)"
-               R"("error_message":"No."}])"}};
+               R"(","result":null,"error_code":"tool.failed","error_message":"No."}])"}};
 }
 
 constexpr const char* whole_run =
@@ -125,7 +125,7 @@ TEST(EarlierTurns, LeaveAloneWhatIsNotAllTheirs) {
   EXPECT_EQ(written(with_earlier_turns(mixed, searching_run("r"))), written(mixed));
   // What was forgotten has no calls.
   EXPECT_EQ(
-      written(with_earlier_turns({calls("", {"a"}), result("a", "A")}, {{"r", "", "[]", "[]"}})),
+      written(with_earlier_turns({calls("", {"a"}), result("a", "A")}, {{"r", "[]", "[]"}})),
       written({calls("", {"a"}), result("a", "A")}));
 }
 

@@ -118,12 +118,12 @@ TEST(RunQueueTest, TakesRunsOverWhileNotificationsNeverStop) {
 std::string new_asking_run(RunFixture& fixture) {
   std::string run_id = fixture.new_run(fixture.new_thread());
   const char* question =
-      R"([{"id": "c1", "name": "ask_user", "arguments": "{\"message\": \"Which?\"}"}])";
-  fixture.column(fmt::format(
-      "WITH turned AS (INSERT INTO run_turns (run_id, org_id, turn, text, tool_calls, last_seq) "
-      "VALUES ('{0}', '{1}', 1, '', '{2}', 0)) UPDATE runs SET turns = 1 WHERE id = '{0}' "
-      "RETURNING id",
-      run_id, fixture.org_id, question));
+      R"([{"type": "call", "id": "c1", "name": "ask_user", "arguments": "{\"message\": \"Which?\"}"}])";
+  fixture.column(
+      fmt::format("WITH turned AS (INSERT INTO run_turns (run_id, org_id, turn, parts, last_seq) "
+                  "VALUES ('{0}', '{1}', 1, '{2}', 0)) UPDATE runs SET turns = 1 WHERE id = '{0}' "
+                  "RETURNING id",
+                  run_id, fixture.org_id, question));
   return run_id;
 }
 

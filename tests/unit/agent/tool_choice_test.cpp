@@ -17,11 +17,11 @@ RunParts parts_with(std::optional<ToolChoice> choice, std::optional<bool> parall
 }
 
 std::string left_of(std::vector<std::string> names, const RunParts& parts) {
-  std::vector<ToolCall> calls;
-  for (std::string& name : names) calls.push_back({"", std::move(name), "{}"});
-  drop_unwanted_calls(calls, parts);
+  ModelTurn turn;
+  for (std::string& name : names) turn.parts.emplace_back(ToolCall{"", std::move(name), "{}"});
+  drop_unwanted_calls(turn, parts);
   std::string text;
-  for (const ToolCall& call : calls) text += call.name + " ";
+  for (const ToolCall& call : turn.calls()) text += call.name + " ";
   return text;
 }
 
@@ -40,6 +40,7 @@ TEST(ToolChoices, RequireACallUntilOneWasMade) {
   EXPECT_EQ(choice_of_next_turn(parts)->kind, Kind::required);
   parts.results[{1, "a"}] = {"f", "{}", "tool.args_invalid"};
   parts.results[{1, "b"}] = {"nothing", "{}", "tool.unknown"};
+  parts.results[{1, "c"}] = {"f", "{}", "tool.args_cut"};
   EXPECT_EQ(choice_of_next_turn(parts)->kind, Kind::required) << "the model is to try again";
   parts.results[{2, "a"}] = {"web_search", "{}", "tool.failed"};
   EXPECT_EQ(choice_of_next_turn(parts)->kind, Kind::automatic);

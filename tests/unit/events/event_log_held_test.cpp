@@ -90,8 +90,7 @@ class HeldRow : public ::testing::Test {
   static TurnRecord turn(int number) {
     TurnRecord record;
     record.turn = number;
-    record.text = "hello";
-    record.tool_calls_json = "[]";
+    record.parts_json = parts_json(parts_of("hello", {}));
     record.usage.output_tokens = 1;
     return record;
   }

@@ -90,8 +90,7 @@ class EventLogTest : public ::testing::Test {
   TurnRecord turn() {
     TurnRecord record;
     record.turn = 1;
-    record.text = "hello";
-    record.tool_calls_json = R"([{"id":"a","name":"web_search","arguments":"{}"}])";
+    record.parts_json = parts_json(parts_of("hello", {{"a", "web_search", "{}"}}));
     record.usage.output_tokens = 1;
     return record;
   }

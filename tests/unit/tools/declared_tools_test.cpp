@@ -71,12 +71,12 @@ TEST(DeclaredTools, CheckWhatIsKnownOfARemoteToolsSchema) {
 }
 
 TEST(ToolCallIds, AreOursAndUniqueInTheRun) {
-  std::vector<ToolCall> calls(500, {"call_1", "look", "{}"});
+  Parts parts(500, ToolCall{"call_1", "look", "{}"});
   std::vector<FinishedTurn> turns(1);
-  turns[0].calls = {{"abcdefghi", "look", "{}"}};
-  give_own_ids(calls, turns);
+  turns[0].parts = {ToolCall{"abcdefghi", "look", "{}"}};
+  give_own_ids(parts, turns);
   std::set<std::string> ids = {"abcdefghi"};
-  for (const ToolCall& call : calls) {
+  for (const ToolCall& call : calls_of(parts)) {
     EXPECT_EQ(call.id.size(), 9U);
     EXPECT_EQ(call.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789"), std::string::npos);
     EXPECT_TRUE(ids.insert(call.id).second);
