@@ -9,12 +9,11 @@
 #include <fmt/format.h>
 
 #include "lib/json.h"
-#include "runner/agent/conversation.h"
 #include "runner/agent/cut_calls.h"
+#include "runner/agent/model_turn.h"
 #include "runner/agent/run_parts.h"
 #include "runner/agent/tool_calls.h"
 #include "runner/agent/tool_choice.h"
-#include "runner/models/model_client.h"
 #include "runner/models/run_failure.h"
 #include "runner/tools/tool_box.h"
 
@@ -34,39 +33,6 @@ struct OpenTurn {
   bool is_discarded = false;  // the model is told what does not fit, and answers once more
   bool is_misfit = false;     // it does not fit, and no turn may follow
   std::vector<CutCall> cut;   // calls of it that are not made
-};
-
-// What the model client tells while a turn streams.
-class TurnObserver : public ModelObserver {
- public:
-  // follows_text: the run said something before this turn.
-  TurnObserver(RunWriter& writer, bool follows_text)
-      : writer_(writer), follows_text_(follows_text) {}
-  void on_text(TextChannel channel, std::string_view piece) override {
-    // The stored answer joins the texts of turns likewise (append_turn_text).
-    if (channel == TextChannel::answer && std::exchange(follows_text_, false)) {
-      JsonWriter json;
-      json.begin_object().member("content", turn_separator).end_object();
-      writer_.append("message.delta", json.take());
-    }
-    writer_.append_delta(channel == TextChannel::thinking ? "thinking" : "", piece);
-  }
-  void on_retrying(int attempt, int64_t delay_ms, std::string_view reason) override {
-    JsonWriter json;
-    json.begin_object().member("attempt", attempt).member("delay_ms", delay_ms);
-    json.member("reason", reason).end_object();
-    writer_.append("run.retrying", json.take());
-  }
-  bool is_full() const override { return writer_.is_full(); }
-  std::string full_message() const override { return writer_.output_failure().message; }
-  bool is_blocked() const override { return writer_.log().is_full(); }
-  Task<void> has_room() override { return writer_.log().has_room(); }
-  bool is_behind() const override { return writer_.is_behind(); }
-  Task<void> caught_up() override { return writer_.caught_up(); }
-
- private:
-  RunWriter& writer_;
-  bool follows_text_;
 };
 
 void announce_start(const ActiveRun& run) {
@@ -205,29 +171,20 @@ RunFailure misfit_failure(const ModelTurn& turn, const std::string& reason) {
                     "The model's answer does not fit response_format: " + reason);
 }
 
+// Nothing, blanks and null mean a call without arguments.
+void complete_arguments(Parts& parts) {
+  for (Part& part : parts) {
+    ToolCall* call = std::get_if<ToolCall>(&part);
+    if (call != nullptr && arguments_object(call->arguments) == "{}") call->arguments = "{}";
+  }
+}
+
 Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
   RunProgress& progress = run->progress;
-  std::optional<LongTurns::Permit> permit;
-  if (parts.prompt_bytes() > long_turn_bytes) {
-    LongTurns::Permit taken = co_await services.long_turns.take(run->claim.org_id);
-    permit.emplace(std::move(taken));
-  }
-  ModelRequest request = parts.request;
-  request.messages = parts.messages();
-  request.sampling.tool_choice = choice_of_next_turn(parts);
-  request.tools = services.tools.definitions(parts.tools);
-  for (const DeclaredTools* declared : {&parts.offered, &parts.functions}) {
-    for (ToolDefinition& tool : declared->definitions()) request.tools.push_back(std::move(tool));
-  }
-  progress.turn = ModelTurn();
-  progress.turn_is_open = true;
-  TurnObserver observer(*run->writer, !progress.text.empty());
   OpenTurn open;
   open.begun_ms = services.loop.now_ms();
   open.behind_seq = run->writer->last_seq();
-  co_await stream_model_turn(services.http, services.loop, std::move(request), progress.turn,
-                             observer);
-  parts.request.traits = progress.turn.traits;
+  co_await ask_model(services, run, parts);
   if (progress.text.size() + progress.turn.text().size() > answer_bytes_max) {
     throw RunFailure("run.answer_too_long", "The answer is longer than 4 MiB.");
   }
@@ -238,6 +195,7 @@ Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
   check_tool_limit(progress, parts.limits);
   give_own_ids(progress.turn.parts, parts.turns);
   open.cut = cut_calls(services, parts, progress.turn);
+  complete_arguments(progress.turn.parts);
   if (parts.format && !has_calls(progress.turn.parts)) {
     co_await check_open_answer(services, run, parts, open);
   }

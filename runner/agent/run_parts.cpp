@@ -10,21 +10,17 @@
 #include "lib/loop/wait.h"
 #include "lib/postgres/with_retry.h"
 #include "lib/tool_names.h"
-#include "queries/chat_runs.h"
 #include "queries/daemon.h"
-#include "queries/left_calls.h"
 #include "queries/webhook_calls.h"
 #include "runner/agent/conversation.h"
 #include "runner/agent/given_history.h"
-#include "runner/agent/thread_turns.h"
+#include "runner/agent/run_history.h"
+#include "runner/models/model_traits.h"
 #include "runner/models/run_failure.h"
 #include "runner/tools/tool_box.h"
 
 namespace hostler::runner {
 namespace {
-
-constexpr int64_t database_retry_ms = 200;
-constexpr int slow_loads_max = 3;
 
 std::string api_key_of(AgentServices& services, const postgres::Row& row) {
   if (row.is_null("secret_id")) return {};
@@ -48,6 +44,10 @@ ModelRequest request_of(AgentServices& services, const RunPtr& run, const postgr
   request.trace_id = run->claim.trace_id;
   request.endpoint.guarded = row.boolean("is_org_scope");
   request.endpoint.api_key = api_key_of(services, row);
+  if (!row.is_null("learned")) {
+    std::string origin = origin_of(request.endpoint.base_url, request.endpoint.model);
+    request.traits = traits_from(row.text("learned"), origin);
+  }
   request.timeouts.connect_ms = settings->integer("model.connect_timeout_ms");
   request.timeouts.first_byte_ms = settings->integer("model.first_byte_timeout_ms");
   request.timeouts.idle_ms = settings->integer("model.idle_timeout_ms");
@@ -109,11 +109,6 @@ void add_steps(RunParts& parts, const postgres::Result& turns, const postgres::R
   }
 }
 
-void add_to_prompt(RunParts& parts, std::string_view text) {
-  if (!parts.system_prompt.empty() && !text.empty()) parts.system_prompt += "\n\n";
-  parts.system_prompt += text;
-}
-
 // The provider's own mode is told with each request; what it lacks, the prompt tells.
 void add_format(RunParts& parts, std::string_view declared) {
   parts.format = read_answer_format(declared);
@@ -148,7 +143,10 @@ RunParts parts_of(AgentServices& services, const RunPtr& run, const postgres::Ro
   if (!row.is_null("sampling")) add_sampling(parts.request, row.text("sampling"));
   if (!row.is_null("function_tools")) parts.functions = DeclaredTools(row.text("function_tools"));
   parts.credits_exhausted = row.boolean("credits_exhausted");
-  parts.history_bytes = history_bytes_max(run->claim.context_tokens) - parts.functions.bytes();
+  int64_t context_tokens = run->claim.context_tokens;
+  int64_t learned_tokens = parts.request.traits.context_tokens;
+  if (learned_tokens > 0) context_tokens = std::min(context_tokens, learned_tokens);
+  parts.history_bytes = history_bytes_max(context_tokens) - parts.functions.bytes();
   parts.history_messages =
       run->claim.has_own_history ? std::numeric_limits<size_t>::max() : history_messages_max;
   if (!row.is_null("client_context")) add_to_prompt(parts, row.text("client_context"));
@@ -162,90 +160,6 @@ std::optional<ClaimedRow> claimed_row(const RunPtr& run) {
   std::optional<ClaimedRow> claimed = std::exchange(run->claimed_row, std::nullopt);
   if (run->claim.last_seq > 0 || run->claim.turns > 0) return std::nullopt;
   return claimed;
-}
-
-// A history is megabytes, so it is read on a connection of its own: behind it on the pipelined one
-// everybody would wait. One that Postgres cannot read in time is not asked for for ever.
-Task<postgres::Results> load_with_retry(AgentServices& services, postgres::Batch batch) {
-  for (int slow_loads = 0;;) {
-    postgres::Batch attempt = batch;
-    postgres::BatchOutcome outcome = co_await services.db.attempt(std::move(attempt));
-    if (!outcome.error) co_return std::move(outcome.results);
-    if (!outcome.is_unknown()) throw *outcome.error;
-    bool is_slow = outcome.refusal == postgres::Refusal::too_slow;
-    if (is_slow && ++slow_loads == slow_loads_max) {
-      throw RunFailure("internal.error", "The conversation could not be read in time.");
-    }
-    co_await loop::sleep_ms(services.loop, database_retry_ms);
-  }
-}
-
-postgres::BoundStatement history_statement(const RunPtr& run) {
-  if (run->claim.has_own_history) return query::RunGivenHistory{.run_id = run->claim.id};
-  return query::RunHistory{.run_id = run->claim.id,
-                           .bytes_max = history_bytes_max(run->claim.context_tokens)};
-}
-
-// The last of a batch. Nothing is put back into what a thread's messages tell.
-void ask_for_earlier_turns(const RunPtr& run, postgres::Batch& batch) {
-  if (!run->claim.has_own_history) return;
-  batch.add(query::RunPutBack{.run_id = run->claim.id,
-                              .bytes_max = history_bytes_max(run->claim.context_tokens)});
-}
-
-// Megabytes of JSON are read on a thread of the pool: meanwhile every other run would wait.
-Task<void> add_given_history(AgentServices& services, RunParts& parts, std::string json,
-                             std::vector<EarlierTurn> earlier) {
-  constexpr size_t loop_bytes_max = size_t{64} * 1024;
-  size_t bytes = json.size();
-  for (const EarlierTurn& turn : earlier) bytes += turn.bytes();
-  GivenHistory given;
-  if (bytes <= loop_bytes_max) {
-    given = read_given_history(json, earlier);
-  } else {
-    std::function<GivenHistory()> read = [json = std::move(json), earlier = std::move(earlier)] {
-      return read_given_history(json, earlier);
-    };
-    given = co_await loop::on_thread<GivenHistory>(services.loop, std::move(read));
-  }
-  parts.history = std::move(given.messages);
-  add_to_prompt(parts, given.system_text);
-}
-
-// rows: what history_statement() asked for; loaded: all of its batch.
-Task<void> add_history(AgentServices& services, RunPtr run, RunParts& parts,
-                       const postgres::Result& rows, const postgres::Results& loaded) {
-  if (!run->claim.has_own_history) {
-    parts.history = history_of(rows);
-  } else if (!rows.empty()) {
-    std::string given(rows[0].text("messages"));
-    std::vector<EarlierTurn> earlier = earlier_turns_of(loaded.back());
-    co_await add_given_history(services, parts, std::move(given), std::move(earlier));
-    bool is_of_thread = !run->claim.is_hidden;
-    if (is_of_thread) parts.history = without_orphan_results(std::move(parts.history));
-  }
-}
-
-// Reads what earlier runs of the thread did, if any did more than answer, and bounds what the model
-// is told of it.
-Task<void> add_thread_turns(AgentServices& services, RunPtr run, RunParts& parts) {
-  const ModelEndpoint& endpoint = parts.request.endpoint;
-  std::string origin = origin_of(endpoint.base_url, endpoint.model);
-  std::vector<std::string> runs = runs_with_turns(parts.history);
-  if (!runs.empty()) {
-    int64_t result_bytes = services.settings.current()->integer("limit.history_tool_bytes");
-    postgres::Batch batch;
-    batch.add(query::ThreadTurns{.org_id = run->claim.org_id,
-                                 .run_ids = runs,
-                                 .bytes_max = parts.history_bytes,
-                                 .result_bytes_max = result_bytes});
-    postgres::Results loaded = co_await load_with_retry(services, std::move(batch));
-    std::vector<StoredTurn> turns =
-        stored_turns_of(loaded.at(0), static_cast<size_t>(result_bytes));
-    parts.history = with_thread_turns(std::move(parts.history), std::move(turns), origin);
-  }
-  for (ChatMessage& message : parts.history) keep_opaque_of(message.parts, origin);
-  parts.history = with_shortened_results(std::move(parts.history), parts.history_bytes);
 }
 
 // Nothing when the thread has no messages: then the run may be gone.

@@ -58,6 +58,7 @@ struct RunParts {
   std::vector<ChatMessage> history;                // oldest first
   size_t history_messages = history_messages_max;  // so many are a history that was read in part
   int64_t history_bytes = 0;                       // what the model is told at most
+  bool was_shortened = false;  // it was less than that when the model said that it is too long
   std::vector<std::string> tools;
   std::vector<std::string> confirm_tools;
   DeclaredTools functions;  // that the run declares

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "lib/json.h"
@@ -136,6 +137,21 @@ std::vector<ChatMessage> with_thread_turns(std::vector<ChatMessage> history,
     }
   }
   return all;
+}
+
+std::vector<ChatMessage> without_foreign_calls(std::vector<ChatMessage> history) {
+  std::unordered_set<std::string> dropped;
+  for (ChatMessage& message : history) {
+    if (!has_calls(message.parts) || has_opaque(message.parts)) continue;
+    for (const ToolCall& call : message.calls()) dropped.insert(call.id);
+    erase_calls(message.parts, [](const ToolCall&) { return true; });
+  }
+  std::erase_if(history, [&dropped](const ChatMessage& message) {
+    bool is_result = message.role == ChatRole::tool;
+    bool is_empty = message.role == ChatRole::assistant && message.parts.empty();
+    return is_empty || (is_result && dropped.contains(message.tool_call_id));
+  });
+  return history;
 }
 
 std::vector<ChatMessage> with_shortened_results(std::vector<ChatMessage> history,

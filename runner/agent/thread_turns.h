@@ -38,6 +38,10 @@ std::vector<std::string> runs_with_turns(const std::vector<ChatMessage>& history
 std::vector<ChatMessage> with_thread_turns(std::vector<ChatMessage> history,
                                            std::vector<StoredTurn> turns, std::string_view origin);
 
+// The history without calls, and their results, that come without opaque data: some models refuse
+// calls that are not their own. What was said beside them stays.
+std::vector<ChatMessage> without_foreign_calls(std::vector<ChatMessage> history);
+
 // When the history is longer than bytes_max: with its oldest results of tools replaced by a note,
 // until it has three quarters of that, so that the next run's history mostly begins the same.
 std::vector<ChatMessage> with_shortened_results(std::vector<ChatMessage> history,

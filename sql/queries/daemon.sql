@@ -119,7 +119,7 @@ SELECT c.id, c.org_id, c.thread_id, c.created_by_user_id, c.epoch, c.source, c.p
     c.tools AS function_tools, c.response_format, c.credits_exhausted, coalesce(granted.turns, $7) AS limit_turns,
     coalesce(granted.tool_calls, $8) AS limit_tool_calls, coalesce(granted.seconds, $9) AS limit_seconds,
     route.is_org_scope, route.provider_kind, route.base_url, route.secret_id, route.secret_org_id, route.secret_kind,
-    route.key_version, route.wrapped_key, route.sealed, thread.history, c.history_bytes IS NOT NULL AS has_own_history,
+    route.key_version, route.wrapped_key, route.sealed, route.learned, thread.history, c.history_bytes IS NOT NULL AS has_own_history,
     c.history_bytes IS NOT NULL AND (SELECT h.is_hidden FROM threads h WHERE h.id = c.thread_id) AS is_hidden,
     c.is_bare, c.sampling, c.client_facts ->> 'context' AS client_context,
     CASE WHEN c.history_bytes <= 32 * $3 AND c.client_facts -> 'instructions' IS NULL THEN (
@@ -131,7 +131,7 @@ LEFT JOIN LATERAL (
         p.max_turns
     FROM personas p WHERE p.id = c.persona_row_id OFFSET 0) AS persona ON true
 LEFT JOIN LATERAL (
-    SELECT m.context_tokens, m.org_id IS NOT NULL AS is_org_scope, l.provider_kind, l.base_url, s.id AS secret_id,
+    SELECT m.context_tokens, model_learned(m) AS learned, m.org_id IS NOT NULL AS is_org_scope, l.provider_kind, l.base_url, s.id AS secret_id,
         s.org_id AS secret_org_id, s.kind AS secret_kind, s.key_version, s.wrapped_key, s.sealed
     FROM llm_models m JOIN llm_providers l ON l.id = m.provider_id LEFT JOIN secrets s ON s.id = l.secret_id
     WHERE m.id = c.model_id OFFSET 0) AS route ON true
@@ -228,7 +228,7 @@ SELECT coalesce(begun.state ->> 'system_prompt', p.system_prompt) AS system_prom
     p.max_turns, r.is_bare, r.sampling, r.client_facts ->> 'context' AS client_context, r.tools AS function_tools,
     r.response_format, r.credits_exhausted,
     limits.turns_max AS limit_turns, limits.tool_calls_max AS limit_tool_calls, limits.seconds_max AS limit_seconds,
-    m.org_id IS NOT NULL AS is_org_scope, l.provider_kind, l.base_url,
+    m.org_id IS NOT NULL AS is_org_scope, l.provider_kind, l.base_url, model_learned(m) AS learned,
     s.id AS secret_id, s.org_id AS secret_org_id, s.kind AS secret_kind, s.key_version, s.wrapped_key, s.sealed
 FROM runs r
 JOIN personas p ON p.id = r.persona_row_id
@@ -241,6 +241,11 @@ LEFT JOIN LATERAL (
     WHERE r.turns > 0 AND (e.state ->> 'until')::numeric > extract(epoch FROM r.started_at)
     ORDER BY e.nth LIMIT 1) AS begun ON true
 WHERE r.id = $1;
+
+-- name: model_learn
+-- Keeps what a run learned of its model.
+-- $1 run_id uuid, $2 learned json
+SELECT model_learn($1, $2);
 
 -- name: run_history
 -- The thread's newest visible messages, newest first, until they have more than bytes_max together. Those that came

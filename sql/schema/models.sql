@@ -39,6 +39,9 @@ CREATE TABLE llm_models (
     cache_read_usd_per_mtok numeric(14, 6) NOT NULL DEFAULT 0 CHECK (cache_read_usd_per_mtok >= 0),
     cache_write_usd_per_mtok numeric(14, 6) NOT NULL DEFAULT 0 CHECK (cache_write_usd_per_mtok >= 0),
     multiplier numeric(10, 4) NOT NULL DEFAULT 1 CHECK (multiplier >= 0),
+    -- What the provider was found not to take, or to want (runner/models/model_traits.h); null: nothing yet.
+    learned json,
+    learned_at timestamptz,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     deleted_at timestamptz CHECK (deleted_at IS NULL OR NOT is_default),
     FOREIGN KEY (org_id, provider_id) REFERENCES llm_providers (org_id, id)
@@ -115,6 +118,12 @@ BEGIN
 END
 $$;
 
+-- What is known of a model. After a week it is learned again: servers are upgraded.
+CREATE OR REPLACE FUNCTION model_learned(m llm_models) RETURNS json
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN m.learned_at > statement_timestamp() - interval '7 days' THEN m.learned END
+$$;
+
 CREATE OR REPLACE FUNCTION llm_model_json(m llm_models) RETURNS json
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT json_build_object('id', m.id, 'provider_id', m.provider_id, 'model', m.model, 'is_default', m.is_default,
@@ -122,8 +131,17 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
         'output_usd_per_mtok', m.output_usd_per_mtok::double precision,
         'cache_read_usd_per_mtok', m.cache_read_usd_per_mtok::double precision,
         'cache_write_usd_per_mtok', m.cache_write_usd_per_mtok::double precision,
-        'multiplier', m.multiplier::double precision, 'created_at', rfc3339(m.created_at))
+        'multiplier', m.multiplier::double precision,
+        'learned', model_learned(m)::jsonb - 'origin', 'created_at', rfc3339(m.created_at))
 $$;
+
+-- For the daemon: keeps what a run learned of its model.
+CREATE OR REPLACE FUNCTION model_learn(run uuid, what json) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    UPDATE llm_models m SET learned = what, learned_at = clock_timestamp()
+    WHERE m.id = (SELECT r.model_id FROM runs r WHERE r.id = run)
+$$;
+REVOKE EXECUTE ON FUNCTION model_learn FROM hostler_api;
 
 CREATE OR REPLACE FUNCTION llm_provider_json(p llm_providers) RETURNS json
 LANGUAGE sql STABLE AS $$

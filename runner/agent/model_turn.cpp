@@ -1,0 +1,166 @@
+// See runner/agent/model_turn.h.
+#include "runner/agent/model_turn.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "lib/json.h"
+#include "queries/daemon.h"
+#include "runner/agent/conversation.h"
+#include "runner/agent/thread_turns.h"
+#include "runner/agent/tool_choice.h"
+#include "runner/models/model_client.h"
+#include "runner/models/model_traits.h"
+#include "runner/models/run_failure.h"
+#include "runner/tools/tool_box.h"
+
+namespace hostler::runner {
+namespace {
+
+// What the model client tells while a turn streams.
+class TurnObserver : public ModelObserver {
+ public:
+  // follows_text: the run said something before this turn.
+  TurnObserver(RunWriter& writer, bool follows_text)
+      : writer_(writer), follows_text_(follows_text) {}
+  void on_text(TextChannel channel, std::string_view piece) override {
+    // The stored answer joins the texts of turns likewise (append_turn_text).
+    if (channel == TextChannel::answer && std::exchange(follows_text_, false)) {
+      JsonWriter json;
+      json.begin_object().member("content", turn_separator).end_object();
+      writer_.append("message.delta", json.take());
+    }
+    writer_.append_delta(channel == TextChannel::thinking ? "thinking" : "", piece);
+  }
+  void on_retrying(int attempt, int64_t delay_ms, std::string_view reason) override {
+    JsonWriter json;
+    json.begin_object().member("attempt", attempt).member("delay_ms", delay_ms);
+    json.member("reason", reason).end_object();
+    writer_.append("run.retrying", json.take());
+  }
+  bool is_full() const override { return writer_.is_full(); }
+  std::string full_message() const override { return writer_.output_failure().message; }
+  bool is_blocked() const override { return writer_.log().is_full(); }
+  Task<void> has_room() override { return writer_.log().has_room(); }
+  bool is_behind() const override { return writer_.is_behind(); }
+  Task<void> caught_up() override { return writer_.caught_up(); }
+
+ private:
+  RunWriter& writer_;
+  bool follows_text_;
+};
+
+// What the turn taught of the model, for this run and all others. A store that fails costs another
+// request that is refused, and nothing else.
+Task<void> keep_traits(AgentServices& services, RunPtr run, RunParts& parts) {
+  const ModelTraits& traits = run->progress.turn.traits;
+  if (traits == parts.request.traits) co_return;
+  parts.request.traits = traits;
+  const ModelEndpoint& endpoint = parts.request.endpoint;
+  std::string learned = traits_json(traits, origin_of(endpoint.base_url, endpoint.model));
+  postgres::Batch batch;
+  batch.add(query::ModelLearn{.run_id = run->claim.id, .learned = learned});
+  co_await services.db.attempt(std::move(batch));
+}
+
+ModelRequest request_of_turn(AgentServices& services, const RunParts& parts) {
+  ModelRequest request = parts.request;
+  request.messages = parts.messages();
+  request.sampling.tool_choice = choice_of_next_turn(parts);
+  request.tools = services.tools.definitions(parts.tools);
+  for (const DeclaredTools* declared : {&parts.offered, &parts.functions}) {
+    for (ToolDefinition& tool : declared->definitions()) request.tools.push_back(std::move(tool));
+  }
+  return request;
+}
+
+int64_t bytes_of_all(const std::vector<ChatMessage>& messages) {
+  size_t bytes = 0;
+  for (const ChatMessage& message : messages) bytes += bytes_of(message.parts);
+  return static_cast<int64_t>(bytes);
+}
+
+std::string name_of(const ChatMessage& message, bool is_newest) {
+  switch (message.role) {
+    case ChatRole::system:
+      return "the system prompt";
+    case ChatRole::tool:
+      return "a tool's result";
+    case ChatRole::assistant:
+      return "an answer of the model";
+    case ChatRole::user:
+      return is_newest ? "the newest message" : "an earlier message";
+  }
+  return "a message";
+}
+
+RunFailure too_long(const std::vector<ChatMessage>& messages, const ContextExcess& excess) {
+  auto longest = std::max_element(messages.begin(), messages.end(),
+                                  [](const ChatMessage& a, const ChatMessage& b) {
+                                    return bytes_of(a.parts) < bytes_of(b.parts);
+                                  });
+  std::string limit =
+      excess.limit_tokens > 0 ? fmt::format(" ({} tokens)", excess.limit_tokens) : std::string();
+  std::string message = fmt::format("The request is longer than the model takes{}.", limit);
+  if (longest != messages.end()) {
+    bool is_newest = std::none_of(longest + 1, messages.end(), [](const ChatMessage& later) {
+      return later.role == ChatRole::user;
+    });
+    message += fmt::format(" Its longest part is {} with {} bytes: make it shorter or split it.",
+                           name_of(*longest, is_newest), bytes_of(longest->parts));
+  }
+  return RunFailure("model.context_exceeded", std::move(message));
+}
+
+// Makes what the model is told fit, as far as the refusal says how. Once a run: what is then still
+// refused is too long by itself.
+void shorten_history(RunParts& parts, const std::vector<ChatMessage>& sent,
+                     const ContextExcess& excess) {
+  int64_t sent_bytes = bytes_of_all(sent);
+  int64_t bytes = sent_bytes / 2;
+  if (excess.limit_tokens > 0 && excess.asked_tokens > excess.limit_tokens) {
+    double share =
+        static_cast<double>(excess.limit_tokens) / static_cast<double>(excess.asked_tokens);
+    bytes = static_cast<int64_t>(static_cast<double>(sent_bytes) * share * 0.75);
+  } else if (excess.limit_tokens > 0) {
+    bytes = std::min(sent_bytes / 4 * 3, history_bytes_max(excess.limit_tokens));
+  }
+  parts.history_bytes = std::min(parts.history_bytes, std::max<int64_t>(bytes, 1));
+  parts.history = with_shortened_results(std::move(parts.history), parts.history_bytes);
+  bool is_shorter =
+      !std::exchange(parts.was_shortened, true) && bytes_of_all(parts.messages()) < sent_bytes;
+  if (!is_shorter) throw too_long(sent, excess);
+}
+
+}  // namespace
+
+Task<void> ask_model(AgentServices& services, RunPtr run, RunParts& parts) {
+  RunProgress& progress = run->progress;
+  std::optional<LongTurns::Permit> permit;
+  if (parts.prompt_bytes() > long_turn_bytes) {
+    LongTurns::Permit taken = co_await services.long_turns.take(run->claim.org_id);
+    permit.emplace(std::move(taken));
+  }
+  progress.turn_is_open = true;
+  for (;;) {
+    ModelRequest request = request_of_turn(services, parts);
+    progress.turn = ModelTurn();
+    TurnObserver observer(*run->writer, !progress.text.empty());
+    co_await stream_model_turn(services.http, services.loop, std::move(request), progress.turn,
+                               observer);
+    parts.request.adaptations_left -= progress.turn.adaptations;
+    co_await keep_traits(services, run, parts);
+    if (progress.turn.wants_other_history) {
+      parts.history = without_foreign_calls(std::move(parts.history));
+    } else if (progress.turn.context_excess) {
+      shorten_history(parts, parts.messages(), *progress.turn.context_excess);
+    } else {
+      co_return;
+    }
+  }
+}
+
+}  // namespace hostler::runner

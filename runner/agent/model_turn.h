@@ -1,0 +1,14 @@
+// One turn of a run's model: the request is made of the run's parts, and made again when the
+// provider says that it is too long, or wants another history. Used by the agent loop.
+#pragma once
+
+#include "runner/agent/agent_services.h"
+#include "runner/agent/run_parts.h"
+
+namespace hostler::runner {
+
+// Fills run->progress.turn, which is open from here on. What the provider refused is kept for the
+// run and for its model. Throws RunFailure. parts outlives the task.
+Task<void> ask_model(AgentServices& services, RunPtr run, RunParts& parts);
+
+}  // namespace hostler::runner
