@@ -45,7 +45,9 @@ std::vector<Block> blocks_of(const ChatMessage& message) {
   for (const Part& part : message.parts) {
     if (const TextPart* said = std::get_if<TextPart>(&part)) {
       if (is_blank(said->text)) continue;
-      blocks.push_back({.text = said->text, .name = says_anything ? "" : message.name});
+      std::string_view name = message.name;
+      if (says_anything) name = {};
+      blocks.push_back({.text = said->text, .name = name});
     } else if (const ToolCall* call = std::get_if<ToolCall>(&part)) {
       blocks.push_back({.call = call});
     } else {
