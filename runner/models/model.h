@@ -127,6 +127,17 @@ struct ModelRequest {
   ModelTimeouts timeouts;
   std::string trace_id;     // of the run; empty: none is sent
   ModelTraits traits = {};  // of the model at this endpoint, as far as they are known
+  // How often the turn may be asked again because the provider refused a member of the request.
+  int adaptations_left = 2;
+};
+
+// A refusal because the request has more tokens than the model takes.
+struct ContextExcess {
+  int64_t limit_tokens = 0;  // that the refusal named; 0: unknown
+  int64_t asked_tokens = 0;  // likewise
+  std::string message;       // in the provider's words
+
+  bool operator==(const ContextExcess&) const = default;
 };
 
 enum class FinishReason { none, stop, tool_calls, length, content_filter };
@@ -141,6 +152,12 @@ struct ModelTurn {
   FinishReason finish_reason = FinishReason::none;
   bool is_broken_off = false;  // the stream ended within a call, and what came counts as the turn
   ModelTraits traits;          // as the request had them, and what its refusals taught
+  int adaptations = 0;         // requests made again because a member was refused
+  // The provider refused the request as too long; there is no answer, and nothing was shown.
+  std::optional<ContextExcess> context_excess = std::nullopt;
+  // The provider refused the history, and traits.wants_own_calls says how it has to be; there is no
+  // answer, and nothing was shown.
+  bool wants_other_history = false;
 };
 
 enum class TextChannel { answer, thinking };
@@ -152,6 +169,8 @@ class ModelObserver {
   virtual void on_text(TextChannel channel, std::string_view piece) = 0;
   // The try with this number (2, 3) begins after the delay; nothing of the turn was shown yet.
   virtual void on_retrying(int attempt, int64_t delay_ms, std::string_view reason) = 0;
+  // A trait of the model was learned: the name of the member of ModelTraits.
+  virtual void on_trait_learned(std::string_view) {}
   // The run has shown as much as it may: the turn ends with run.output_limit and this message.
   virtual bool is_full() const { return false; }
   virtual std::string full_message() const { return {}; }

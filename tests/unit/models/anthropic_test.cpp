@@ -345,8 +345,8 @@ TEST(AnthropicReader, ReadsErrorsInsideTheStream) {
       read({start, R"({"type":"error","error":{"type":"overloaded_error","message":"busy"}})"});
   ASSERT_TRUE(turn.reader->fault());
   EXPECT_EQ(turn.reader->fault()->kind, TurnFault::Kind::provider_error);
-  EXPECT_EQ(turn.reader->fault()->status, 529);
-  EXPECT_EQ(turn.reader->fault()->message, "busy");
+  EXPECT_EQ(turn.reader->fault()->error.status, 529);
+  EXPECT_EQ(turn.reader->fault()->error.message, "busy");
 }
 
 TEST(AnthropicReader, ReadsAWholeAnswer) {

@@ -332,8 +332,8 @@ TEST(OpenAiReader, ReadsErrorsInAllTheirForms) {
     ReadTurn turn = read({text_chunk("x"), text, stop_chunk});
     ASSERT_TRUE(turn.reader->fault()) << text;
     EXPECT_EQ(turn.reader->fault()->kind, TurnFault::Kind::provider_error) << text;
-    EXPECT_EQ(turn.reader->fault()->status, status) << text;
-    EXPECT_EQ(turn.reader->fault()->message, "m") << text;
+    EXPECT_EQ(turn.reader->fault()->error.status, status) << text;
+    EXPECT_EQ(turn.reader->fault()->error.message, "m") << text;
     EXPECT_EQ(turn.turn.text(), "x");
   }
 }
