@@ -10,6 +10,7 @@
 #include "lib/json_bounds.h"
 #include "lib/loop/wait.h"
 #include "lib/utf8.h"
+#include "runner/models/format_words.h"
 #include "runner/models/run_failure.h"
 
 namespace hostler::runner {
@@ -105,20 +106,13 @@ AnswerFormat read_answer_format(std::string_view json) {
 
 std::string format_instruction(ProviderKind kind, const ResponseFormat& format) {
   // OpenAI wants the word in the prompt, too, when it is to answer with any object.
-  if (!format.has_schema) {
-    return "Your final answer is one JSON object, with nothing before or behind it.";
-  }
+  if (!format.has_schema) return answer_form_words(format);
   // OpenAI's mode has a place for it.
   std::string purpose;
-  if (kind != ProviderKind::openai && !format.description.empty()) {
-    purpose = "What your final answer is for: " + format.description;
-  }
+  if (kind != ProviderKind::openai) purpose = answer_purpose_words(format);
   if (has_own_mode(kind, format)) return purpose;
   if (!purpose.empty()) purpose += "\n\n";
-  return purpose +
-         "Your final answer is JSON that fits this JSON Schema, with nothing before or behind "
-         "it:\n" +
-         format.schema;
+  return purpose + answer_form_words(format);
 }
 
 Task<AnswerVerdict> check_answer(loop::Loop& loop, AnswerFormat format, std::string text) {

@@ -1,20 +1,22 @@
 // See runner/models/model_client.h.
 #include "runner/models/model_client.h"
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "lib/client/trace.h"
 #include "lib/crypto.h"
 #include "lib/log.h"
 #include "lib/loop/wait.h"
 #include "runner/models/anthropic.h"
+#include "runner/models/body_reader.h"
+#include "runner/models/context_excess.h"
+#include "runner/models/learned_traits.h"
 #include "runner/models/openai.h"
 #include "runner/models/run_failure.h"
-#include "runner/models/sse_reader.h"
+#include "runner/models/try_end.h"
 #include "runner/models/turn_reader.h"
 
 namespace hostler {
@@ -22,21 +24,10 @@ namespace {
 
 // Framing of tokens sent one by one is about a hundred times their text.
 constexpr size_t stream_bytes_max = size_t{512} << 20;
-constexpr size_t document_bytes_max = size_t{8} << 20;
 // Some 300 KB.
 constexpr int64_t loop_tokens_max = 100'000;
 // The end of a body comes with its last event or not at all; waiting for it keeps the connection.
 constexpr int64_t body_end_wait_ms = 50;
-
-// How one try ended. An empty code: the turn is complete.
-struct TryEnd {
-  std::string code;
-  std::string message;
-  std::string reason;  // one word, for run.retrying and the log
-  bool may_retry = false;
-  std::optional<int64_t> retry_after_ms;
-  bool refuses_temperature = false;
-};
 
 // Passes on what is shown, and remembers that something was.
 class StreamedText : public ModelObserver {
@@ -60,150 +51,15 @@ class StreamedText : public ModelObserver {
   bool is_any_ = false;
 };
 
-bool is_worth_retrying(int status) {
-  return status == 408 || status == 409 || status == 425 || status == 429 || status >= 500;
-}
-
-TryEnd end_by_status(int status, std::string_view excerpt) {
-  TryEnd end;
-  end.may_retry = is_worth_retrying(status);
-  end.reason = "http_" + std::to_string(status);
-  std::string_view what = "The model provider refused the request";
-  if (status == 429) {
-    end.code = "model.rate_limited";
-    what = "The model provider limits our requests";
-  } else if (end.may_retry) {
-    end.code = "model.unavailable";
-    what = "The model provider is not available";
-  } else {
-    end.code = "model.rejected";
-  }
-  end.message = std::string(what) + " (HTTP " + std::to_string(status) + ")";
-  end.message += excerpt.empty() ? "." : ": " + std::string(excerpt);
-  return end;
-}
-
-TryEnd end_by_http_failure(http::HttpFailureKind kind) {
-  TryEnd end;
-  end.reason = http::http_failure_name(kind);
-  end.code = "model.unavailable";
-  end.may_retry = true;
-  if (kind == http::HttpFailureKind::denied_address || kind == http::HttpFailureKind::bad_request) {
-    end.code = "model.rejected";
-    end.message = "The model provider's address is not allowed.";
-    end.may_retry = false;
-  } else if (kind == http::HttpFailureKind::too_large || kind == http::HttpFailureKind::protocol) {
-    end.code = "model.bad_response";
-    end.message = "The model provider's answer could not be read.";
-    end.may_retry = false;
-  } else {
-    end.message = "The model provider is not available (" + end.reason + ").";
-  }
-  return end;
-}
-
-TryEnd end_by_fault(const TurnFault& fault, std::string_view api_key) {
-  TryEnd end;
-  switch (fault.kind) {
-    case TurnFault::Kind::provider_error:
-      return end_by_status(fault.status, safe_excerpt(fault.message, api_key));
-    case TurnFault::Kind::too_long:
-      end.code = "run.answer_too_long";
-      end.message = "The model's answer is over 4 MiB.";
-      break;
-    case TurnFault::Kind::too_many_calls:
-      end.code = "run.turn_limit";
-      end.message = fmt::format("The model called more than {} tools in one turn, as no run may.",
-                                turn_tool_calls_max);
-      break;
-    case TurnFault::Kind::bad_response:
-      end.code = "model.bad_response";
-      end.message = "The model provider's answer could not be read: " + fault.message + ".";
-      break;
-  }
-  end.reason = "bad_response";
-  return end;
-}
-
-TryEnd end_too_early() {
-  TryEnd end;
-  end.code = "model.unavailable";
-  end.message = "The model provider's answer broke off.";
-  end.reason = "broken_off";
-  end.may_retry = true;
-  return end;
-}
-
-TryEnd end_full(const ModelObserver& observer) {
-  TryEnd end;
-  end.code = "run.output_limit";
-  end.message = observer.full_message();
-  end.reason = "output_limit";
-  return end;
-}
-
-// Bytes of the body to the reader, as a stream or, from servers that do not stream, as one JSON
-// document.
-class BodyReader {
- public:
-  BodyReader(TurnReader& reader, const ModelObserver& observer)
-      : reader_(reader), observer_(observer) {}
-
-  void feed(std::string_view bytes) {
-    size_t first = bytes.find_first_not_of(" \t\r\n");
-    if (form_ == Form::unknown && first == std::string_view::npos) return;
-    if (form_ == Form::unknown) {
-      bool is_json = bytes[first] == '{' || bytes[first] == '[';
-      form_ = is_json ? Form::document : Form::stream;
-    }
-    if (form_ == Form::document) {
-      if (document_.size() + bytes.size() <= document_bytes_max) document_ += bytes;
-      return;
-    }
-    lines_.feed(bytes);
-    read_lines();
-  }
-  // What a broken connection left of a line or a document is not read.
-  void end(bool is_broken) {
-    if (form_ == Form::document && !is_broken) reader_.read_document(document_);
-    if (form_ == Form::stream && !is_broken) {
-      lines_.end();
-      read_lines();
-    }
-    reader_.end();
-  }
-  bool is_over() const {
-    return lines_.is_too_long() || reader_.fault() || reader_.saw_last_event() ||
-           observer_.is_full();
-  }
-  bool is_too_long() const { return lines_.is_too_long(); }
-  // There was something, and no line of it is an event.
-  bool is_no_stream() const { return form_ == Form::stream && !has_events_; }
-
- private:
-  enum class Form { unknown, stream, document };
-  void read_lines() {
-    while (std::optional<std::string_view> line = lines_.next()) {
-      has_events_ = true;
-      reader_.read_event(*line);
-      if (observer_.is_full()) return;
-    }
-  }
-  TurnReader& reader_;
-  const ModelObserver& observer_;
-  SseReader lines_;
-  std::string document_;
-  Form form_ = Form::unknown;
-  bool has_events_ = false;
-};
-
 // The head's status was not 2xx: what the provider says about it.
-Task<TryEnd> read_refusal(loop::Loop& loop, http::HttpExchange& exchange,
-                          const http::HttpHead& head, std::string_view api_key) {
+Task<TryEnd> read_refused(loop::Loop& loop, http::HttpExchange& exchange,
+                          const http::HttpHead& head, const ModelRequest& request,
+                          std::string_view url) {
   constexpr size_t refusal_bytes_max = 64 * 1024;
   constexpr int64_t refusal_wait_ms = 2000;
   int status = head.status;
   std::optional<int64_t> retry_after_ms = head.retry_after_ms();
+  std::string location(head.header("location"));
   std::string body;
   while (body.size() < refusal_bytes_max) {
     Task<std::optional<std::string>> next = exchange.next_piece();
@@ -212,16 +68,12 @@ Task<TryEnd> read_refusal(loop::Loop& loop, http::HttpExchange& exchange,
     if (!piece || !*piece) break;
     body += **piece;
   }
-  std::string excerpt;
-  std::optional<Json> document = parse_lenient_json(body);
-  std::optional<ProviderError> error;
-  if (document) error = read_provider_error(*document);
-  if (error) excerpt = safe_excerpt(error->message, api_key);
-  TryEnd end = end_by_status(status, excerpt);
+  ProviderError error = read_refusal(body);
+  error.status = status;
+  bool is_redirect = status >= 300 && status < 400 && !location.empty();
+  if (is_redirect) error.message = redirect_words(location, url);
+  TryEnd end = end_by_refusal(std::move(error), request.endpoint.api_key);
   end.retry_after_ms = retry_after_ms;
-  // Anthropic: "`temperature` is deprecated for this model."; OpenAI of its models that reason:
-  // "Unsupported value: 'temperature' does not support 0.5 with this model."
-  end.refuses_temperature = status == 400 && excerpt.find("temperature") != excerpt.npos;
   co_return end;
 }
 
@@ -235,7 +87,8 @@ TryEnd outcome_of_try(const http::HttpExchange& exchange, const http::HttpHead& 
   // A stream may end with nothing but its server's comments.
   bool is_stream = head.header("content-type").starts_with("text/event-stream");
   if (body.is_no_stream() && !is_stream) {
-    return end_by_fault({TurnFault::Kind::bad_response, 0, "it sent no answer"}, api_key);
+    TurnFault nothing{TurnFault::Kind::bad_response, {.message = "it sent no answer"}};
+    return end_by_fault(nothing, api_key);
   }
   return end_too_early();
 }
@@ -255,6 +108,16 @@ Task<http::HttpRequest> write_request(loop::Loop& loop, const ModelRequest& requ
   co_return written;
 }
 
+// Behind the last event: the end of the body, or the usage before it.
+Task<void> read_rest(loop::Loop&, http::HttpExchange& exchange, BodyReader& body) {
+  for (;;) {
+    std::optional<std::string> piece = co_await exchange.next_piece();
+    if (!piece) co_return;
+    if (!body.may_have_usage()) co_return;
+    body.feed(*piece);
+  }
+}
+
 Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelRequest& request,
                       ModelTurn& turn, ModelObserver& observer) {
   Task<http::HttpRequest> writing = write_request(loop, request);
@@ -267,6 +130,7 @@ Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelReque
   call.idle_timeout_ms = request.timeouts.idle_ms;
   call.response_bytes_max = stream_bytes_max;
   call.reads_on_demand = true;
+  std::string url = call.url;
   http::HttpExchange exchange(http, std::move(call));
   const http::HttpHead* head = co_await exchange.head();
   if (head == nullptr) {
@@ -276,11 +140,12 @@ Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelReque
     co_return end_by_http_failure(exchange.failure()->kind);
   }
   if (head->status < 200 || head->status > 299) {
-    TryEnd refused = co_await read_refusal(loop, exchange, *head, request.endpoint.api_key);
+    TryEnd refused = co_await read_refused(loop, exchange, *head, request, url);
     co_return refused;
   }
   if (head->header("content-type").starts_with("text/html")) {
-    co_return end_by_fault({TurnFault::Kind::bad_response, 0, "it sent a web page"}, {});
+    TurnFault page{TurnFault::Kind::bad_response, {.message = "it sent a web page"}};
+    co_return end_by_fault(page, {});
   }
   turn.usage.input_tokens = estimate_input_tokens(request);
   std::unique_ptr<TurnReader> reader =
@@ -293,12 +158,12 @@ Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelReque
     if (!piece) break;
     body.feed(*piece);
   }
-  body.end(exchange.failure().has_value() || observer.is_full());
-  if (observer.is_full()) co_return end_full(observer);
-  if (reader->saw_last_event()) {
-    Task<std::optional<std::string>> rest = exchange.next_piece();
+  if (reader->saw_last_event() && !observer.is_full()) {
+    Task<void> rest = read_rest(loop, exchange, body);
     co_await loop::with_timeout(loop, std::move(rest), body_end_wait_ms);
   }
+  body.end(exchange.failure().has_value() || observer.is_full());
+  if (observer.is_full()) co_return end_full(observer);
   co_return outcome_of_try(exchange, *head, body, *reader, request.endpoint.api_key);
 }
 
@@ -307,32 +172,96 @@ int64_t jittered(int64_t delay_ms) {
   return delay_ms * (800 + 400 * byte / 255) / 1000;
 }
 
+// One line for each trait that was learned of a model.
+void announce_trait(const ModelRequest& request, ModelObserver& observer, const ModelTraits& before,
+                    const ModelTraits& after, std::string_view excerpt) {
+  std::string_view trait = trait_changed(before, after);
+  if (trait.empty()) return;
+  std::string_view host = request.endpoint.base_url;
+  if (size_t scheme = host.find("://"); scheme != host.npos) host.remove_prefix(scheme + 3);
+  host = host.substr(0, host.find('/'));
+  log_info("model_trait_learned", {{"host", std::string(host)},
+                                   {"model", request.endpoint.model},
+                                   {"trait", std::string(trait)},
+                                   {"excerpt", std::string(excerpt)}});
+  observer.on_trait_learned(trait);
+}
+
+// What a refusal means for the next request.
+enum class Lesson { none, ask_again, hand_back };
+
+// Nothing of the turn was shown.
+Lesson learn(ModelRequest& request, ModelTurn& turn, ModelObserver& observer, const TryEnd& end,
+             int& adaptations) {
+  if (!end.refusal) return Lesson::none;
+  const ProviderError& refusal = *end.refusal;
+  std::string excerpt = safe_excerpt(refusal.message, request.endpoint.api_key);
+  ModelTraits known = request.traits;
+  if (std::optional<ContextExcess> excess = context_excess(refusal.status, refusal)) {
+    excess->message = excerpt;
+    if (excess->limit_tokens > 0) request.traits.context_tokens = excess->limit_tokens;
+    turn.context_excess = *std::move(excess);
+    announce_trait(request, observer, known, request.traits, excerpt);
+    return Lesson::hand_back;
+  }
+  if (adaptations >= request.adaptations_left) return Lesson::none;
+  std::optional<ModelTraits> learned = learned_from(refusal.status, refusal, request);
+  if (!learned) return Lesson::none;
+  ++adaptations;
+  request.traits = *learned;
+  announce_trait(request, observer, known, *learned, excerpt);
+  bool wants_other = learned->wants_own_calls && !known.wants_own_calls;
+  turn.wants_other_history = wants_other;
+  return wants_other ? Lesson::hand_back : Lesson::ask_again;
+}
+
+// A provider that sends data of its own with its messages takes it from a client's history too.
+void note_own_data(const ModelRequest& request, ModelTurn& turn, ModelObserver& observer) {
+  bool is_openai = request.endpoint.provider_kind == ProviderKind::openai;
+  if (!is_openai || turn.traits.takes_given_reasoning || !has_opaque(turn.parts)) return;
+  turn.traits.takes_given_reasoning = true;
+  announce_trait(request, observer, request.traits, turn.traits, {});
+}
+
+// The calls that a broken answer began are worth another turn; text alone is not.
+bool keep_broken_off(ModelTurn& turn, const TryEnd& end) {
+  if (end.is_unreadable || !has_calls(turn.parts)) return false;
+  turn.is_broken_off = true;
+  turn.finish_reason = FinishReason::none;
+  return true;
+}
+
 }  // namespace
 
 Task<void> stream_model_turn(http::HttpClient& http, loop::Loop& loop, ModelRequest request,
                              ModelTurn& turn, ModelObserver& observer, RetryTiming timing) {
   int64_t delay_ms = timing.first_delay_ms;
+  int adaptations = 0;
   for (int attempt = 1;; ++attempt) {
     StreamedText shown(observer);
     turn = ModelTurn();
     TryEnd end = co_await try_turn(http, loop, request, turn, shown);
+    Lesson lesson = Lesson::none;
+    if (!shown.is_any()) lesson = learn(request, turn, observer, end, adaptations);
     turn.traits = request.traits;
-    if (end.code.empty()) co_return;
-    if (end.refuses_temperature && request.temperature && !request.traits.no_temperature) {
+    turn.adaptations = adaptations;
+    if (end.code.empty()) note_own_data(request, turn, observer);
+    if (end.code.empty() || lesson == Lesson::hand_back) co_return;
+    if (lesson == Lesson::ask_again) {
       // What a persona would like is no reason to have no answer.
-      request.traits.no_temperature = true;
       --attempt;
       continue;
     }
-    bool is_unreadable = end.code == "model.bad_response" || end.code == "run.answer_too_long" ||
-                         end.code == "run.turn_limit" || end.code == "run.output_limit";
-    if (shown.is_any() && !is_unreadable) {
+    if (shown.is_any() && !end.is_unreadable) {
       end.code = "model.stream_broken";
       end.message = "The model's answer broke off: " + end.message;
     }
     int64_t wait_ms = std::max(jittered(delay_ms), end.retry_after_ms.value_or(0));
     bool is_last = attempt >= timing.tries_max || wait_ms > timing.retry_after_ms_max;
-    if (shown.is_any() || !end.may_retry || is_last) throw RunFailure(end.code, end.message);
+    if (shown.is_any() || !end.may_retry || is_last) {
+      if (keep_broken_off(turn, end)) co_return;
+      throw RunFailure(end.code, end.message);
+    }
     observer.on_retrying(attempt + 1, wait_ms, end.reason);
     turn = ModelTurn();
     co_await loop::sleep_ms(loop, wait_ms);

@@ -19,8 +19,14 @@ struct RetryTiming {
 
 // Fills the turn while it streams: a caller that cancels keeps what came, with its usage (estimated
 // as long as the provider has not said). turn and observer outlive the task. A failed try is done
-// again only while nothing of the turn was shown; the turn is then empty again. A model that
-// refuses a temperature is asked at once without. Throws RunFailure:
+// again only while nothing of the turn was shown; the turn is then empty again.
+//
+// A refusal may teach a trait of the model (learned_traits.h): it is asked again at once, at most
+// adaptations_left times. turn.traits has what was learned, turn.adaptations how often. Three turns
+// return without an answer, and nothing of them was shown or made: one with context_excess, one
+// with wants_other_history, and one with is_broken_off, whose calls began before the answer broke.
+//
+// Throws RunFailure:
 // model.rejected, model.rate_limited, model.unavailable, model.stream_broken, model.bad_response,
 // run.answer_too_long, run.turn_limit, run.output_limit; the turn then holds what was shown.
 Task<void> stream_model_turn(http::HttpClient& http, loop::Loop& loop, ModelRequest request,

@@ -1,5 +1,5 @@
-// Written against OpenAI's API reference (Chat Completions, streaming) and the habits of compatible
-// servers: each departure that is accepted has a comment. See runner/models/openai.h.
+// Reads what OpenAI's API reference (Chat Completions, streaming) says and what compatible servers
+// send: each departure that is accepted has a comment. See runner/models/openai.h.
 #include "runner/models/openai.h"
 
 #include <algorithm>
@@ -9,163 +9,10 @@
 namespace hostler {
 namespace {
 
-constexpr std::string_view default_base_url = "https://api.openai.com/v1";
-
-std::string_view role_name(ChatRole role) {
-  switch (role) {
-    case ChatRole::system:
-      return "system";
-    case ChatRole::user:
-      return "user";
-    case ChatRole::assistant:
-      return "assistant";
-    case ChatRole::tool:
-      return "tool";
-  }
-  return "user";
-}
-
-// Members that the provider sent for itself, as it sent them.
-void write_own_members(JsonWriter& json, const OpaquePart& own) {
-  std::optional<Json> members = parse_json_or_nothing(own.data);
-  if (!members || !members->is_object()) return;
-  for (const auto& [name, value] : *members->as_object()) json.key(name).value(value);
-}
-
-// What a client's history brought goes to providers that take it.
-bool is_sent(const OpaquePart& own, const ModelTraits& traits) {
-  if (!own.origin.empty()) return true;
-  return traits.takes_given_reasoning && !traits.no_given_reasoning;
-}
-
-void write_calls(JsonWriter& json, const Parts& parts, const ModelTraits& traits) {
-  json.key("tool_calls").begin_array();
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const ToolCall* call = std::get_if<ToolCall>(&parts[i]);
-    if (call == nullptr) continue;
-    json.begin_object().member("id", call->id).member("type", "function");
-    json.key("function").begin_object().member("name", name_on_the_wire(call->name));
-    json.member("arguments", arguments_object(call->arguments)).end_object();
-    const OpaquePart* own = i + 1 < parts.size() ? std::get_if<OpaquePart>(&parts[i + 1]) : nullptr;
-    bool is_of_call = own != nullptr && own->place == OpaquePart::Place::call;
-    if (is_of_call && is_sent(*own, traits)) write_own_members(json, *own);
-    json.end_object();
-  }
-  json.end_array();
-}
-
-void write_message(JsonWriter& json, const ChatMessage& message, const ModelTraits& traits) {
-  json.begin_object().member("role", role_name(message.role));
-  if (!message.name.empty()) json.member("name", message.name);
-  std::string text = message.text();
-  bool calls_tools = has_calls(message.parts);
-  // An assistant that only calls tools has no content; some servers insist on null, not "".
-  if (text.empty() && calls_tools) {
-    json.key("content").null();
-  } else {
-    json.member("content", text);
-  }
-  if (message.role == ChatRole::tool) json.member("tool_call_id", message.tool_call_id);
-  for (const Part& part : message.parts) {
-    const OpaquePart* own = std::get_if<OpaquePart>(&part);
-    if (own != nullptr && own->place == OpaquePart::Place::message && is_sent(*own, traits)) {
-      write_own_members(json, *own);
-    }
-  }
-  if (calls_tools) write_calls(json, message.parts, traits);
-  json.end_object();
-}
-
-void write_response_format(JsonWriter& json, const ResponseFormat& format) {
-  json.key("response_format").begin_object();
-  if (!format.has_schema) {
-    json.member("type", "json_object").end_object();
-    return;
-  }
-  json.member("type", "json_schema").key("json_schema").begin_object();
-  json.member("name", format.name);
-  if (!format.description.empty()) json.member("description", format.description);
-  json.member_raw("schema", format.schema);
-  if (format.strict) json.member("strict", *format.strict);
-  json.end_object().end_object();
-}
-
-void write_sampling(JsonWriter& json, const Sampling& sampling) {
-  if (sampling.top_p) json.member("top_p", *sampling.top_p);
-  if (!sampling.stop.empty()) {
-    json.key("stop").begin_array();
-    for (const std::string& text : sampling.stop) json.text(text);
-    json.end_array();
-  }
-  if (sampling.presence_penalty) json.member("presence_penalty", *sampling.presence_penalty);
-  if (sampling.frequency_penalty) json.member("frequency_penalty", *sampling.frequency_penalty);
-  if (sampling.seed) json.member("seed", *sampling.seed);
-}
-
-void write_settings(JsonWriter& json, const ModelRequest& request, std::string_view base_url) {
-  json.member("model", request.endpoint.model).member("stream", true);
-  json.key("stream_options").begin_object().member("include_usage", true).end_object();
-  if (request.temperature && !request.traits.no_temperature) {
-    json.member("temperature", *request.temperature);
-  }
-  write_sampling(json, request.sampling);
-  if (request.output_tokens_max) {
-    // OpenAI's newer models refuse the old name, compatible servers often know no other.
-    bool is_openai = base_url.starts_with("https://api.openai.com/");
-    json.member(is_openai ? "max_completion_tokens" : "max_tokens", *request.output_tokens_max);
-  }
-  if (request.response_format) write_response_format(json, *request.response_format);
-}
-
-void write_tools(JsonWriter& json, const std::vector<ToolDefinition>& tools) {
-  json.key("tools").begin_array();
-  for (const ToolDefinition& tool : tools) {
-    json.begin_object().member("type", "function");
-    json.key("function").begin_object();
-    json.member("name", tool.name).member("description", tool.description);
-    json.member_raw("parameters", tool.parameters);
-    if (tool.strict) json.member("strict", *tool.strict);
-    json.end_object().end_object();
-  }
-  json.end_array();
-}
-
-// Without tools the API refuses both members.
-void write_tool_choice(JsonWriter& json, const Sampling& sampling) {
-  if (sampling.tool_choice) {
-    const ToolChoice& choice = *sampling.tool_choice;
-    json.key("tool_choice");
-    if (choice.kind == ToolChoice::Kind::named) {
-      json.begin_object().member("type", "function").key("function").begin_object();
-      json.member("name", name_on_the_wire(choice.name)).end_object().end_object();
-    } else {
-      json.text(choice.kind == ToolChoice::Kind::none       ? "none"
-                : choice.kind == ToolChoice::Kind::required ? "required"
-                                                            : "auto");
-    }
-  }
-  if (sampling.parallel_tool_calls) {
-    json.member("parallel_tool_calls", *sampling.parallel_tool_calls);
-  }
-}
-
-// In the order in which models read it: what a turn adds comes last. A server that keeps what it
-// read finds it again.
-std::string write_body(const ModelRequest& request, std::string_view base_url) {
-  JsonWriter json;
-  json.begin_object();
-  write_settings(json, request, base_url);
-  if (!request.tools.empty()) {
-    write_tool_choice(json, request.sampling);
-    write_tools(json, request.tools);
-  }
-  json.key("messages").begin_array();
-  for (const ChatMessage& message : request.messages) {
-    write_message(json, message, request.traits);
-  }
-  json.end_array().end_object();
-  return json.take();
-}
+// The deprecated function_call has no index.
+constexpr int64_t function_call_index = INT64_MIN;
+// Numbers of texts for the joining of halves of characters; others are in turn_reader.cpp.
+constexpr int64_t own_texts_stream = -10;
 
 // A further piece of a detail: text goes on, what else it says replaces.
 void join_detail(Json::Object& detail, const Json::Object& piece) {
@@ -184,30 +31,31 @@ void join_detail(Json::Object& detail, const Json::Object& piece) {
   }
 }
 
-FinishReason finish_reason_named(std::string_view name) {
-  if (name == "length") return FinishReason::length;
-  if (name == "tool_calls" || name == "function_call") return FinishReason::tool_calls;
-  if (name == "content_filter") return FinishReason::content_filter;
-  return FinishReason::stop;
+// Mistral: the text of a thought comes in pieces.
+void join_thinking(Json::Object& block, const Json::Object& piece) {
+  for (const auto& [name, value] : piece) {
+    auto known = std::find_if(block.begin(), block.end(),
+                              [&name = name](const Json::Member& m) { return m.first == name; });
+    if (known == block.end()) {
+      block.emplace_back(name, value);
+    } else if (name != "thinking" || !known->second.is_array() || !value.is_array()) {
+      known->second = value;
+    } else {
+      for (const Json& item : *value.as_array()) {
+        Json::Array& items = *known->second.as_array();
+        bool goes_on = !items.empty() && items.back().text_or("type") == "text" &&
+                       item.text_or("type") == "text";
+        if (goes_on) {
+          join_detail(*items.back().as_object(), *item.as_object());
+        } else {
+          items.push_back(item);
+        }
+      }
+    }
+  }
 }
 
 }  // namespace
-
-http::HttpRequest openai_request(const ModelRequest& request) {
-  std::string base_url = request.endpoint.base_url;
-  if (base_url.empty()) base_url = default_base_url;
-  while (base_url.ends_with('/')) base_url.pop_back();
-  http::HttpRequest http;
-  http.method = "POST";
-  http.url = base_url + "/chat/completions";
-  http.headers = {{"Content-Type", "application/json"}, {"Accept", "text/event-stream"}};
-  if (!request.endpoint.api_key.empty()) {
-    http.headers.emplace_back("Authorization", "Bearer " + request.endpoint.api_key);
-  }
-  http.body = write_body(request, base_url);
-  http.guarded = request.endpoint.guarded;
-  return http;
-}
 
 void OpenAiReader::take_event(const Json& event) {
   take_usage(event);
@@ -224,12 +72,19 @@ void OpenAiReader::take_choices(const Json& event, std::string_view message_memb
   const Json* choices = event.find("choices");
   if (choices == nullptr || choices->as_array() == nullptr) return;
   for (const Json& choice : *choices->as_array()) {
-    if (choice.integer_or("index", 0) != 0) continue;
+    if (!choice.is_object() || choice.integer_or("index", 0) != 0) continue;
+    has_choice_ = true;
     if (const Json* message = choice.find(message_member)) take_message(*message);
+    // OpenRouter: the fault of its provider, beside a finish reason.
+    std::optional<ProviderError> error;
+    if (choice.find("error") != nullptr) error = read_provider_error(choice);
+    if (error) return fail(*std::move(error));
     const Json* reason = choice.find("finish_reason");
     if (reason != nullptr && reason->is_text() && !reason->as_text()->empty()) {
-      finish(finish_reason_named(*reason->as_text()));
+      finish_with(*reason->as_text());
     }
+    // Moonshot.
+    if (choice.find("usage") != nullptr) take_usage(choice);
   }
 }
 
@@ -242,16 +97,23 @@ void OpenAiReader::take_message(const Json& message) {
   take_content(TextChannel::answer, message.find("refusal"));
   const Json* calls = message.find("tool_calls");
   if (calls != nullptr) take_tool_calls(*calls);
+  const Json* call = message.find("function_call");
+  if (call != nullptr && call->is_object()) {
+    pieces_.begin_delta();
+    take_function({.index = function_call_index}, *call, nullptr);
+  }
   take_own_members(message);
 }
 
 // What providers want back with the message: their reasoning, which comes in pieces, and Google's
 // extra_content with its signatures.
 void OpenAiReader::take_own_members(const Json& message) {
+  int64_t stream = own_texts_stream;
   for (const char* name : {"reasoning_content", "reasoning"}) {
+    --stream;
     const Json* piece = message.find(name);
     if (piece == nullptr || !piece->is_text() || !count_opaque(piece->as_text()->size())) continue;
-    own_texts_[name] += *piece->as_text();
+    own_texts_[name] += whole_characters(stream, *piece->as_text());
   }
   const Json* details = message.find("reasoning_details");
   if (details != nullptr && details->is_array()) {
@@ -297,59 +159,107 @@ std::string OpenAiReader::message_members() const {
 // A text; or, from Mistral, a list of parts.
 void OpenAiReader::take_content(TextChannel channel, const Json* content) {
   if (content == nullptr) return;
-  if (const std::string* text = content->as_text()) add_text(channel, *text);
+  if (const std::string* text = content->as_text()) {
+    if (channel == TextChannel::answer && !text->empty()) close_thought();
+    add_text(channel, *text);
+  }
   if (content->as_array() == nullptr) return;
   for (const Json& part : *content->as_array()) {
     const Json* thinking = part.find("thinking");
+    if (thinking != nullptr) take_thought(part, *thinking);
     take_content(channel, part.find("text"));
-    if (thinking != nullptr) take_content(TextChannel::thinking, thinking);
   }
+}
+
+// Wanted back in its place among the texts.
+void OpenAiReader::take_thought(const Json& part, const Json& thinking) {
+  take_content(TextChannel::thinking, &thinking);
+  if (!count_opaque(part.dump().size())) return;
+  if (!thought_) {
+    thought_place_ = open_block();
+    thought_ = *part.as_object();
+  } else {
+    join_thinking(*thought_, *part.as_object());
+  }
+}
+
+void OpenAiReader::close_thought() {
+  if (!thought_) return;
+  block_at(thought_place_).data = Json(*std::move(thought_)).dump();
+  thought_.reset();
 }
 
 void OpenAiReader::take_tool_calls(const Json& calls) {
   if (calls.as_array() == nullptr) return;
-  for (const Json& piece : *calls.as_array()) take_tool_call(piece);
-}
-
-void OpenAiReader::take_tool_call(const Json& piece) {
-  std::string_view id = piece.text_or("id");
-  const Json* function = piece.find("function");
-  std::string_view name = function == nullptr ? "" : function->text_or("name");
-  // Without an index, a piece with an id begins a call and others go on with the last one.
-  int64_t last = static_cast<int64_t>(open_calls()) - 1;
-  int64_t number = piece.integer_or("index", id.empty() && last >= 0 ? last : last + 1);
-  ToolCall* call = call_numbered(number);
-  // Some servers number all calls of a turn 0, each whole and with its own id.
-  bool is_other = call != nullptr && !id.empty() && !call->id.empty() && id != call->id;
-  if (call == nullptr || (is_other && !name.empty())) call = open_call(number);
-  if (call == nullptr) return;
-  const Json* extra = piece.find("extra_content");
-  if (extra != nullptr && extra->is_object()) {
-    JsonWriter own;
-    own.begin_object().key("extra_content").value(*extra).end_object();
-    set_call_data(number, own.take());
+  pieces_.begin_delta();
+  for (const Json& call : *calls.as_array()) {
+    if (!call.is_object()) continue;
+    CallPiece piece{.id = call.text_or("id")};
+    const Json* index = call.find("index");
+    if (index != nullptr && index->as_integer() != nullptr) piece.index = *index->as_integer();
+    const Json* function = call.find("function");
+    // Some gateways put name and arguments beside the id.
+    take_function(piece, function != nullptr && function->is_object() ? *function : call,
+                  call.find("extra_content"));
   }
-  if (function == nullptr) return;
-  if (call->id.empty()) call->id = utf8_prefix(id, 256);
-  if (call->name != name && call->name.size() < 256) call->name += utf8_prefix(name, 256);
-  const Json* arguments = function->find("arguments");
-  if (arguments == nullptr || arguments->is_null()) return;
-  // Ollama sends the object itself.
-  const std::string* text = arguments->as_text();
-  add_arguments(*call, text != nullptr ? *text : arguments->dump());
 }
 
+void OpenAiReader::take_function(CallPiece piece, const Json& function, const Json* extra) {
+  piece.name = function.text_or("name");
+  std::string object;
+  const Json* arguments = function.find("arguments");
+  if (arguments != nullptr && arguments->is_text()) {
+    piece.arguments = *arguments->as_text();
+  } else if (arguments != nullptr && !arguments->is_null()) {
+    // Ollama sends the object itself.
+    object = arguments->dump();
+    piece.arguments = object;
+  }
+  std::optional<size_t> nth = pieces_.call_of(piece);
+  if (!nth) {
+    nth = open_call();
+    if (!nth) return;
+    close_thought();
+    pieces_.open(piece);
+  }
+  pieces_.take(*nth, piece);
+  ToolCall& call = call_at(*nth);
+  if (call.id.empty()) call.id = utf8_prefix(piece.id, 256);
+  join_name(call.name, piece.name);
+  add_arguments(*nth, piece.arguments);
+  if (extra == nullptr || !extra->is_object()) return;
+  JsonWriter own;
+  own.begin_object().key("extra_content").value(*extra).end_object();
+  set_call_data(*nth, own.take());
+}
+
+// Arguments that were sent twice count once, unless the answer was cut: then nobody knows.
+void OpenAiReader::settle() {
+  close_thought();
+  if (!is_complete() || was_stopped()) return;
+  for (size_t nth = 0; nth < open_calls(); ++nth) {
+    ToolCall& call = call_at(nth);
+    std::optional<std::string_view> settled = pieces_.settled(nth, call.arguments);
+    if (settled) call.arguments = std::string(*settled);
+  }
+}
+
+// In a stream also behind its last event, in Groq's own member, in each event (the last one counts).
 void OpenAiReader::take_usage(const Json& event) {
   const Json* tokens = event.find("usage");
+  if (tokens == nullptr || !tokens->is_object()) {
+    const Json* groq = event.find("x_groq");
+    tokens = groq == nullptr ? nullptr : groq->find("usage");
+  }
   if (tokens == nullptr || !tokens->is_object()) return;
   if (!are_counts(*tokens, {"prompt_tokens", "completion_tokens"})) return;
   ModelUsage usage;
-  usage.input_tokens = tokens->integer_or("prompt_tokens", 0);
-  usage.output_tokens = tokens->integer_or("completion_tokens", 0);
+  usage.input_tokens = tokens_in(*tokens, "prompt_tokens");
+  usage.output_tokens = tokens_in(*tokens, "completion_tokens");
   // DeepSeek's own name for it.
-  usage.cache_read_tokens = tokens->integer_or("prompt_cache_hit_tokens", 0);
+  usage.cache_read_tokens = tokens_in(*tokens, "prompt_cache_hit_tokens");
   if (const Json* details = tokens->find("prompt_tokens_details")) {
-    usage.cache_read_tokens = details->integer_or("cached_tokens", usage.cache_read_tokens);
+    usage.cache_read_tokens = tokens_in(*details, "cached_tokens", usage.cache_read_tokens);
   }
   usage.measured = true;
   set_usage(usage);

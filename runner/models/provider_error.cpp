@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <charconv>
 
+#include <fmt/format.h>
+
 #include "lib/ascii.h"
+#include "lib/blank_text.h"
 #include "lib/json_bounds.h"
 #include "lib/utf8.h"
 
@@ -36,6 +39,23 @@ constexpr NamedStatus named_statuses[] = {
     {"tokens", 429},
     {"timeout_error", 504},
     {"overloaded_error", 529},
+    // Google and those who speak like it.
+    {"INVALID_ARGUMENT", 400},
+    {"FAILED_PRECONDITION", 400},
+    {"UNAUTHENTICATED", 401},
+    {"PERMISSION_DENIED", 403},
+    {"NOT_FOUND", 404},
+    {"RESOURCE_EXHAUSTED", 429},
+    {"UNAVAILABLE", 503},
+    {"DEADLINE_EXCEEDED", 504},
+    // Bedrock's gateways.
+    {"ValidationException", 400},
+    {"AccessDeniedException", 403},
+    {"ThrottlingException", 429},
+    {"ServiceUnavailableException", 503},
+    // Mistral, Kimi.
+    {"rate_limited", 429},
+    {"engine_overloaded_error", 503},
 };
 
 std::optional<int> status_of(const Json* value) {
@@ -53,40 +73,52 @@ std::optional<int> status_of(const Json* value) {
   return static_cast<int>(number);
 }
 
-// A \uXXXX escape that lib/json refuses: NUL, or half of a surrogate pair without the other.
-size_t bad_escape_bytes(std::string_view text) {
-  auto code_unit = [](std::string_view at) -> int {
-    unsigned value = 0;
-    if (at.size() < 6 || at[0] != '\\' || at[1] != 'u') return -1;
-    auto [end, fault] = std::from_chars(at.data() + 2, at.data() + 6, value, 16);
-    return fault == std::errc() && end == at.data() + 6 ? static_cast<int>(value) : -1;
-  };
-  int first = code_unit(text);
-  if (first == 0) return 6;
-  if (first < 0xd800 || first > 0xdfff) return 0;
-  int second = first < 0xdc00 ? code_unit(text.substr(6)) : -1;
-  bool is_pair = second >= 0xdc00 && second <= 0xdfff;
-  return is_pair ? 0 : 6;
+// Of the six bytes of an escape \uXXXX; -1: there is none.
+int code_unit(std::string_view at) {
+  unsigned value = 0;
+  if (at.size() < 6 || at[0] != '\\' || at[1] != 'u') return -1;
+  auto [end, fault] = std::from_chars(at.data() + 2, at.data() + 6, value, 16);
+  return fault == std::errc() && end == at.data() + 6 ? static_cast<int>(value) : -1;
 }
 
-std::string mend_escapes(std::string_view text) {
+// What stands for an escape that lib/json refuses: NUL, or half of a surrogate pair.
+std::string mended_escape(int unit, bool keeps_halves) {
+  if (unit == 0 || !keeps_halves) return "\\ufffd";
+  // The half's mark in the last private plane, as a pair.
+  unsigned mark = half_mark_base - 0x10000 + static_cast<unsigned>(unit);
+  return fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + (mark >> 10), 0xdc00 + (mark & 0x3ff));
+}
+
+std::string mend_escapes(std::string_view text, bool keeps_halves) {
   std::string mended;
   mended.reserve(text.size());
   for (size_t i = 0; i < text.size();) {
-    size_t bad = text[i] == '\\' ? bad_escape_bytes(text.substr(i)) : 0;
-    if (bad > 0) {
-      mended += "\\ufffd";
-      i += bad;
+    if (text[i] != '\\') {
+      size_t next = std::min(text.find('\\', i), text.size());
+      mended.append(text.substr(i, next - i));
+      i = next;
       continue;
     }
-    size_t count = text[i] == '\\' && i + 1 < text.size() ? 2 : 1;
-    // A good pair is taken whole, so that its second half is not checked alone.
-    if (count == 2 && text[i + 1] == 'u' && i + 3 < text.size() &&
-        (text[i + 2] == 'd' || text[i + 2] == 'D') && text[i + 3] >= '8') {
-      count = std::min<size_t>(12, text.size() - i);
+    int first = code_unit(text.substr(i));
+    if (first < 0) {
+      mended.append(text.substr(i, 2));
+      i += 2;
+      continue;
     }
-    mended.append(text.substr(i, count));
-    i += count;
+    bool is_half = first >= 0xd800 && first <= 0xdfff;
+    int second = first >= 0xd800 && first < 0xdc00 ? code_unit(text.substr(i + 6)) : -1;
+    bool is_pair = second >= 0xdc00 && second <= 0xdfff;
+    if (is_pair) {
+      mended.append(text.substr(i, 12));
+      i += 12;
+      continue;
+    }
+    if (first == 0 || is_half) {
+      mended += mended_escape(first, keeps_halves);
+    } else {
+      mended.append(text.substr(i, 6));
+    }
+    i += 6;
   }
   return mended;
 }
@@ -97,29 +129,186 @@ std::optional<Json> peers_json(std::string_view text) {
   return std::nullopt;
 }
 
-}  // namespace
+// Whether an error says nothing: servers send the member with each event.
+bool is_nothing(const Json& value) {
+  if (value.is_null()) return true;
+  if (const bool* flag = value.as_boolean()) return !*flag;
+  if (const std::string* text = value.as_text()) return is_blank_text(*text);
+  if (std::optional<double> number = value.as_number()) return *number == 0;
+  if (const Json::Array* items = value.as_array()) {
+    return std::all_of(items->begin(), items->end(), is_nothing);
+  }
+  const Json::Object& members = *value.as_object();
+  return std::all_of(members.begin(), members.end(),
+                     [](const Json::Member& member) { return is_nothing(member.second); });
+}
 
-std::optional<ProviderError> read_provider_error(const Json& document) {
-  const Json* error = document.find("error");
-  bool is_error = document.text_or("object") == "error" || document.text_or("type") == "error";
-  if (error == nullptr || error->is_null()) {
-    if (!is_error) return std::nullopt;
-    error = &document;
+std::string words_of(const Json& value, int depth);
+
+// FastAPI: where the fault is, then what it is.
+std::string located_words(const Json& item, int depth) {
+  std::string where;
+  if (const Json* loc = item.find("loc"); loc != nullptr && loc->is_array()) {
+    for (const Json& step : *loc->as_array()) {
+      if (!where.empty()) where += '.';
+      where += step.is_text() ? *step.as_text() : step.dump();
+    }
   }
+  std::string what = words_of(*item.find("msg"), depth + 1);
+  return where.empty() ? what : where + ": " + what;
+}
+
+std::string list_words(const Json::Array& items, int depth) {
+  constexpr size_t told_max = 4;
+  std::string all;
+  for (size_t i = 0; i < std::min(items.size(), told_max); ++i) {
+    std::string words = words_of(items[i], depth + 1);
+    if (words.empty()) continue;
+    if (!all.empty()) all += "; ";
+    all += words;
+  }
+  return all;
+}
+
+// OpenRouter puts its provider's own words behind its own.
+std::string with_raw(std::string words, const Json& object, int depth) {
+  const Json* metadata = object.find("metadata");
+  const Json* raw = metadata == nullptr ? nullptr : metadata->find("raw");
+  if (raw == nullptr) return words;
+  std::string inner = words_of(*raw, depth + 1);
+  return inner.empty() ? words : words + ": " + inner;
+}
+
+// The words of an error in whatever form; empty: there are none.
+std::string words_of(const Json& value, int depth) {
+  constexpr int depth_max = 6;
+  constexpr size_t nested_bytes_max = 64 * 1024;
+  if (depth > depth_max || is_nothing(value)) return {};
+  if (const std::string* text = value.as_text()) {
+    std::string_view trimmed = ascii::trimmed(*text, ascii::white_space);
+    bool is_json = trimmed.starts_with('{') || trimmed.starts_with('[');
+    if (!is_json || trimmed.size() > nested_bytes_max) return std::string(trimmed);
+    std::optional<Json> nested = peers_json(trimmed);
+    std::string words = nested ? words_of(*nested, depth + 1) : std::string();
+    return words.empty() ? std::string(trimmed) : words;
+  }
+  if (const Json::Array* items = value.as_array()) return list_words(*items, depth);
+  if (!value.is_object()) return {};
+  if (value.find("msg") != nullptr) return located_words(value, depth);
+  for (const char* name : {"message", "Message", "error", "detail", "errors", "error_message",
+                           "error_msg", "errorMessage", "error_description", "description", "title",
+                           "reason", "code", "type", "status"}) {
+    const Json* member = value.find(name);
+    if (member == nullptr) continue;
+    std::string words = words_of(*member, depth + 1);
+    if (!words.empty()) return with_raw(std::move(words), value, depth);
+  }
+  return {};
+}
+
+void take_names(const Json& holder, ProviderError& error) {
+  for (const char* name : {"code", "type", "status"}) {
+    if (error.code.empty()) error.code = holder.text_or(name);
+  }
+  if (error.param.empty()) error.param = holder.text_or("param");
+}
+
+ProviderError error_of(const Json& document) {
   ProviderError result;
-  if (const std::string* text = error->as_text()) {
-    result.message = *text;
-    result.status = status_of(document.find("status")).value_or(500);
-    return result;
-  }
-  result.message = error->text_or("message", "no message");
-  for (const char* member : {"code", "status", "type"}) {
-    if (std::optional<int> status = status_of(error->find(member))) {
+  const Json* holder = &document;
+  if (holder->is_array() && !holder->as_array()->empty()) holder = &holder->as_array()->front();
+  const Json* error = holder->find("error");
+  if (error == nullptr || is_nothing(*error)) error = holder;
+  result.message = words_of(document, 0);
+  take_names(*error, result);
+  take_names(*holder, result);
+  for (const Json* told : {error, holder}) {
+    for (const char* member : {"code", "status", "type", "status_code", "statusCode"}) {
+      std::optional<int> status = status_of(told->find(member));
+      if (!status) continue;
       result.status = *status;
-      break;
+      return result;
     }
   }
   return result;
+}
+
+// The title of a page, or its first heading.
+std::string page_title(std::string_view page) {
+  std::string lower = ascii::lower_case(page);
+  for (std::string_view name : {"title", "h1"}) {
+    size_t tag = lower.find("<" + std::string(name));
+    size_t begin = tag == lower.npos ? tag : lower.find('>', tag);
+    size_t end = begin == lower.npos ? begin : lower.find('<', begin);
+    if (end == lower.npos) continue;
+    std::string_view words = page.substr(begin + 1, end - begin - 1);
+    return std::string(ascii::trimmed(words, ascii::white_space));
+  }
+  return {};
+}
+
+// What follows a mark, up to a blank or a quotation mark, becomes four stars.
+void mask_behind(std::string& text, std::string_view mark, size_t kept_max) {
+  constexpr std::string_view stars = "****";
+  for (size_t at = text.find(mark); at != text.npos; at = text.find(mark, at)) {
+    at += mark.size();
+    size_t end = std::min(text.find_first_of(" \t\r\n\"'`<>,;)", at), text.size());
+    if (end - at <= kept_max) continue;
+    text.replace(at, end - at, stars);
+    at += stars.size();
+  }
+}
+
+// Queries and user names of addresses may hold keys.
+void mask_addresses(std::string& text) {
+  for (size_t at = text.find("://"); at != text.npos; at = text.find("://", at + 3)) {
+    size_t host = at + 3;
+    size_t end = std::min(text.find_first_of(" \t\r\n\"'`<>)", host), text.size());
+    size_t query = text.find_first_of("?#", host);
+    if (query < end) {
+      text.replace(query, end - query, "?****");
+      end = query;
+    }
+    size_t user = text.rfind('@', end);
+    if (user == text.npos || user < host || text.find('/', host) < user) continue;
+    text.replace(host, user - host, "****");
+  }
+}
+
+}  // namespace
+
+std::optional<ProviderError> read_provider_error(const Json& document) {
+  const Json* told = &document;
+  bool is_list = document.is_array() && !document.as_array()->empty();
+  if (is_list) told = &document.as_array()->front();
+  const Json* error = told->find("error");
+  if (error == nullptr || is_nothing(*error)) {
+    bool is_error = told->text_or("object") == "error" || told->text_or("type") == "error";
+    if (!is_error && (told->find("choices") != nullptr || told->find("content") != nullptr)) {
+      return std::nullopt;
+    }
+    const Json* detail = told->find("detail");
+    const Json* errors = told->find("errors");
+    is_error = is_error || !told->text_or("message").empty() ||
+               (detail != nullptr && !is_nothing(*detail)) ||
+               (errors != nullptr && !is_nothing(*errors));
+    if (!is_error) return std::nullopt;
+  }
+  ProviderError result = error_of(document);
+  if (result.message.empty()) result.message = "no message";
+  return result;
+}
+
+ProviderError read_refusal(std::string_view body) {
+  std::string_view text = ascii::trimmed(body, ascii::white_space);
+  if (std::optional<Json> document = parse_lenient_json(text)) return error_of(*document);
+  ProviderError error;
+  if (text.starts_with('<')) {
+    error.message = page_title(text);
+  } else if (!text.starts_with('{') && !text.starts_with('[')) {
+    error.message = utf8_lossy(text.substr(0, 4096));
+  }
+  return error;
 }
 
 std::string safe_excerpt(std::string_view text, std::string_view api_key) {
@@ -130,6 +319,9 @@ std::string safe_excerpt(std::string_view text, std::string_view api_key) {
       safe.replace(at, api_key.size(), "****");
     }
   }
+  mask_addresses(safe);
+  for (std::string_view mark : {"Bearer ", "bearer "}) mask_behind(safe, mark, 7);
+  mask_behind(safe, "sk-", 12);
   std::replace_if(safe.begin(), safe.end(), ascii::is_control, ' ');
   if (safe.size() <= excerpt_bytes_max) return safe;
   return std::string(utf8_prefix(safe, excerpt_bytes_max)) + "…";
@@ -137,7 +329,16 @@ std::string safe_excerpt(std::string_view text, std::string_view api_key) {
 
 std::optional<Json> parse_lenient_json(std::string_view text) {
   std::optional<Json> document = peers_json(text);
-  if (!document) document = peers_json(mend_escapes(utf8_lossy(text)));
+  if (!document) document = peers_json(mend_escapes(utf8_lossy(text), false));
+  return document;
+}
+
+std::optional<Json> parse_stream_json(std::string_view text, bool& has_halves) {
+  std::optional<Json> document = peers_json(text);
+  has_halves = false;
+  if (document) return document;
+  document = peers_json(mend_escapes(utf8_lossy(text), true));
+  has_halves = document.has_value();
   return document;
 }
 

@@ -1,8 +1,8 @@
-// Lines end at CR, LF or both: CRLF ends one line and an empty one, which says nothing.
-// See runner/models/sse_reader.h.
+// Lines end at CR, LF or both. See runner/models/sse_reader.h.
 #include "runner/models/sse_reader.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hostler {
 namespace {
@@ -26,23 +26,51 @@ void SseReader::feed(std::string_view bytes) {
 
 void SseReader::end() { feed("\n"); }
 
-std::optional<std::string_view> SseReader::next() {
+std::optional<SseLine> SseReader::next() {
   while (!is_too_long_) {
+    if (is_behind_cr_ && scanned_to_ < buffer_.size()) {
+      is_behind_cr_ = false;
+      if (buffer_[scanned_to_] == '\n') read_to_ = ++scanned_to_;
+    }
     scanned_to_ = line_end_in(buffer_, scanned_to_);
     bool is_whole = scanned_to_ < buffer_.size();
     std::string_view line(buffer_);
     line = line.substr(read_to_, scanned_to_ - read_to_);
     is_too_long_ = line.size() > line_bytes_max_;
     if (!is_whole || is_too_long_) return std::nullopt;
+    is_behind_cr_ = buffer_[scanned_to_] == '\r';
     read_to_ = ++scanned_to_;
     if (at_start_ && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
     at_start_ = false;
-    if (!line.starts_with("data:")) continue;
-    line.remove_prefix(5);
-    if (line.starts_with(' ')) line.remove_prefix(1);
-    return line;
+    if (std::optional<SseLine> read = read_line(line)) return read;
   }
   return std::nullopt;
+}
+
+std::optional<SseLine> SseReader::read_line(std::string_view line) {
+  if (line.empty()) {
+    is_error_event_ = false;
+    if (!std::exchange(has_lines_, false)) return std::nullopt;
+    return SseLine{SseLine::Kind::end};
+  }
+  SseLine read{is_error_event_ ? SseLine::Kind::error : SseLine::Kind::data, line};
+  if (line.starts_with("data:")) {
+    read.text.remove_prefix(5);
+  } else if (line.starts_with("error:")) {
+    read = {SseLine::Kind::error, line.substr(6)};
+  } else if (line.starts_with("event:")) {
+    std::string_view name = line.substr(6);
+    if (name.starts_with(' ')) name.remove_prefix(1);
+    is_error_event_ = name == "error";
+    return std::nullopt;
+  } else if (line.front() == '{') {
+    read.kind = SseLine::Kind::bare;
+  } else {
+    return std::nullopt;
+  }
+  if (read.text.starts_with(' ')) read.text.remove_prefix(1);
+  has_lines_ = true;
+  return read;
 }
 
 }  // namespace hostler

@@ -43,25 +43,25 @@ inline std::vector<std::string> stream_lines(std::string_view bytes, size_t piec
 }
 
 inline void check_turn(const TurnReader& reader, const ModelTurn& turn, const Listener& received) {
-  require(turn.text == received.text && turn.thinking == received.thinking,
+  require(turn.text() == received.text && turn.thinking == received.thinking,
           "all that is kept was shown");
-  require(is_utf8(turn.text) && is_utf8(turn.thinking), "texts are UTF-8");
-  require(turn.text.size() + turn.thinking.size() <= turn_bytes_max, "a turn keeps its bound");
-  require(turn.tool_calls.size() <= turn_tool_calls_max, "calls keep their bound");
+  require(is_utf8(turn.text()) && is_utf8(turn.thinking), "texts are UTF-8");
+  require(turn.text().size() + turn.thinking.size() <= turn_bytes_max, "a turn keeps its bound");
+  require(turn.calls().size() <= turn_tool_calls_max, "calls keep their bound");
   const ModelUsage& usage = turn.usage;
   require(usage.input_tokens >= 0 && usage.output_tokens >= 0, "usage is not negative");
   require(usage.input_tokens <= 1'000'000'000 && usage.output_tokens <= 1'000'000'000, "is sane");
   require(usage.cache_read_tokens >= 0 && usage.cache_write_tokens >= 0 &&
               usage.cache_read_tokens + usage.cache_write_tokens <= usage.input_tokens,
           "what is cached is part of the input");
-  for (const ToolCall& call : turn.tool_calls) {
-    require(!call.id.empty() && !call.arguments.empty(), "a call has an id and arguments");
+  for (const ToolCall& call : turn.calls()) {
+    require(!call.id.empty(), "a call has an id");
     require(reader.fault() || !call.name.empty(), "a call names its tool");
     require(is_utf8(call.name) && is_utf8(call.id) && is_utf8(call.arguments), "in UTF-8");
   }
   if (!reader.is_complete() || reader.fault()) return;
   bool calls = turn.finish_reason == FinishReason::tool_calls;
-  require(!calls || !turn.tool_calls.empty(), "who ends with calls has some");
+  require(!calls || !turn.calls().empty(), "who ends with calls has some");
 }
 
 inline void read_stream(ProviderKind kind, std::string_view input) {
@@ -96,14 +96,15 @@ inline ModelRequest request_of(ProviderKind kind, std::string_view input) {
   request.endpoint.model = "m";
   while (!input.empty()) {
     std::string_view line = take_line(input);
-    ChatMessage message;
-    message.role = static_cast<ChatRole>(take_byte(line) % 4);
-    message.text = line;
+    ChatMessage message(static_cast<ChatRole>(take_byte(line) % 4));
     // What is stored and what is read holds none.
-    std::erase(message.text, '\0');
+    std::string text(line);
+    std::erase(text, '\0');
     if (message.role == ChatRole::tool) message.tool_call_id = "c1";
-    if (message.role == ChatRole::assistant && message.text.starts_with("call ")) {
-      message.tool_calls.push_back({"c1", "web_search", message.text.substr(5)});
+    if (message.role == ChatRole::assistant && text.starts_with("call ")) {
+      message.parts.emplace_back(ToolCall{"c1", "web_search", text.substr(5)});
+    } else {
+      message.parts.emplace_back(TextPart{text});
     }
     request.messages.push_back(std::move(message));
   }

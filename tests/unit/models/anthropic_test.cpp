@@ -5,12 +5,14 @@
 
 #include <algorithm>
 
+#include "tests/support/clients/chat_messages.h"
 #include "tests/support/clients/turn_listener.h"
 
 namespace hostler {
 namespace {
 
 using testing_support::ReadTurn;
+using testing_support::tool_message;
 
 ReadTurn read(const std::vector<std::string>& events) {
   return ReadTurn(ProviderKind::anthropic, events);
@@ -59,13 +61,13 @@ std::string messages_of(const ModelRequest& request) {
 
 // Clients that come from elsewhere bring ids such as functions.f:0.
 TEST(AnthropicRequest, HasIdsOfCallsThatTheApiTakes) {
-  ChatMessage calls{ChatRole::assistant, ""};
+  ChatMessage calls(ChatRole::assistant);
   std::vector<ChatMessage> messages{{ChatRole::user, "hi"}};
   const std::vector<std::string> ids{"good_1-A", "a.b", "a:b", "\xC3\xA4", std::string(200, '.')};
-  for (const std::string& id : ids) calls.tool_calls.push_back({id, "f", "{}"});
+  for (const std::string& id : ids) calls.parts.emplace_back(ToolCall{id, "f", "{}"});
   messages.push_back(calls);
   for (const std::string& id : ids) {
-    messages.push_back({ChatRole::tool, "r", {}, id});
+    messages.push_back(tool_message("r", id));
   }
   std::string body = body_of(request_of(std::move(messages)));
   auto sent = [&](const std::string& member) {
@@ -168,24 +170,24 @@ TEST(AnthropicRequest, TellsWhichToolIsToBeCalled) {
 }
 
 TEST(AnthropicRequest, PutsTheResultsOfATurnIntoOneUserMessageBeforeWhatTheUserSays) {
-  EXPECT_EQ(
-      messages_of(request_of(
-          {{ChatRole::user, "q"},
-           {ChatRole::assistant, "let me see", {{"a", "f", R"({"x":1})"}, {"b", "g", "oops"}}},
-           {ChatRole::tool, "ra", {}, "a"},
-           {ChatRole::tool, "rb", {}, "b"},
-           {ChatRole::user, "and?"},
-           {ChatRole::assistant, "done"},
-           {ChatRole::user, "so?"}})),
-      R"([{"role":"user","content":[{"type":"text","text":"q"}]},)"
-      R"({"role":"assistant","content":[{"type":"text","text":"let me see"},)"
-      R"({"type":"tool_use","id":"a","name":"f","input":{"x":1}},)"
-      R"({"type":"tool_use","id":"b","name":"g","input":{"not_an_object":"oops"}}]},)"
-      R"({"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"ra"},)"
-      R"({"type":"tool_result","tool_use_id":"b","content":"rb"},)"
-      R"({"type":"text","text":"and?"}]},)"
-      R"({"role":"assistant","content":[{"type":"text","text":"done"}]},)"
-      R"({"role":"user","content":[{"type":"text","text":"so?"}]}])");
+  EXPECT_EQ(messages_of(request_of(
+                {{ChatRole::user, "q"},
+                 {ChatRole::assistant,
+                  parts_of("let me see", {{"a", "f", R"({"x":1})"}, {"b", "g", "oops"}})},
+                 tool_message("ra", "a"),
+                 tool_message("rb", "b"),
+                 {ChatRole::user, "and?"},
+                 {ChatRole::assistant, "done"},
+                 {ChatRole::user, "so?"}})),
+            R"([{"role":"user","content":[{"type":"text","text":"q"}]},)"
+            R"({"role":"assistant","content":[{"type":"text","text":"let me see"},)"
+            R"({"type":"tool_use","id":"a","name":"f","input":{"x":1}},)"
+            R"({"type":"tool_use","id":"b","name":"g","input":{"not_an_object":"oops"}}]},)"
+            R"({"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"ra"},)"
+            R"({"type":"tool_result","tool_use_id":"b","content":"rb"},)"
+            R"({"type":"text","text":"and?"}]},)"
+            R"({"role":"assistant","content":[{"type":"text","text":"done"}]},)"
+            R"({"role":"user","content":[{"type":"text","text":"so?"}]}])");
 }
 
 TEST(AnthropicRequest, MakesRolesTakeTurnsAndLeavesOutEmptyTexts) {
@@ -203,8 +205,8 @@ TEST(AnthropicRequest, MakesRolesTakeTurnsAndLeavesOutEmptyTexts) {
       << cut;
   EXPECT_EQ(
       messages_of(request_of({{ChatRole::user, "a"},
-                              {ChatRole::assistant, "\n\n", {{"c", "odd name", "{}"}}},
-                              {ChatRole::tool, "r", {}, "c"}})),
+                              {ChatRole::assistant, parts_of("\n\n", {{"c", "odd name", "{}"}})},
+                              tool_message("r", "c")})),
       R"([{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"assistant","content":[)"
       R"({"type":"tool_use","id":"c","name":"odd_name","input":{}}]},)"
       R"({"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"r"}]}])");
@@ -224,9 +226,9 @@ TEST(AnthropicRequest, GivesTheUserTheLastWord) {
 
 TEST(AnthropicRequest, KeepsWhatItSentWhenTheConversationGoesOn) {
   std::vector<ChatMessage> turns{
-      {ChatRole::user, " "},          {ChatRole::assistant, "a"},
-      {ChatRole::assistant, ""},      {ChatRole::assistant, "b", {{"x", "f", "{}"}}},
-      {ChatRole::tool, "r", {}, "x"}, {ChatRole::assistant, "c"}};
+      {ChatRole::user, " "},     {ChatRole::assistant, "a"},
+      {ChatRole::assistant, ""}, {ChatRole::assistant, parts_of("b", {{"x", "f", "{}"}})},
+      tool_message("r", "x"),    {ChatRole::assistant, "c"}};
   std::string before;
   for (size_t count = 1; count <= turns.size(); ++count) {
     if (count == 4) continue;  // a call is sent with its result
@@ -256,23 +258,24 @@ TEST(AnthropicRequest, MarksWhatTheNextTurnReads) {
               std::string::npos)
         << "the last tool's holds for all";
     // More blocks than a provider looks back for what it kept.
-    ChatMessage answer{ChatRole::assistant, "so", {}, {}};
+    ChatMessage answer{ChatRole::assistant, "so"};
     std::vector<ChatMessage> results;
     for (int call = 0; call < 15; ++call) {
       std::string id = "c" + std::to_string(turn * 100 + call);
-      answer.tool_calls.push_back({id, "f", "{}"});
-      results.push_back({ChatRole::tool, "r" + id, {}, id});
+      answer.parts.emplace_back(ToolCall{id, "f", "{}"});
+      results.push_back(tool_message("r" + id, id));
     }
     messages.push_back(answer);
     messages.insert(messages.end(), results.begin(), results.end());
-    read = turn == 0 ? R"("text":"q")" : R"("content":")" + request.messages.back().text + "\"";
+    read = turn == 0 ? R"("text":"q")" : R"("content":")" + request.messages.back().text() + "\"";
   }
 }
 
 TEST(AnthropicRequest, DefinesTheToolsOfItsCallsWhenNoOthersAreLeft) {
   std::string body =
-      anthropic_request(request_of({{ChatRole::assistant, "", {{"c", "web_search", "{}"}}},
-                                    {ChatRole::tool, "r", {}, "c"}}))
+      anthropic_request(
+          request_of({{ChatRole::assistant, parts_of("", {{"c", "web_search", "{}"}})},
+                      tool_message("r", "c")}))
           .body;
   EXPECT_NE(body.find(R"("tools":[{"name":"web_search",)"), std::string::npos) << body;
 }
@@ -295,10 +298,10 @@ TEST(AnthropicReader, ReadsTextThinkingToolsAndUsage) {
   ASSERT_TRUE(turn.is_good());
   EXPECT_EQ(turn.listener.received, "(hm)|He|y|");
   EXPECT_EQ(turn.turn.finish_reason, FinishReason::tool_calls);
-  ASSERT_EQ(turn.turn.tool_calls.size(), 2u);
-  EXPECT_EQ(turn.turn.tool_calls[0].id, "t1");
-  EXPECT_EQ(turn.turn.tool_calls[0].arguments, R"({"x":1})");
-  EXPECT_EQ(turn.turn.tool_calls[1].arguments, "{}");
+  ASSERT_EQ(turn.turn.calls().size(), 2u);
+  EXPECT_EQ(turn.turn.calls().at(0).id, "t1");
+  EXPECT_EQ(turn.turn.calls().at(0).arguments, R"({"x":1})");
+  EXPECT_EQ(turn.turn.calls().at(1).arguments, "{}");
   EXPECT_TRUE(turn.turn.usage.measured);
   EXPECT_EQ(turn.turn.usage.input_tokens, 18);
   EXPECT_EQ(turn.turn.usage.cache_read_tokens, 5);
@@ -342,8 +345,8 @@ TEST(AnthropicReader, ReadsErrorsInsideTheStream) {
       read({start, R"({"type":"error","error":{"type":"overloaded_error","message":"busy"}})"});
   ASSERT_TRUE(turn.reader->fault());
   EXPECT_EQ(turn.reader->fault()->kind, TurnFault::Kind::provider_error);
-  EXPECT_EQ(turn.reader->fault()->status, 529);
-  EXPECT_EQ(turn.reader->fault()->message, "busy");
+  EXPECT_EQ(turn.reader->fault()->error.status, 529);
+  EXPECT_EQ(turn.reader->fault()->error.message, "busy");
 }
 
 TEST(AnthropicReader, ReadsAWholeAnswer) {
@@ -353,8 +356,8 @@ TEST(AnthropicReader, ReadsAWholeAnswer) {
       R"({"type":"tool_use","id":"t","name":"f","input":{"x":[1,2]}}],"stop_reason":"tool_use",)"
       R"("usage":{"input_tokens":3,"output_tokens":4}})");
   ASSERT_TRUE(turn.is_good());
-  EXPECT_EQ(turn.turn.text, "hey");
-  EXPECT_EQ(turn.turn.tool_calls.at(0).arguments, R"({"x":[1,2]})");
+  EXPECT_EQ(turn.turn.text(), "hey");
+  EXPECT_EQ(turn.turn.calls().at(0).arguments, R"({"x":[1,2]})");
   EXPECT_EQ(turn.turn.usage.output_tokens, 4);
 }
 

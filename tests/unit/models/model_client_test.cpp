@@ -105,11 +105,11 @@ TEST_F(ModelClientTest, AsksAgainWithoutATemperatureThatAModelRefuses) {
   request.temperature = 0.5;
   EXPECT_EQ(stream(request), "ok");
   EXPECT_EQ(asked, 2);
-  EXPECT_TRUE(turn_.refuses_temperature);
+  EXPECT_TRUE(turn_.traits.no_temperature);
   EXPECT_TRUE(listener_.retries.empty()) << "nobody waits for it";
   request.temperature.reset();
   EXPECT_EQ(stream(request), "ok");
-  EXPECT_FALSE(turn_.refuses_temperature);
+  EXPECT_FALSE(turn_.traits.no_temperature);
   EXPECT_EQ(stream(request), "model.rejected") << "there was none";
 }
 
@@ -118,7 +118,7 @@ TEST_F(ModelClientTest, StreamsATurn) {
       stream_answers({stream_of(text_event("Hel") + text_event("lo") + stop_event + done_event)}),
       "ok");
   EXPECT_EQ(listener_.received, "Hel|lo|");
-  EXPECT_EQ(turn_.text, "Hello");
+  EXPECT_EQ(turn_.text(), "Hello");
   EXPECT_EQ(turn_.finish_reason, FinishReason::stop);
   EXPECT_EQ(turn_.usage.input_tokens, 3);  // of 12 bytes
   EXPECT_EQ(turn_.usage.output_tokens, 2);
@@ -160,7 +160,7 @@ TEST_F(ModelClientTest, TriesAgainWhatMayPassAndSaysSo) {
     EXPECT_EQ(listener_.retries[1].reason, "reset");
     EXPECT_GE(listener_.retries[1].delay_ms, 16);
     EXPECT_LE(listener_.retries[1].delay_ms, 24);
-    EXPECT_EQ(turn_.text, "x");
+    EXPECT_EQ(turn_.text(), "x");
   }
 }
 
@@ -217,7 +217,7 @@ TEST_F(ModelClientTest, NeverTriesAgainAfterTextWasShown) {
       EXPECT_EQ(code, is_half ? "model.bad_response" : "model.stream_broken") << end;
       EXPECT_EQ(tries_, 1);
       EXPECT_TRUE(listener_.retries.empty());
-      EXPECT_EQ(turn_.text + turn_.thinking, shown == thinking ? "hm" : "x");
+      EXPECT_EQ(turn_.text() + turn_.thinking, shown == thinking ? "hm" : "x");
       EXPECT_EQ(turn_.usage.output_tokens, 1);
       EXPECT_FALSE(turn_.usage.measured);
     }
@@ -230,7 +230,7 @@ TEST_F(ModelClientTest, TriesAgainWhileOnlyAToolCallHadBegun) {
       "\"function\":{\"name\":\"f\",\"arguments\":\"{\"}}]}}]}\n\n";
   EXPECT_EQ(stream_answers({stream_of(call), stream_of(text_event("x") + stop_event)}), "ok");
   EXPECT_EQ(tries_, 2);
-  EXPECT_TRUE(turn_.tool_calls.empty());
+  EXPECT_TRUE(turn_.calls().empty());
 }
 
 TEST_F(ModelClientTest, TriesAgainWhenTheConnectionBrokeInsideALineOrADocument) {
@@ -259,7 +259,7 @@ TEST_F(ModelClientTest, AcceptsAWholeAnswerInsteadOfAStream) {
   EXPECT_EQ(stream_answers({refusal("200", R"( {"choices":[{"message":{"content":"whole"},)"
                                            R"("finish_reason":"stop"}]})")}),
             "ok");
-  EXPECT_EQ(turn_.text, "whole");
+  EXPECT_EQ(turn_.text(), "whole");
   EXPECT_EQ(listener_.received, "whole|");
 }
 
@@ -280,7 +280,7 @@ TEST_F(ModelClientTest, EndsAnAnswerThatIsTooLong) {
   std::string events;
   for (int i = 0; i < 70; ++i) events += text_event(std::string(64 * 1024, 'x'));
   EXPECT_EQ(stream_answers({stream_of(events)}), "run.answer_too_long");
-  EXPECT_EQ(turn_.text.size(), turn_bytes_max);
+  EXPECT_EQ(turn_.text().size(), turn_bytes_max);
 }
 
 TEST_F(ModelClientTest, LimitsTheWaitForTheFirstByteAndForSilence) {
@@ -305,7 +305,7 @@ TEST_F(ModelClientTest, LimitsTheWaitForTheFirstByteAndForSilence) {
   request = request_to(stalls);
   request.timeouts.idle_ms = 20;
   EXPECT_EQ(stream(request), "model.stream_broken");
-  EXPECT_EQ(turn_.text, "x");
+  EXPECT_EQ(turn_.text(), "x");
 }
 
 TEST_F(ModelClientTest, DoesNotDialWhatATenantMustNotReach) {
@@ -335,7 +335,7 @@ TEST_F(ModelClientTest, LeavesTextAndUsageToTheOneWhoCancels) {
   EXPECT_FALSE(task.start(nullptr));
   run_task(loop_, cancel_after_text(loop_, task, listener_));
   EXPECT_TRUE(server.wait_for_ended(1)) << "the connection is closed";
-  EXPECT_EQ(turn_.text, "partial");
+  EXPECT_EQ(turn_.text(), "partial");
   EXPECT_EQ(turn_.usage.input_tokens, 3);
   EXPECT_EQ(turn_.usage.output_tokens, 2);
   EXPECT_EQ(turn_.finish_reason, FinishReason::none);
@@ -384,7 +384,7 @@ TEST_F(ModelClientTest, SpeaksAnthropicToo) {
   EXPECT_EQ(stream(request), "ok");
   EXPECT_TRUE(seen.starts_with("POST /v1/messages HTTP/1.1\r\n")) << seen;
   EXPECT_NE(seen.find("\r\nx-api-key: sk-secret\r\n"), std::string::npos) << seen;
-  EXPECT_EQ(turn_.text, "hi");
+  EXPECT_EQ(turn_.text(), "hi");
   EXPECT_TRUE(turn_.usage.measured);
   EXPECT_EQ(turn_.usage.output_tokens, 9);
 }

@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/clients/chat_messages.h"
 #include "tests/support/clients/turn_listener.h"
 
 namespace hostler {
 namespace {
 
 using testing_support::ReadTurn;
+using testing_support::tool_message;
 
 ReadTurn read(const std::vector<std::string>& events) {
   return ReadTurn(ProviderKind::openai, events);
@@ -23,10 +25,11 @@ const std::string stop_chunk = R"({"choices":[{"index":0,"delta":{},"finish_reas
 TEST(OpenAiRequest, HasTheWireForm) {
   ModelRequest request;
   request.endpoint = {ProviderKind::openai, "https://models.example/v1/", "sk-1", "m-1", true};
-  request.messages = {{ChatRole::system, "Be brief."},
-                      {ChatRole::user, "Hi \"you\""},
-                      {ChatRole::assistant, "", {{"c1", "web_search", "{\"query\":\"x\"}"}}},
-                      {ChatRole::tool, "found", {}, "c1"}};
+  request.messages = {
+      {ChatRole::system, "Be brief."},
+      {ChatRole::user, "Hi \"you\""},
+      {ChatRole::assistant, parts_of("", {{"c1", "web_search", "{\"query\":\"x\"}"}})},
+      tool_message("found", "c1")};
   request.tools = {{"web_search", "Searches.", R"({"type":"object"})"}};
   request.temperature = 0.5;
   request.output_tokens_max = 100;
@@ -138,7 +141,7 @@ TEST(OpenAiReader, ReadsTextUsageAndTheEnd) {
             R"("prompt_tokens_details":{"cached_tokens":4}}})",
             "[DONE]", text_chunk("never")});
   EXPECT_TRUE(read_turn.is_good());
-  EXPECT_EQ(read_turn.turn.text, "Hello");
+  EXPECT_EQ(read_turn.turn.text(), "Hello");
   EXPECT_EQ(read_turn.listener.received, "Hel|lo|");
   EXPECT_EQ(read_turn.turn.finish_reason, FinishReason::stop);
   EXPECT_TRUE(read_turn.turn.usage.measured);
@@ -153,7 +156,7 @@ TEST(OpenAiReader, TakesNullContentAndNullMembers) {
                         R"("finish_reason":null,"logprobs":null}]})",
                         stop_chunk});
   EXPECT_TRUE(turn.is_good());
-  EXPECT_EQ(turn.turn.text, "");
+  EXPECT_EQ(turn.turn.text(), "");
 }
 
 TEST(OpenAiReader, EstimatesTheUsageThatNobodyCounts) {
@@ -192,7 +195,7 @@ TEST(OpenAiReader, ReadsThinkingUnderAllItsNames) {
                           text_chunk("yes"), stop_chunk});
     EXPECT_EQ(turn.listener.received, "(hm)|yes|") << member;
     EXPECT_EQ(turn.turn.thinking, "hm");
-    EXPECT_EQ(turn.turn.text, "yes");
+    EXPECT_EQ(turn.turn.text(), "yes");
   }
   ReadTurn parts =
       read({R"({"choices":[{"index":0,"delta":{"content":[{"type":"thinking",)"
@@ -216,12 +219,12 @@ TEST(OpenAiReader, JoinsToolCallsThatComeInPiecesSideBySide) {
                   R"({"index":1,"function":{"arguments":"rl\":1}"}})"),
        call_chunk(R"({"index":0,"function":{"arguments":"\"x\"}"}})"), calls_end, "[DONE]"});
   ASSERT_TRUE(turn.is_good());
-  ASSERT_EQ(turn.turn.tool_calls.size(), 2u);
-  EXPECT_EQ(turn.turn.tool_calls[0].id, "a");
-  EXPECT_EQ(turn.turn.tool_calls[0].name, "web_search");
-  EXPECT_EQ(turn.turn.tool_calls[0].arguments, R"({"query":"x"})");
-  EXPECT_EQ(turn.turn.tool_calls[1].name, "web_fetch");
-  EXPECT_EQ(turn.turn.tool_calls[1].arguments, R"({"url":1})");
+  ASSERT_EQ(turn.turn.calls().size(), 2u);
+  EXPECT_EQ(turn.turn.calls().at(0).id, "a");
+  EXPECT_EQ(turn.turn.calls().at(0).name, "web_search");
+  EXPECT_EQ(turn.turn.calls().at(0).arguments, R"({"query":"x"})");
+  EXPECT_EQ(turn.turn.calls().at(1).name, "web_fetch");
+  EXPECT_EQ(turn.turn.calls().at(1).arguments, R"({"url":1})");
   EXPECT_EQ(turn.turn.finish_reason, FinishReason::tool_calls);
   EXPECT_EQ(turn.listener.received, "");
 }
@@ -232,38 +235,38 @@ TEST(OpenAiReader, TakesTheOddToolCallsOfCompatibleServers) {
   ReadTurn same_number = read(
       {call_chunk(R"({"index":0,"id":"a","function":{"name":"f","arguments":"{}"}})"),
        call_chunk(R"({"index":0,"id":"b","function":{"name":"f","arguments":"{}"}})"), stop_chunk});
-  EXPECT_EQ(same_number.turn.tool_calls.size(), 2u);
+  EXPECT_EQ(same_number.turn.calls().size(), 2u);
   EXPECT_EQ(same_number.turn.finish_reason, FinishReason::tool_calls);
 
   ReadTurn repeats = read(
       {call_chunk(R"({"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}})"),
        call_chunk(R"({"index":0,"id":"a","function":{"name":"f","arguments":":1}"}})"), calls_end});
-  ASSERT_EQ(repeats.turn.tool_calls.size(), 1u);
-  EXPECT_EQ(repeats.turn.tool_calls[0].name, "f");
-  EXPECT_EQ(repeats.turn.tool_calls[0].arguments, R"({"x":1})");
+  ASSERT_EQ(repeats.turn.calls().size(), 1u);
+  EXPECT_EQ(repeats.turn.calls().at(0).name, "f");
+  EXPECT_EQ(repeats.turn.calls().at(0).arguments, R"({"x":1})");
 
   ReadTurn unnumbered =
       read({call_chunk(R"({"id":"a","function":{"name":"f","arguments":"{"}})"),
             call_chunk(R"({"function":{"arguments":"}"}})"),
             call_chunk(R"({"id":"b","function":{"name":"g","arguments":{"y":[1]}}})"), calls_end});
-  ASSERT_EQ(unnumbered.turn.tool_calls.size(), 2u);
-  EXPECT_EQ(unnumbered.turn.tool_calls[0].arguments, "{}");
-  EXPECT_EQ(unnumbered.turn.tool_calls[1].arguments, R"({"y":[1]})");
+  ASSERT_EQ(unnumbered.turn.calls().size(), 2u);
+  EXPECT_EQ(unnumbered.turn.calls().at(0).arguments, "{}");
+  EXPECT_EQ(unnumbered.turn.calls().at(1).arguments, R"({"y":[1]})");
 
   ReadTurn bare = read({call_chunk(R"({"index":0,"function":{"name":"f"}})"),
                         call_chunk(R"({"index":1,"function":{"name":"f"}})"), calls_end});
-  ASSERT_EQ(bare.turn.tool_calls.size(), 2u);
-  EXPECT_EQ(bare.turn.tool_calls[0].arguments, "{}");
-  EXPECT_NE(bare.turn.tool_calls[0].id, bare.turn.tool_calls[1].id);
-  EXPECT_EQ(bare.turn.tool_calls[0].id.size(), 29u);
+  ASSERT_EQ(bare.turn.calls().size(), 2u);
+  EXPECT_EQ(bare.turn.calls().at(0).arguments, "");
+  EXPECT_NE(bare.turn.calls().at(0).id, bare.turn.calls().at(1).id);
+  EXPECT_EQ(bare.turn.calls().at(0).id.size(), 29u);
 
   // One id for all: their results could not be told apart, and would be refused.
   ReadTurn same_id =
       read({call_chunk(R"({"index":0,"id":"a","function":{"name":"f"}})"),
             call_chunk(R"({"index":1,"id":"a","function":{"name":"g"}})"), calls_end});
-  ASSERT_EQ(same_id.turn.tool_calls.size(), 2u);
-  EXPECT_EQ(same_id.turn.tool_calls[0].id, "a");
-  EXPECT_TRUE(same_id.turn.tool_calls[1].id.starts_with("call_"));
+  ASSERT_EQ(same_id.turn.calls().size(), 2u);
+  EXPECT_EQ(same_id.turn.calls().at(0).id, "a");
+  EXPECT_TRUE(same_id.turn.calls().at(1).id.starts_with("call_"));
 }
 
 TEST(OpenAiReader, RefusesAToolCallWithoutAName) {
@@ -302,8 +305,8 @@ TEST(OpenAiReader, ReadsAWholeAnswerFromAServerThatDoesNotStream) {
       R"({"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}],)"
       R"("usage":{"prompt_tokens":1,"completion_tokens":2}})");
   EXPECT_TRUE(turn.is_good());
-  EXPECT_EQ(turn.turn.text, "whole");
-  EXPECT_EQ(turn.turn.tool_calls.size(), 1u);
+  EXPECT_EQ(turn.turn.text(), "whole");
+  EXPECT_EQ(turn.turn.calls().size(), 1u);
   EXPECT_TRUE(turn.turn.usage.measured);
   for (const char* bad : {"{}", "[]", "{\"choices\":[]}", "{\"choices\":", "null"}) {
     ReadTurn no_answer(ProviderKind::openai);
@@ -329,9 +332,9 @@ TEST(OpenAiReader, ReadsErrorsInAllTheirForms) {
     ReadTurn turn = read({text_chunk("x"), text, stop_chunk});
     ASSERT_TRUE(turn.reader->fault()) << text;
     EXPECT_EQ(turn.reader->fault()->kind, TurnFault::Kind::provider_error) << text;
-    EXPECT_EQ(turn.reader->fault()->status, status) << text;
-    EXPECT_EQ(turn.reader->fault()->message, "m") << text;
-    EXPECT_EQ(turn.turn.text, "x");
+    EXPECT_EQ(turn.reader->fault()->error.status, status) << text;
+    EXPECT_EQ(turn.reader->fault()->error.message, "m") << text;
+    EXPECT_EQ(turn.turn.text(), "x");
   }
 }
 
@@ -350,7 +353,7 @@ TEST(OpenAiReader, MendsHalfPairsAndNulInsteadOfLosingTheAnswer) {
             R"({"choices":[{"index":0,"delta":{"content":"\ude00\u0000\\u0000 \ud83d\ude00"}}]})",
             "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\xff\"}}]}", stop_chunk});
   EXPECT_TRUE(turn.is_good());
-  EXPECT_EQ(turn.turn.text, "a\uFFFD\uFFFD\uFFFD\\u0000 \U0001F600\uFFFD");
+  EXPECT_EQ(turn.turn.text(), "a\uFFFD\uFFFD\uFFFD\\u0000 \U0001F600\uFFFD");
 }
 
 TEST(OpenAiReader, IgnoresOtherChoicesAndShapesItDoesNotKnow) {
@@ -361,7 +364,7 @@ TEST(OpenAiReader, IgnoresOtherChoicesAndShapesItDoesNotKnow) {
             R"({"choices":[{"delta":{"tool_calls":{"a":1}}}]})", R"({"usage":[]})", R"({})"});
   EXPECT_FALSE(turn.reader->fault());
   EXPECT_FALSE(turn.reader->is_complete());
-  EXPECT_EQ(turn.turn.text, "");
+  EXPECT_EQ(turn.turn.text(), "");
 }
 
 TEST(OpenAiReader, BoundsTextArgumentsAndCalls) {
@@ -370,7 +373,7 @@ TEST(OpenAiReader, BoundsTextArgumentsAndCalls) {
   for (int i = 0; i < 65; ++i) text.reader->read_event(chunk);
   ASSERT_TRUE(text.reader->fault());
   EXPECT_EQ(text.reader->fault()->kind, TurnFault::Kind::too_long);
-  EXPECT_EQ(text.turn.text.size(), turn_bytes_max);
+  EXPECT_EQ(text.turn.text().size(), turn_bytes_max);
 
   ReadTurn calls(ProviderKind::openai);
   for (size_t i = 0; i < turn_tool_calls_max + 7; ++i) {
@@ -380,7 +383,7 @@ TEST(OpenAiReader, BoundsTextArgumentsAndCalls) {
   }
   ASSERT_TRUE(calls.reader->fault());
   EXPECT_EQ(calls.reader->fault()->kind, TurnFault::Kind::too_many_calls);
-  EXPECT_EQ(calls.turn.tool_calls.size(), turn_tool_calls_max);
+  EXPECT_EQ(calls.turn.calls().size(), turn_tool_calls_max);
 }
 
 TEST(SafeExcerpt, HidesTheKeyAndStaysShort) {

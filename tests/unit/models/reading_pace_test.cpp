@@ -62,7 +62,7 @@ TEST_F(ReadingPaceTest, ReadsNoFurtherWhereThereIsNoRoom) {
     peer.send(chunk(text_event("lo") + stop_event + done_event) + stream_end);
   });
   stream(server, full);
-  EXPECT_EQ(turn_.text, "Hello");
+  EXPECT_EQ(turn_.text(), "Hello");
 }
 
 // Behind with what it received, as long as the server is not done.
@@ -91,7 +91,7 @@ TEST_F(ReadingPaceTest, ReadsAtOnceWhatCameWhileItWasBehind) {
     peer.wait_for_close();
   });
   stream(server, late);
-  EXPECT_EQ(turn_.text, "Hello");
+  EXPECT_EQ(turn_.text(), "Hello");
   EXPECT_EQ(turn_.finish_reason, FinishReason::stop);
 }
 

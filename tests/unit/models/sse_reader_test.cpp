@@ -11,7 +11,9 @@ namespace {
 using Lines = std::vector<std::string>;
 
 void drain(SseReader& reader, Lines& lines) {
-  while (std::optional<std::string_view> line = reader.next()) lines.emplace_back(*line);
+  while (std::optional<SseLine> line = reader.next()) {
+    if (line->kind == SseLine::Kind::data) lines.emplace_back(line->text);
+  }
 }
 
 Lines read_cut_at(std::string_view body, size_t step) {
@@ -42,15 +44,15 @@ TEST(SseReader, HandsOutALineAsSoonAsItEnds) {
   reader.feed("data: a");
   EXPECT_FALSE(reader.next());
   reader.feed("b\n");
-  EXPECT_EQ(reader.next(), "ab");
+  EXPECT_EQ(reader.next(), (SseLine{SseLine::Kind::data, "ab"}));
   EXPECT_FALSE(reader.next());
 }
 
 TEST(SseReader, RefusesALineOverTheLimit) {
   SseReader exact(10);
   exact.feed("data: 1234\ndata: 5678\n");
-  EXPECT_EQ(exact.next(), "1234");
-  EXPECT_EQ(exact.next(), "5678");
+  EXPECT_EQ(exact.next(), (SseLine{SseLine::Kind::data, "1234"}));
+  EXPECT_EQ(exact.next(), (SseLine{SseLine::Kind::data, "5678"}));
   EXPECT_FALSE(exact.is_too_long());
 
   SseReader whole(10);

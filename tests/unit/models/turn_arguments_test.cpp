@@ -32,13 +32,13 @@ TEST(TurnReader, LeavesArgumentsOutThatAreTooMany) {
     turn.reader->read_event(R"({"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]})");
     turn.reader->end();
     ASSERT_FALSE(turn.reader->fault());
-    ASSERT_EQ(turn.turn.tool_calls.size(), 3u);
-    EXPECT_EQ(turn.turn.tool_calls[0].arguments, R"({"q":",,[["})");
-    EXPECT_EQ(turn.turn.tool_calls[1].arguments,
+    ASSERT_EQ(turn.turn.calls().size(), 3u);
+    EXPECT_EQ(turn.turn.calls().at(0).arguments, R"({"q":",,[["})");
+    EXPECT_EQ(turn.turn.calls().at(1).arguments,
               fmt::format("\"{} bytes of arguments were left out: those of a turn may have 1048576 "
                           "bytes and 20000 values\"",
                           hostile.size()));
-    EXPECT_EQ(turn.turn.tool_calls[2].arguments, "{}");
+    EXPECT_EQ(turn.turn.calls().at(2).arguments, "{}");
   }
 }
 
