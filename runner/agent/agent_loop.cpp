@@ -185,7 +185,7 @@ Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
   ModelRequest request = parts.request;
   request.messages = parts.messages();
   request.sampling.tool_choice = choice_of_next_turn(parts);
-  request.tools = services.tools.definitions(parts.tools);
+  request.tools = services.tools.definitions(parts.offered_names());
   for (const DeclaredTools* declared : {&parts.offered, &parts.functions}) {
     for (ToolDefinition& tool : declared->definitions()) request.tools.push_back(std::move(tool));
   }

@@ -11,6 +11,7 @@
 #include "lib/json.h"
 #include "runner/agent/conversation.h"
 #include "runner/agent/run_parts.h"
+#include "runner/tools/result_words.h"
 
 namespace hostler::runner {
 namespace {
@@ -45,7 +46,7 @@ Turn turn_of(const EarlierTurn& row) {
     turn.results.emplace(
         result.text_or("tool_call_id"),
         code.empty()
-            ? std::string(result.text_or("result"))
+            ? words_of_result(result.text_or("result"))
             : tool_error_json(std::string(code), std::string(result.text_or("error_message"))));
   }
   return turn;

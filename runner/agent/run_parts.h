@@ -57,6 +57,7 @@ struct RunParts {
   size_t history_messages = history_messages_max;  // so many are a history that was read in part
   int64_t history_bytes = 0;                       // what the model is told at most
   std::vector<std::string> tools;
+  std::vector<std::string> unserved;  // of these, not offered: nobody serves them
   std::vector<std::string> confirm_tools;
   DeclaredTools functions;  // that the run declares
   DeclaredTools offered;    // webhook and remote tools, since its first turn
@@ -77,6 +78,8 @@ struct RunParts {
     if (functions.has(tool)) return &functions;
     return offered.has(tool) ? &offered : nullptr;
   }
+  // Of the persona's, those that the model is told of.
+  std::vector<std::string> offered_names() const;
   // Whether a call of the last turn waits for its result.
   bool has_open_calls() const;
   // Whether the last turn is the run's answer.
