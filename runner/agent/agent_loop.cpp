@@ -14,6 +14,7 @@
 #include "runner/agent/tool_choice.h"
 #include "runner/models/model_client.h"
 #include "runner/models/run_failure.h"
+#include "runner/models/tool_schema.h"
 #include "runner/tools/tool_box.h"
 
 namespace hostler::runner {
@@ -189,6 +190,7 @@ Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
   for (const DeclaredTools* declared : {&parts.offered, &parts.functions}) {
     for (ToolDefinition& tool : declared->definitions()) request.tools.push_back(std::move(tool));
   }
+  request.tools = fit_tools(request.endpoint.provider_kind, std::move(request.tools)).fitted;
   progress.turn = ModelTurn();
   progress.turn_is_open = true;
   TurnObserver observer(*run->writer);
