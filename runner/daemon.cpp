@@ -230,6 +230,9 @@ void Daemon::listen() {
     if (egress_proxy_) egress_proxy_->look_at_settings();
     settings_.reload();
   });
+  notifications_.on("hostler_tools", [this](std::string_view) {
+    if (tools_) tools_->hear_of_providers();
+  });
   notifications_.on("hostler_outbox", [this](std::string_view) {
     if (outbox_) outbox_->look();
   });
@@ -247,6 +250,7 @@ void Daemon::listen() {
 void Daemon::on_listening() {
   settings_.reload();
   if (egress_proxy_) egress_proxy_->look_at_settings();
+  if (tools_) tools_->hear_of_providers();
   if (!queue_) return;
   bus_.set_listening(queue_->is_known_to_others());
   bus_.resync();

@@ -116,8 +116,9 @@ constexpr TypeName type_names[] = {
 };
 
 struct Node {
-  bool is_never = false;  // the schema false
-  unsigned types = 0;     // bits; none: any
+  bool is_never = false;     // the schema false
+  bool is_nullable = false;  // null fits, whatever else the schema says
+  unsigned types = 0;        // bits; none: any
   std::vector<ListedValues> listed;
   std::unique_ptr<NumberRules> number;
   std::unique_ptr<TextRules> text;

@@ -17,9 +17,8 @@ struct UnknownKeyword {
   std::string_view name;
   std::string_view instead;
 };
-// What earlier drafts and OpenAPI have, and what this draft has beyond ours.
+// Keywords of earlier drafts, of OpenAPI and of this draft that are not checked here.
 constexpr UnknownKeyword unknown_keywords[] = {
-    {"definitions", "call it $defs, and point to it with #/$defs/…"},
     {"dependencies", "use dependentRequired, or if and then"},
     {"dependentSchemas", "use if with required, and then"},
     {"additionalItems", "use prefixItems for the first items and items for the others"},
@@ -29,7 +28,6 @@ constexpr UnknownKeyword unknown_keywords[] = {
     {"$dynamicAnchor", "point with a path, as in #/$defs/name"},
     {"$dynamicRef", "use $ref"},
     {"$recursiveRef", "use $ref"},
-    {"nullable", "say it in type, as [\"string\", \"null\"]"},
     {"example", "use examples"},
     {"id", "use $id"},
     {"divisibleBy", "use multipleOf"},
@@ -137,6 +135,8 @@ const Compiler::Keyword Compiler::keywords[] = {
     {"else", &Compiler::applied_schema},
     {"dependentRequired", &Compiler::dependent_required},
     {"$defs", &Compiler::definitions},
+    {"definitions", &Compiler::definitions},
+    {"nullable", &Compiler::nullable},
     {"$ref", &Compiler::reference},
     {"title", nullptr}, {"description", nullptr}, {"default", nullptr}, {"examples", nullptr}, {"format", nullptr},
     {"deprecated", nullptr}, {"readOnly", nullptr}, {"writeOnly", nullptr}, {"$schema", nullptr}, {"$id", nullptr},
@@ -356,6 +356,12 @@ void Compiler::count_bound(Node& node, std::string_view keyword, const Json& val
   if (keyword.ends_with("Length")) rules_of(node.text).lengths.push_back(bound);
   if (keyword.ends_with("Items")) rules_of(node.array).counts.push_back(bound);
   if (keyword.ends_with("Properties")) rules_of(node.object).counts.push_back(bound);
+}
+
+// OpenAPI 3.0. There it widens type alone; those who write it beside enum or anyOf mean null too.
+void Compiler::nullable(Node& node, std::string_view, const Json& value) {
+  if (value.as_boolean() == nullptr) return refuse(value, "must be true or false");
+  node.is_nullable = *value.as_boolean();
 }
 
 void Compiler::text_pattern(Node& node, std::string_view, const Json& value) {

@@ -48,6 +48,7 @@ class Compiler {
   void one_type(Node& node, const Json& name);
   void listed_values(Node& node, std::string_view keyword, const Json& value);
   void number_bound(Node& node, std::string_view keyword, const Json& value);
+  void nullable(Node& node, std::string_view keyword, const Json& value);
   void multiple_of(Node& node, std::string_view keyword, const Json& value);
   void count_bound(Node& node, std::string_view keyword, const Json& value);
   void text_pattern(Node& node, std::string_view keyword, const Json& value);

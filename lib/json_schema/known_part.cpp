@@ -46,15 +46,13 @@ constexpr KnownKeyword known_keywords[] = {
     {"anyOf", Holds::list},
     {"dependentRequired", Holds::values},
     {"$defs", Holds::members},
+    {"definitions", Holds::members},
+    {"nullable", Holds::values},
 };
-
-constexpr std::string_view old_definitions = "definitions";  // of draft 7, in the place of $defs
-constexpr std::string_view old_reference = "#/definitions/";
 
 class KnownPart {
  public:
-  KnownPart(const Json& document, bool keeps_refs)
-      : keeps_refs_(keeps_refs), has_defs_(document.find("$defs") != nullptr) {}
+  explicit KnownPart(bool keeps_refs) : keeps_refs_(keeps_refs) {}
 
   Json of(const Json& schema);
 
@@ -67,7 +65,6 @@ class KnownPart {
   std::optional<Json> reference(const Json& value) const;
 
   bool keeps_refs_;
-  bool has_defs_;
   PatternLoad load_;  // as bounded as one schema's: the rest are left out
 };
 
@@ -126,18 +123,11 @@ std::optional<Json> KnownPart::held(const KnownKeyword& keyword, const Json& val
 std::optional<Json> KnownPart::reference(const Json& value) const {
   const std::string* to = value.as_text();
   if (!keeps_refs_ || to == nullptr || !to->starts_with('#')) return std::nullopt;
-  if (!to->starts_with(old_reference)) return value;
-  if (has_defs_) return std::nullopt;
-  return Json("#/$defs/" + to->substr(old_reference.size()));
+  return value;
 }
 
 // Those that depend on what stands beside them.
 void KnownPart::add_rest(const Json& schema, Json::Object& part) {
-  const Json* old = schema.find(old_definitions);
-  if (old != nullptr && schema.find("$defs") == nullptr) {
-    std::optional<Json> definitions = members_of(*old, false);
-    if (definitions) part.emplace_back("$defs", std::move(*definitions));
-  }
   const Json* to = schema.find("$ref");
   std::optional<Json> ref = to == nullptr ? std::nullopt : reference(*to);
   if (ref) part.emplace_back("$ref", std::move(*ref));
@@ -180,7 +170,7 @@ std::optional<Schema> compile_known(const Json& schema) {
   if (const Schema* compiled = std::get_if<Schema>(&whole)) return *compiled;
   // A $ref may point to what was left out, or in a circle.
   for (bool keeps_refs : {true, false}) {
-    auto part = Schema::compile(KnownPart(schema, keeps_refs).of(schema));
+    auto part = Schema::compile(KnownPart(keeps_refs).of(schema));
     if (const Schema* compiled = std::get_if<Schema>(&part)) return *compiled;
   }
   return std::nullopt;

@@ -115,6 +115,7 @@ bool Validator::fits(NodeId id, const At& at) {
   while (id != no_node) {
     const Node& node = compiled_.nodes[id];
     if (!spend(node_work)) return false;
+    if (node.is_nullable && at.value.is_null()) break;
     is_good = fits_node(node, at) && is_good;
     if (!is_good && at.faults == nullptr) break;
     id = node.applied == nullptr ? no_node : node.applied->ref;

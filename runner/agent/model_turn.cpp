@@ -2,12 +2,15 @@
 #include "runner/agent/model_turn.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "lib/json.h"
+#include "lib/log.h"
+#include "lib/loop/wait.h"
 #include "queries/daemon.h"
 #include "runner/agent/conversation.h"
 #include "runner/agent/thread_turns.h"
@@ -15,6 +18,7 @@
 #include "runner/models/model_client.h"
 #include "runner/models/model_traits.h"
 #include "runner/models/run_failure.h"
+#include "runner/models/tool_schema.h"
 #include "runner/tools/tool_box.h"
 
 namespace hostler::runner {
@@ -66,15 +70,45 @@ Task<void> keep_traits(AgentServices& services, RunPtr run, RunParts& parts) {
   co_await services.db.attempt(std::move(batch));
 }
 
-ModelRequest request_of_turn(AgentServices& services, const RunParts& parts) {
+ModelRequest request_of_turn(const RunParts& parts) {
   ModelRequest request = parts.request;
   request.messages = parts.messages();
   request.sampling.tool_choice = choice_of_next_turn(parts);
-  request.tools = services.tools.definitions(parts.tools);
-  for (const DeclaredTools* declared : {&parts.offered, &parts.functions}) {
-    for (ToolDefinition& tool : declared->definitions()) request.tools.push_back(std::move(tool));
-  }
+  request.tools = *parts.fitted_tools;
   return request;
+}
+
+// Once a run and daemon: makes the tools fit for the provider, and tells which ones cannot be. What
+// is much is read on a thread of the pool.
+Task<void> fit_run_tools(AgentServices& services, RunPtr run, RunParts& parts) {
+  constexpr int64_t loop_bytes_max = 64 * 1024;
+  std::vector<ToolDefinition> tools = services.tools.definitions(parts.offered_names());
+  for (const DeclaredTools* declared : {&parts.offered, &parts.functions}) {
+    for (ToolDefinition& tool : declared->definitions()) tools.push_back(std::move(tool));
+  }
+  ProviderKind kind = parts.request.endpoint.provider_kind;
+  FittedTools all;
+  if (parts.offered.bytes() + parts.functions.bytes() <= loop_bytes_max) {
+    all = fit_tools(kind, std::move(tools));
+  } else {
+    std::function<FittedTools()> fit = [kind, tools = std::move(tools)] {
+      return fit_tools(kind, tools);
+    };
+    all = co_await loop::on_thread<FittedTools>(services.loop, std::move(fit));
+  }
+  parts.fitted_tools = std::move(all.fitted);
+  bool is_first = parts.turns.empty();
+  for (const LeftOutTool& tool : all.left_out) {
+    if (!is_first) break;
+    JsonWriter json;
+    json.begin_object().member("tool_name", tool.name).member("reason", tool.reason).end_object();
+    run->writer->append("tool.left_out", json.take());
+    log_warning("tool_left_out", {{"run_id", run->claim.id},
+                                  {"org_id", run->claim.org_id},
+                                  {"trace_id", run->claim.trace_id},
+                                  {"tool", tool.name},
+                                  {"cause", tool.reason}});
+  }
 }
 
 int64_t bytes_of_all(const std::vector<ChatMessage>& messages) {
@@ -139,6 +173,7 @@ void shorten_history(RunParts& parts, const std::vector<ChatMessage>& sent,
 
 Task<void> ask_model(AgentServices& services, RunPtr run, RunParts& parts) {
   RunProgress& progress = run->progress;
+  if (!parts.fitted_tools) co_await fit_run_tools(services, run, parts);
   std::optional<LongTurns::Permit> permit;
   if (parts.prompt_bytes() > long_turn_bytes) {
     LongTurns::Permit taken = co_await services.long_turns.take(run->claim.org_id);
@@ -146,7 +181,7 @@ Task<void> ask_model(AgentServices& services, RunPtr run, RunParts& parts) {
   }
   progress.turn_is_open = true;
   for (;;) {
-    ModelRequest request = request_of_turn(services, parts);
+    ModelRequest request = request_of_turn(parts);
     progress.turn = ModelTurn();
     TurnObserver observer(*run->writer, !progress.text.empty());
     co_await stream_model_turn(services.http, services.loop, std::move(request), progress.turn,

@@ -17,6 +17,7 @@
 #include "runner/agent/run_history.h"
 #include "runner/models/model_traits.h"
 #include "runner/models/run_failure.h"
+#include "runner/tools/result_words.h"
 #include "runner/tools/tool_box.h"
 
 namespace hostler::runner {
@@ -89,7 +90,7 @@ void add_steps(RunParts& parts, const postgres::Result& turns, const postgres::R
     ToolResult result;
     result.name = row.text("tool_name");
     result.content = row.is_null("error_code")
-                         ? std::string(row.text("result"))
+                         ? words_of_result(row.text("result"))
                          : tool_error_json(std::string(row.text("error_code")),
                                            std::string(row.text("error_message")));
     result.error_code = row.text_or_null("error_code").value_or("");
@@ -211,6 +212,11 @@ Task<void> offer_tools(AgentServices& services, RunPtr run, RunParts& parts) {
   run->writer->count_stored(row.integer("added"));
 }
 
+Task<void> leave_out_unserved(AgentServices& services, RunPtr run, RunParts& parts) {
+  Task<std::vector<std::string>> asking = services.tools.unserved(run->claim.org_id, parts.tools);
+  parts.unserved = co_await asking;
+}
+
 }  // namespace
 
 Task<postgres::Results> read_with_retry(AgentServices& services, postgres::Batch batch) {
@@ -235,6 +241,12 @@ bool RunParts::has_open_calls() const {
 
 bool RunParts::is_answered() const {
   return !turns.empty() && !has_calls(turns.back().parts) && turns.back().repair.empty();
+}
+
+std::vector<std::string> RunParts::offered_names() const {
+  std::vector<std::string> names = tools;
+  for (const std::string& name : unserved) std::erase(names, name);
+  return names;
 }
 
 int RunParts::repairs() const {
@@ -283,6 +295,7 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   if (claimed) {
     co_await offer_tools(services, run, *claimed);
     co_await add_thread_turns(services, run, *claimed);
+    co_await leave_out_unserved(services, run, *claimed);
     co_return *std::move(claimed);
   }
   postgres::Batch load;
@@ -308,6 +321,7 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   if (has_steps) add_steps(parts, loaded.at(2), loaded.at(3), loaded.at(4));
   co_await offer_tools(services, run, parts);
   co_await add_thread_turns(services, run, parts);
+  co_await leave_out_unserved(services, run, parts);
   co_return parts;
 }
 

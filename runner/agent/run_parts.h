@@ -60,9 +60,11 @@ struct RunParts {
   int64_t history_bytes = 0;                       // what the model is told at most
   bool was_shortened = false;  // it was less than that when the model said that it is too long
   std::vector<std::string> tools;
+  std::vector<std::string> unserved;  // of these, not offered: nobody serves them
   std::vector<std::string> confirm_tools;
   DeclaredTools functions;  // that the run declares
   DeclaredTools offered;    // webhook and remote tools, since its first turn
+  std::optional<std::vector<ToolDefinition>> fitted_tools;  // as the provider takes them
   RunLimits limits;
   std::optional<AnswerFormat> format;  // none: the answer is any text
 
@@ -80,6 +82,8 @@ struct RunParts {
     if (functions.has(tool)) return &functions;
     return offered.has(tool) ? &offered : nullptr;
   }
+  // Of the persona's, those that the model is told of.
+  std::vector<std::string> offered_names() const;
   // Whether a call of the last turn waits for its result.
   bool has_open_calls() const;
   // Whether the last turn is the run's answer.

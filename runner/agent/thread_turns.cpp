@@ -10,6 +10,7 @@
 #include "lib/utf8.h"
 #include "runner/agent/conversation.h"
 #include "runner/agent/run_parts.h"
+#include "runner/tools/result_words.h"
 
 namespace hostler::runner {
 namespace {
@@ -36,6 +37,7 @@ std::string words_of(const Json& result, size_t bytes_max) {
   bool was_cut = is_cut != nullptr && is_cut->as_boolean() != nullptr && *is_cut->as_boolean();
   std::string words(result.text_or("result"));
   if (was_cut) words = mended_json(std::move(words));
+  words = words_of_result(words);
   if (words.size() <= bytes_max && !was_cut) return words;
   words.resize(utf8_prefix(words, bytes_max).size());
   return words + std::string(cut_note);

@@ -13,6 +13,7 @@
 #include "queries/webhook_calls.h"
 #include "runner/agent/run_waits.h"
 #include "runner/models/run_failure.h"
+#include "runner/tools/result_words.h"
 #include "runner/tools/tool_box.h"
 #include "runner/tools/webhook_call.h"
 
@@ -28,7 +29,7 @@ ToolResult commit_result(const RunPtr& run, ToolRecord record) {
   result.name = record.call.name;
   if (record.error_code.empty()) {
     data.member_raw("result", record.result);
-    result.content = record.result;
+    result.content = words_of_result(record.result);
   } else {
     data.key("error").begin_object();
     data.member("code", record.error_code).member("message", record.error_message).end_object();

@@ -1,7 +1,9 @@
 // See runner/mcp/listing.h.
 #include "runner/mcp/listing.h"
 
+#include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <utility>
@@ -30,7 +32,8 @@ struct Listed {
 struct ListedSoFar {
   std::vector<Listed> tools;
   std::vector<std::pair<std::string, std::string>> left_out;
-  std::set<std::string> names;
+  std::map<std::string, std::string> definitions;  // by name, of all that were there
+  std::set<std::string> cursors;                   // that were followed
   std::optional<int64_t> ttl_ms;
   size_t bytes = 0;
 };
@@ -62,6 +65,20 @@ std::string error_of(const SessionAnswer& sent) {
   return error_json(answer.status == 0 ? "tool.unreachable" : "tool.failed", answer.message);
 }
 
+// Whether its arguments may be an object, as those of every call are: MCP wants "type": "object";
+// servers leave it out, or write null where there are no arguments.
+bool takes_object(const Json* schema) {
+  if (schema == nullptr || schema->is_null()) return true;
+  if (!schema->is_object()) return false;
+  const Json* type = schema->find("type");
+  if (type == nullptr || type->is_null()) return true;
+  if (type->is_text()) return *type->as_text() == "object";
+  const Json::Array* types = type->as_array();
+  return types != nullptr && std::any_of(types->begin(), types->end(), [](const Json& one) {
+           return one.is_text() && *one.as_text() == "object";
+         });
+}
+
 void take_tool(ListedSoFar& listing, std::string_view definition, bool has_param_headers) {
   std::optional<Json> tool = parse_json_or_nothing(definition);
   std::string name(tool && tool->is_object() ? tool->text_or("name") : "");
@@ -69,19 +86,20 @@ void take_tool(ListedSoFar& listing, std::string_view definition, bool has_param
     listing.left_out.emplace_back("", "It has no name.");
     return;
   }
-  if (!listing.names.insert(name).second) {
-    listing.left_out.emplace_back(name, "The name is there twice.");
+  auto [seen, is_new] = listing.definitions.emplace(name, definition);
+  if (!is_new) {
+    // Some servers answer every cursor with the same page.
+    bool is_same = seen->second == definition;
+    if (!is_same) listing.left_out.emplace_back(name, "The name is there twice.");
     return;
   }
-  // Providers of models refuse a whole request for one tool that takes something else; MCP does not
-  // allow it either (Tool.inputSchema of its schema).
   const Json* schema = tool->find("inputSchema");
-  if (schema == nullptr || !schema->is_object() || schema->text_or("type") != "object") {
+  if (!takes_object(schema)) {
     listing.left_out.emplace_back(name, "Its inputSchema is no schema of an object.");
     return;
   }
   std::optional<std::string> fault;
-  if (has_param_headers) fault = param_header_fault(*schema);
+  if (has_param_headers && schema != nullptr) fault = param_header_fault(*schema);
   if (fault) {
     listing.left_out.emplace_back(name, *fault);
     return;
@@ -89,15 +107,25 @@ void take_tool(ListedSoFar& listing, std::string_view definition, bool has_param
   listing.tools.push_back({std::move(name), std::string(definition)});
 }
 
-Page take_page(ListedSoFar& listing, std::string_view result, bool has_param_headers) {
+// The cursor of the next page; nothing: there is none. An empty one counts since revision
+// 2026-07-28; older servers mean the end by it.
+std::optional<std::string> next_cursor(ListedSoFar& listing, const Json& page, bool is_modern) {
+  const Json* cursor = page.find("nextCursor");
+  if (cursor == nullptr || !cursor->is_text()) return std::nullopt;
+  if (cursor->as_text()->empty() && !is_modern) return std::nullopt;
+  // One that was followed leads in a circle.
+  if (!listing.cursors.insert(*cursor->as_text()).second) return std::nullopt;
+  return *cursor->as_text();
+}
+
+Page take_page(ListedSoFar& listing, std::string_view result, bool is_modern) {
   std::optional<Json> json = parse_json_or_nothing(result);
   const Json* tools = json && json->is_object() ? json->find("tools") : nullptr;
-  if (tools == nullptr || !tools->is_array()) {
-    return {std::nullopt, "What the server answered is no list of tools."};
-  }
+  bool is_list = tools != nullptr && (tools->is_array() || tools->is_null());
+  if (!is_list) return {std::nullopt, "What the server answered is no list of tools."};
   listing.bytes += result.size();
   for (std::string_view one : raw_elements(*raw_member(result, "tools"))) {
-    take_tool(listing, one, has_param_headers);
+    take_tool(listing, one, is_modern);
   }
   bool is_too_much = listing.tools.size() + listing.left_out.size() > tools_max;
   if (is_too_much || listing.bytes > bytes_max) {
@@ -105,10 +133,10 @@ Page take_page(ListedSoFar& listing, std::string_view result, bool has_param_hea
   }
   const Json* ttl = json->find("ttlMs");
   if (ttl != nullptr && ttl->is_integer()) listing.ttl_ms = *ttl->as_integer();
-  std::string cursor(json->text_or("nextCursor"));
-  if (cursor.size() > cursor_bytes_max) return {std::nullopt, "The server's cursor is too long."};
-  if (cursor.empty()) return {};
-  return {cursor, ""};
+  std::optional<std::string> cursor = next_cursor(listing, *json, is_modern);
+  bool is_too_long = cursor && cursor->size() > cursor_bytes_max;
+  if (is_too_long) return {std::nullopt, "The server's cursor is too long."};
+  return {std::move(cursor), ""};
 }
 
 std::string outcome_json(const ListedSoFar& listing, const std::string& version) {
@@ -150,8 +178,8 @@ Task<std::string> list_tools(OAuthServices services, SessionAsk ask) {
     if (sent.refused || sent.answer.kind != RpcAnswer::Kind::result) co_return error_of(sent);
     // Thousands of definitions would hold up the loop.
     std::function<Page()> read = [listing, result = std::move(sent.answer.json),
-                                  has_param_headers = session.version() == modern_version] {
-      return take_page(*listing, result, has_param_headers);
+                                  is_modern = session.version() == modern_version] {
+      return take_page(*listing, result, is_modern);
     };
     page = co_await loop::on_thread(services.loop, std::move(read));
     if (!page.fault.empty()) co_return error_json("tool.bad_answer", page.fault);

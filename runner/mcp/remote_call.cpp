@@ -29,6 +29,7 @@ RpcMessage message_of(const RemoteCall& call) {
   RpcMessage message;
   message.method = "tools/call";
   message.name = call.tool;
+  message.may_repeat = call.may_repeat;
   JsonWriter params;
   params.begin_object().member("name", call.tool).member_raw("arguments", call.arguments);
   if (!call.input_responses.empty()) params.member_raw("inputResponses", call.input_responses);

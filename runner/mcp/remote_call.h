@@ -29,8 +29,9 @@ struct RemoteCall {
   std::string arguments;        // JSON text of an object
   std::string input_responses;  // JSON text of an object; empty: nothing was asked before
   std::optional<std::string> request_state;
-  std::string trace_id;  // 32 hex digits, or empty
-  int64_t limit_ms = 0;  // of the whole call
+  bool may_repeat = false;  // by its approved hints it does nothing, or nothing more, again
+  std::string trace_id;     // 32 hex digits, or empty
+  int64_t limit_ms = 0;     // of the whole call
   RpcQuestion ask;  // what an older server asks meanwhile; none: it is told that nobody answers
 };
 

@@ -1,6 +1,7 @@
 // See runner/mcp/remote_session.h.
 #include "runner/mcp/remote_session.h"
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <utility>
@@ -8,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "lib/log.h"
-#include "runner/mcp/raw_json.h"
+#include "runner/mcp/session_answers.h"
 
 namespace hostler::runner {
 namespace {
@@ -17,6 +18,9 @@ constexpr int64_t header_mismatch = -32020;
 constexpr int64_t unsupported_version = -32022;
 constexpr int64_t missing_capability = -32021;
 constexpr int64_t farewell_ms = 5'000;
+constexpr int64_t discovery_ms = 10'000;  // of servers that never answer what they do not know
+constexpr int offers_max = 3;             // of revisions
+constexpr const char* stream_name = "server";
 constexpr int64_t stream_head_ms = 3'000;  // for which a call waits for the stream beside it
 
 void log_stream_failure(const std::string& name, std::exception_ptr failure) {
@@ -29,11 +33,38 @@ SessionAnswer failed(std::string words) {
   return answer;
 }
 
-// It answered, and is not to be told as one that nobody reaches.
-SessionAnswer refused_with(const RpcAnswer& status) {
-  SessionAnswer answer = failed(status.message);
-  answer.answer.status = status.status;
-  return answer;
+// What refused to begin a session, in its own words. It answered, and is not to be told as one that
+// nobody reaches.
+SessionAnswer no_session(const RpcAnswer& answer) {
+  SessionAnswer end = failed(answer.message);
+  end.answer.status = answer.status;
+  if (answer.kind == RpcAnswer::Kind::result) {
+    end.answer.message = "What the server answered to initialize begins no session.";
+    end.answer.is_bad = true;
+  }
+  if (answer.kind == RpcAnswer::Kind::error) {
+    end.answer = answer;
+    end.answer.message = "It begins no session: " + answer.message;
+  }
+  bool is_elsewhere = answer.status == 404 || answer.status == 405;
+  if (answer.kind == RpcAnswer::Kind::status && is_elsewhere) {
+    end.answer.message += " The url must be one of Streamable HTTP, not of the older HTTP+SSE.";
+  }
+  return end;
+}
+
+bool is_spoken(std::string_view version) {
+  return version == modern_version || is_older_version(version);
+}
+
+// What was answered to initialize. version: that it names, which we do not speak; empty: none.
+SessionAnswer no_common_version(const RpcAnswer& answer, std::string_view version) {
+  if (version.empty()) return no_session(answer);
+  SessionAnswer end =
+      failed(fmt::format("The server wants revision {} of the protocol; Hostler speaks {}.",
+                         version, known_versions()));
+  end.answer.is_bad = true;
+  return end;
 }
 
 bool names(const Json* versions, std::string_view version) {
@@ -56,8 +87,12 @@ bool is_modern_error(const RpcAnswer& answer) {
          (answer.code == header_mismatch || answer.code == missing_capability);
 }
 
-bool is_refusal(const RpcAnswer& answer) {
-  return answer.kind == RpcAnswer::Kind::status && (answer.status == 401 || answer.status == 403);
+// A 403 without a challenge may refuse server/discover alone: initialize asks again.
+bool is_refusal(const RpcAnswer& answer, const RpcMessage& message) {
+  if (answer.kind != RpcAnswer::Kind::status) return false;
+  if (answer.status == 401) return true;
+  bool is_discovery = message.method == "server/discover" && answer.www_authenticate.empty();
+  return answer.status == 403 && !is_discovery;
 }
 
 // Everything it needs is its own.
@@ -97,9 +132,14 @@ Task<SessionAnswer> RemoteSession::send(RpcMessage message) {
   }
   SessionAnswer sent;
   for (;;) {
-    Task<RpcAnswer> exchanging = exchange_rpc(services_, target(), speech_, message, ask_.question);
+    RpcTarget whom = target();
+    if (message.method == "server/discover") {
+      whom.limit_ms = std::min(whom.limit_ms, discovery_ms);
+    }
+    Task<RpcAnswer> exchanging =
+        exchange_rpc(services_, std::move(whom), speech_, message, ask_.question);
     sent.answer = co_await exchanging;
-    if (!is_refusal(sent.answer)) co_return sent;
+    if (!is_refusal(sent.answer, message)) co_return sent;
     Task<CredentialOutcome> refusing = credentials.refused(
         ask_.credential, *shown_, sent.answer.status, sent.answer.www_authenticate);
     CredentialOutcome outcome = co_await refusing;
@@ -115,48 +155,59 @@ Task<SessionAnswer> RemoteSession::send(RpcMessage message) {
   }
 }
 
-// Nothing: go on. What is no answer of the modern revision makes it an older server.
+// Nothing: go on. What is no answer of the modern revision makes it an older server, whatever it is:
+// they answer what they do not know with any status, with nothing, or never.
 Task<std::optional<SessionAnswer>> RemoteSession::discover() {
   RpcMessage message;
   message.method = "server/discover";
+  std::string_view offer;
   for (int tries = 0; tries < 2; ++tries) {
     message.id = new_rpc_id();
     SessionAnswer sent = co_await send(message);
     if (sent.refused) co_return sent;
     const RpcAnswer& answer = sent.answer;
-    if (answer.kind == RpcAnswer::Kind::failed) co_return sent;
+    bool is_out_of_reach = answer.kind == RpcAnswer::Kind::failed && !answer.was_heard;
+    if (is_out_of_reach || is_modern_error(answer)) co_return sent;
     bool is_result = answer.kind == RpcAnswer::Kind::result;
     if (is_result && supports_modern(answer.json, "supportedVersions")) co_return std::nullopt;
-    if (is_modern_error(answer)) co_return sent;
+    offer = version_in_refusal(answer, modern_version);
     bool is_asked_again = answer.kind == RpcAnswer::Kind::error &&
                           answer.code == unsupported_version &&
                           supports_modern(answer.json, "supported");
-    if (answer.kind == RpcAnswer::Kind::status && answer.status >= 500) {
-      co_return failed(fmt::format("The server answered {}.", answer.status));
-    }
     if (!is_asked_again) break;
   }
-  Task<std::optional<SessionAnswer>> initializing = initialize();
+  std::string version(offer.empty() ? first_older_version : offer);
+  Task<std::optional<SessionAnswer>> initializing = initialize(std::move(version));
   std::optional<SessionAnswer> end = co_await initializing;
   co_return end;
 }
 
-Task<std::optional<SessionAnswer>> RemoteSession::initialize() {
-  speech_ = {std::string(first_older_version), ""};
-  RpcMessage message;
-  message.method = "initialize";
-  message.params = initialize_params();
-  message.id = new_rpc_id();
-  SessionAnswer sent = co_await send(message);
-  if (sent.refused || sent.answer.kind == RpcAnswer::Kind::failed) co_return sent;
-  std::optional<Json> result = parse_json_or_nothing(sent.answer.json);
-  bool is_result = sent.answer.kind == RpcAnswer::Kind::result && result && result->is_object();
-  std::string version(is_result ? result->text_or("protocolVersion") : "");
-  if (!is_older_version(version)) {
-    if (sent.answer.kind == RpcAnswer::Kind::status) co_return refused_with(sent.answer);
-    co_return failed("The server speaks no revision of the protocol that Hostler does.");
+// Nothing: the session has begun. A server that refuses the revision and names others is asked with
+// one of those.
+Task<std::optional<SessionAnswer>> RemoteSession::initialize(std::string version) {
+  for (int offers = 1;; ++offers) {
+    speech_ = {version, ""};
+    RpcMessage message;
+    message.method = "initialize";
+    message.params = initialize_params(version);
+    message.id = new_rpc_id();
+    SessionAnswer sent = co_await send(message);
+    if (sent.refused || sent.answer.kind == RpcAnswer::Kind::failed) co_return sent;
+    if (sent.answer.kind == RpcAnswer::Kind::result) {
+      std::string agreed = agreed_version(sent.answer, version);
+      if (!is_spoken(agreed)) co_return no_common_version(sent.answer, agreed);
+      speech_ = {agreed, sent.answer.session_id};
+      break;
+    }
+    std::string_view other = version_in_refusal(sent.answer, version);
+    if (other.empty() || offers == offers_max) co_return no_session(sent.answer);
+    version = other;
+    if (version == modern_version) break;
   }
-  speech_ = {version, sent.answer.session_id};
+  if (speech_.is_modern() || version == modern_version) {
+    speech_ = Speech();  // which has no session
+    co_return std::nullopt;
+  }
   RpcMessage ready;
   ready.method = "notifications/initialized";
   SessionAnswer taken = co_await send(ready);
@@ -178,7 +229,8 @@ Task<void> RemoteSession::listen() {
       opening->changed.notify();
     });
   };
-  listening_.add("server", listen_to_server(services_, target(), speech_, ask_.question, on_open));
+  listening_.add(stream_name,
+                 listen_to_server(services_, target(), speech_, ask_.question, on_open));
   if (!opening->is_open) co_await opening->changed.wait_for(services_.loop, stream_head_ms);
 }
 
@@ -186,8 +238,26 @@ Task<std::optional<SessionAnswer>> RemoteSession::begin() {
   // One that was modern before stands alone with each request.
   if (ask_.protocol_version == modern_version) co_return std::nullopt;
   Task<std::optional<SessionAnswer>> beginning =
-      is_older_version(ask_.protocol_version) ? initialize() : discover();
+      is_older_version(ask_.protocol_version) ? initialize(ask_.protocol_version) : discover();
   std::optional<SessionAnswer> end = co_await beginning;
+  co_return end;
+}
+
+// A request that was answered with a status of 400 or more was not carried out. One that the server
+// took, and answered with an error, is repeated only if nothing is lost by it.
+bool RemoteSession::may_begin_again(const SessionAnswer& sent, bool may_repeat) const {
+  bool has_session = !speech_.is_modern() && !speech_.session_id.empty();
+  bool is_over =
+      has_session && !has_begun_again_ && !sent.refused && says_session_is_over(sent.answer);
+  return is_over && (may_repeat || sent.answer.status >= 400);
+}
+
+Task<std::optional<SessionAnswer>> RemoteSession::begin_again() {
+  has_begun_again_ = true;
+  listening_.erase(stream_name);
+  Task<std::optional<SessionAnswer>> initializing = initialize(speech_.version);
+  std::optional<SessionAnswer> end = co_await initializing;
+  if (!end && ask_.question && !speech_.is_modern()) co_await listen();
   co_return end;
 }
 
@@ -216,7 +286,15 @@ Task<SessionAnswer> RemoteSession::request(RpcMessage message) {
   }
   message.id = new_rpc_id();
   last_id_ = message.id;
-  SessionAnswer sent = co_await send(std::move(message));
+  SessionAnswer sent = co_await send(message);
+  if (may_begin_again(sent, message.may_repeat)) {
+    std::optional<SessionAnswer> end = co_await begin_again();
+    if (end) end->answer.was_heard = false;
+    if (end) co_return std::move(*end);
+    message.id = new_rpc_id();
+    last_id_ = message.id;
+    sent = co_await send(std::move(message));
+  }
   if (!sent.refused && sent.answer.kind == RpcAnswer::Kind::status) {
     RpcAnswer plain = std::move(sent.answer);
     sent.answer = {};

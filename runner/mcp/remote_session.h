@@ -1,6 +1,7 @@
 // How one MCP server is spoken with for one listing or call: finds out which revision it speaks
 // (server/discover, else initialize), shows the credential, and when that is refused asks for a
-// newer one once. Lives as long as the listing or call.
+// newer one once. Begins a new session, once, when the server does not know its own any more. Lives
+// as long as the listing or call.
 #pragma once
 
 #include <optional>
@@ -46,9 +47,11 @@ class RemoteSession {
  private:
   Task<std::optional<SessionAnswer>> begin();
   Task<std::optional<SessionAnswer>> discover();
-  Task<std::optional<SessionAnswer>> initialize();
+  Task<std::optional<SessionAnswer>> initialize(std::string version);
+  Task<std::optional<SessionAnswer>> begin_again();
   Task<void> listen();
   Task<SessionAnswer> send(RpcMessage message);
+  bool may_begin_again(const SessionAnswer& sent, bool may_repeat) const;
   RpcTarget target() const;
 
   OAuthServices services_;
@@ -58,6 +61,7 @@ class RemoteSession {
   std::optional<ShownCredential> shown_;
   bool is_renewed_ = false;
   bool has_begun_ = false;
+  bool has_begun_again_ = false;
   loop::TaskSet listening_;  // last: its coroutine uses all of the above
 };
 

@@ -29,8 +29,8 @@ struct RpcAnswer {
   bool is_bad = false;      // failed: the server answered, with nothing that answers the request
 };
 
-// A message of a server: a response with that id, or an error with none, read; nothing: it is
-// another message.
+// A message of a server, or a batch: the response with that id, or with none, read; nothing: it is
+// another message. What JSON cannot store of it (lib/json_mend.h) is lost.
 std::optional<RpcAnswer> read_response(std::string_view text, std::string_view id);
 
 }  // namespace hostler::runner

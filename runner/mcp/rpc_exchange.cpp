@@ -7,18 +7,17 @@
 
 #include <fmt/format.h>
 
+#include "lib/ascii.h"
 #include "lib/client/trace.h"
 #include "lib/loop/wait.h"
-#include "lib/time_text.h"
-#include "lib/utf8.h"
 #include "runner/mcp/event_reader.h"
 #include "runner/mcp/raw_json.h"
+#include "runner/mcp/status_words.h"
 
 namespace hostler::runner {
 namespace {
 
 constexpr size_t error_body_bytes_max = 64 << 10;
-constexpr size_t location_bytes_max = 300;
 constexpr int64_t retry_default_ms = 1000;
 constexpr int resumes_max = 600;
 // What an older server says and asks besides its answer: more of it is left unread, or unanswered.
@@ -56,28 +55,33 @@ RpcAnswer bad(std::string words) {
   return answer;
 }
 
+// The data of the events of a body that does not say that it has some; else the body.
+std::string message_in(std::string body, const std::string& id) {
+  bool is_json = body.find_first_of("{[") == body.find_first_not_of(ascii::white_space);
+  if (is_json) return body;
+  EventReader events(body.size() + 1);
+  events.feed(body);
+  events.feed("\n\n");
+  for (std::optional<std::string> text = events.next(); text; text = events.next()) {
+    if (read_response(*text, id)) return std::move(*text);
+  }
+  return body;
+}
+
 // Of megabytes on the thread pool.
 Task<std::optional<RpcAnswer>> read_message(loop::Loop& loop, std::string text, std::string id) {
-  if (text.size() <= read_at_once_bytes_max) co_return read_response(text, id);
+  if (text.size() <= read_at_once_bytes_max) co_return read_response(message_in(text, id), id);
   std::function<std::optional<RpcAnswer>()> read = [text = std::move(text), id = std::move(id)] {
-    return read_response(text, id);
+    return read_response(message_in(text, id), id);
   };
   std::optional<RpcAnswer> answer = co_await loop::on_thread(loop, std::move(read));
   co_return answer;
 }
 
-// For who registered the server; such as /mcp, which frameworks lead to /mcp/.
-std::string words_of_status(const http::HttpHead& head) {
-  std::string_view elsewhere = head.header("location");
-  if (head.status < 300 || head.status > 399 || elsewhere.empty()) {
-    return fmt::format("The server answered {}.", head.status);
-  }
-  return fmt::format("The server answered {}: it is at {}, and redirects are not followed.",
-                     head.status, utf8_prefix(elsewhere, location_bytes_max));
-}
+bool is_good(const http::HttpHead& head) { return head.status >= 200 && head.status <= 299; }
 
 bool is_stream(const http::HttpHead& head) {
-  return head.header("content-type").starts_with("text/event-stream");
+  return ascii::lower_case(head.header("content-type")).starts_with("text/event-stream");
 }
 
 // One request with its answer; lives as long as its coroutine.
@@ -162,24 +166,26 @@ Task<RpcAnswer> Exchange::read_body(http::HttpExchange& http, const http::HttpHe
   plain.status = head.status;
   plain.www_authenticate = head.header("www-authenticate");
   plain.session_id = head.header("mcp-session-id");
-  bool is_good = head.status >= 200 && head.status <= 299;
-  size_t bytes_max = is_good ? target_.answer_bytes_max : error_body_bytes_max;
+  bool was_taken = is_good(head);
+  // A stream that answers a notification says nothing, and may never end.
+  if (was_taken && message_.id.empty() && is_stream(head)) co_return plain;
+  size_t bytes_max = was_taken ? target_.answer_bytes_max : error_body_bytes_max;
   std::string body = co_await body_of(http, bytes_max);
-  if (is_good && message_.id.empty()) co_return plain;
-  if (is_good && http.failure()) co_return failure_of(*http.failure());
+  if (was_taken && message_.id.empty()) co_return plain;
+  if (was_taken && http.failure()) co_return failure_of(*http.failure());
   // What refuses a request may not know its id.
-  std::string id = is_good ? message_.id : std::string();
+  std::string id = was_taken ? message_.id : std::string();
+  plain.message = words_of_status(head, target_.url, was_taken ? "" : std::string_view(body));
   Task<std::optional<RpcAnswer>> reading =
       read_message(services_.loop, std::move(body), std::move(id));
   std::optional<RpcAnswer> read = co_await reading;
   bool is_refusal = head.status == 401 || head.status == 403;
-  if (read && !is_refusal && (is_good || read->kind == RpcAnswer::Kind::error)) {
+  if (read && !is_refusal && (was_taken || read->kind == RpcAnswer::Kind::error)) {
     read->status = plain.status;
     read->session_id = plain.session_id;
     co_return std::move(*read);
   }
-  if (is_good) co_return bad("What the server answered is no answer to the request.");
-  plain.message = words_of_status(head);
+  if (was_taken) co_return bad("What the server answered is no answer to the request.");
   co_return plain;
 }
 
@@ -296,10 +302,12 @@ Task<RpcAnswer> Exchange::run() {
       services_.http, posted(rpc_body(message_, speech_), rpc_headers(message_, speech_)));
   const http::HttpHead* head = co_await http->head();
   if (head == nullptr) co_return failure_of(*http->failure());
-  if (head->status == 200 && is_stream(*head) && !message_.id.empty()) {
+  if (is_good(*head) && is_stream(*head) && !message_.id.empty()) {
+    int status = head->status;
     std::string session_id(head->header("mcp-session-id"));
     Task<RpcAnswer> reading = read_streams(std::move(http));
     RpcAnswer answer = co_await reading;
+    if (answer.kind == RpcAnswer::Kind::error) answer.status = status;
     answer.session_id = session_id;
     co_return answer;
   }

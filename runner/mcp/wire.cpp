@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+
+#include <fmt/format.h>
 
 #include "lib/crypto.h"
 #include "lib/json.h"
@@ -11,9 +14,12 @@
 namespace hostler::runner {
 namespace {
 
-// 2025-03-26 is the first over Streamable HTTP; a server may answer initialize with it.
-constexpr std::array<std::string_view, 3> older_versions = {first_older_version, "2025-06-18",
-                                                            "2025-03-26"};
+// Newest first. 2025-03-26 is the first over Streamable HTTP; servers that were written for the one
+// before speak that over it, too, and say its name.
+constexpr std::array<std::string_view, 4> older_versions = {first_older_version, "2025-06-18",
+                                                            "2025-03-26", "2024-11-05"};
+// All ids are whole numbers that an int holds: what every server takes.
+constexpr uint32_t id_mask = 0x7FFFFFFF;
 constexpr std::string_view prefix = "io.modelcontextprotocol/";
 
 void add_client(JsonWriter& json) {
@@ -47,12 +53,28 @@ bool is_older_version(std::string_view version) {
   return std::find(older_versions.begin(), older_versions.end(), version) != older_versions.end();
 }
 
-std::string new_rpc_id() { return to_hex(random_bytes(8)); }
+std::string_view newest_older_version(const std::function<bool(std::string_view)>& is_wanted) {
+  auto found = std::find_if(older_versions.begin(), older_versions.end(), is_wanted);
+  return found == older_versions.end() ? std::string_view() : *found;
+}
+
+std::string known_versions() {
+  std::string known(modern_version);
+  for (std::string_view version : older_versions) known += fmt::format(", {}", version);
+  return known;
+}
+
+std::string new_rpc_id() {
+  std::string bytes = random_bytes(sizeof(uint32_t));
+  uint32_t id = 0;
+  for (char byte : bytes) id = id << 8 | static_cast<unsigned char>(byte);
+  return std::to_string((id & id_mask) | 1U << 30);
+}
 
 std::string rpc_body(const RpcMessage& message, const Speech& speech) {
   JsonWriter json;
   json.begin_object().member("jsonrpc", "2.0");
-  if (!message.id.empty()) json.member("id", message.id);
+  if (!message.id.empty()) json.member_raw("id", message.id);
   json.member("method", message.method);
   if (!speech.is_modern()) {
     if (!message.params.empty()) json.member_raw("params", message.params);
@@ -101,14 +123,14 @@ RpcMessage cancellation_of(std::string_view id) {
   RpcMessage message;
   message.method = "notifications/cancelled";
   JsonWriter json;
-  json.begin_object().member("requestId", id).member("reason", "The run was cancelled.");
+  json.begin_object().member_raw("requestId", id).member("reason", "The run was cancelled.");
   message.params = json.end_object().take();
   return message;
 }
 
-std::string initialize_params() {
+std::string initialize_params(std::string_view version) {
   JsonWriter json;
-  json.begin_object().member("protocolVersion", first_older_version).key("capabilities");
+  json.begin_object().member("protocolVersion", version).key("capabilities");
   add_capabilities(json, false);
   json.key("clientInfo");
   add_client(json);

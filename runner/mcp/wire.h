@@ -3,6 +3,7 @@
 // initialize. Pure.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,10 @@ constexpr std::string_view first_older_version = "2025-11-25";  // that initiali
 
 // One of those that begin with initialize.
 bool is_older_version(std::string_view version);
+// The newest one of them that is wanted; empty: none is.
+std::string_view newest_older_version(const std::function<bool(std::string_view)>& is_wanted);
+// All revisions that we speak, newest first, for messages.
+std::string known_versions();
 
 // How a server is spoken with.
 struct Speech {
@@ -29,10 +34,12 @@ struct RpcMessage {
   std::string params;  // JSON text of an object, without _meta; empty: none
   std::string name;    // of the tool that is called, or the task that is meant; else empty
   std::vector<http::HttpField> param_headers;
-  std::string id;  // empty: a notification
+  std::string id;  // digits; empty: a notification
+  // Whether it may be sent once more to a server that answered it: one that lost the session.
+  bool may_repeat = true;
 };
 
-// An id that no request had before.
+// An id that no request of a session had before: digits of a positive int.
 std::string new_rpc_id();
 
 std::string rpc_body(const RpcMessage& message, const Speech& speech);
@@ -47,7 +54,7 @@ std::string rpc_refusal(std::string_view id_json);
 // a connection that is closed does not say so.
 RpcMessage cancellation_of(std::string_view id);
 
-// The params of initialize.
-std::string initialize_params();
+// The params of initialize with which that revision is offered.
+std::string initialize_params(std::string_view version);
 
 }  // namespace hostler::runner

@@ -24,7 +24,8 @@ std::optional<RemoteTool> remote_of(const Json& item) {
   if (remote.server_id.empty()) return std::nullopt;
   remote.tool = item.text_or("tool");
   remote.hash = item.text_or("hash");
-  remote.asks_first = item.text_or("trust") != "run" && !is_true(item.find("is_read_only"));
+  remote.is_read_only = is_true(item.find("is_read_only"));
+  remote.asks_first = item.text_or("trust") != "run" && !remote.is_read_only;
   remote.is_idempotent = is_true(item.find("is_idempotent"));
   return remote;
 }

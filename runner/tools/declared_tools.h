@@ -20,6 +20,7 @@ struct RemoteTool {
   std::string tool;  // as its server names it
   std::string hash;  // of the definition that was approved
   bool asks_first = false;
+  bool is_read_only = false;
   bool is_idempotent = false;
 };
 

@@ -250,6 +250,7 @@ RemoteCall CallUnderWay::request_of(const postgres::Row& row) const {
   request.credential.user_id = row.text("creator_id");
   request.credential.by_key = row.boolean("is_by_key");
   request.tool = call_.tool.tool;
+  request.may_repeat = call_.tool.is_idempotent || call_.tool.is_read_only;
   request.definition = row.text("definition");
   std::optional<Json> arguments = parse_json_or_nothing(call_.call.arguments);
   request.arguments = arguments && arguments->is_object() ? arguments->dump() : "{}";

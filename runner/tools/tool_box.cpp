@@ -90,6 +90,7 @@ ToolBox::ToolBox(loop::Loop& loop, postgres::Database& db, http::HttpClient& htt
       held_permits_(loop, held_shares),
       look_ups_(loop, look_up_shares),
       services_{loop, db, http, secrets, settings, permits_, held_permits_, look_ups_},
+      groups_(services_),
       held_(OAuthServices{loop, db, http, secrets, settings}) {}
 
 std::vector<ToolDefinition> ToolBox::definitions(const std::vector<std::string>& names) const {

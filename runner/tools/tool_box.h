@@ -4,12 +4,14 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/loop/task.h"
 #include "runner/models/model.h"
 #include "runner/tools/held_calls.h"
 #include "runner/tools/mcp_call.h"
+#include "runner/tools/served_groups.h"
 #include "runner/tools/tool.h"
 #include "runner/tools/webhook_call.h"
 
@@ -22,6 +24,13 @@ class ToolBox {
 
   // What the model is told of the tools of these names; names that do not exist are left out.
   std::vector<ToolDefinition> definitions(const std::vector<std::string>& names) const;
+  // Those of the names that are not to be offered, since nobody serves them for the organization. A
+  // call of one all the same is tool.not_configured.
+  Task<std::vector<std::string>> unserved(std::string org_id, std::vector<std::string> names) {
+    return groups_.unserved(std::move(org_id), std::move(names));
+  }
+  // Providers of tools may have changed.
+  void hear_of_providers() { groups_.forget(); }
   // Answered by a human instead of by call().
   bool is_question(const std::string& name) const;
   // The call's fault, or nothing: unknown or not among the persona's tools (tool.unknown),
@@ -42,6 +51,7 @@ class ToolBox {
   ToolPermits held_permits_;
   ToolPermits look_ups_;
   ToolServices services_;
+  ServedGroups groups_;
   HeldCalls held_;
 };
 

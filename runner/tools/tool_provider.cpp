@@ -105,6 +105,11 @@ std::optional<ToolProvider> legacy_fetch(const config::Settings& settings) {
   return std::nullopt;
 }
 
+std::optional<ToolProvider> legacy_provider(const config::Settings& settings,
+                                            std::string_view group) {
+  return group == "web_search" ? legacy_search(settings) : legacy_fetch(settings);
+}
+
 }  // namespace
 
 std::string_view backend_name(Backend backend) { return row_of(backend).name; }
@@ -121,13 +126,36 @@ Task<std::optional<ToolProvider>> resolve_tool_provider(ToolServices& services, 
   std::optional<ToolProvider> provider;
   if (!rows.empty()) {
     provider = provider_of(rows.front(), services.secrets, why);
-  } else if (group == "web_search") {
-    provider = legacy_search(*services.settings.current());
   } else {
-    provider = legacy_fetch(*services.settings.current());
+    provider = legacy_provider(*services.settings.current(), group);
   }
   if (!provider) log_unusable(context, group, std::move(why));
   co_return provider;
+}
+
+bool is_served_by_settings(const config::Settings& settings, std::string_view group) {
+  return legacy_provider(settings, group).has_value();
+}
+
+Task<std::vector<GroupChoice>> choose_tool_providers(ToolServices& services, std::string org_id,
+                                                     std::vector<std::string> groups) {
+  postgres::Batch ask;
+  for (const std::string& group : groups) {
+    ask.add(query::ToolProviderResolve{.org_id = org_id, .group = group});
+  }
+  Task<postgres::Results> asked =
+      postgres::pipelined_with_retry(services.loop, services.db, std::move(ask));
+  postgres::Results results = co_await asked;
+  std::vector<GroupChoice> choices;
+  std::string why;
+  for (const postgres::Result& rows : results) {
+    bool is_chosen = !rows.empty();
+    bool is_usable = is_chosen && provider_of(rows.front(), services.secrets, why);
+    choices.push_back(!is_chosen  ? GroupChoice::by_settings
+                      : is_usable ? GroupChoice::served
+                                  : GroupChoice::unserved);
+  }
+  co_return choices;
 }
 
 }  // namespace hostler::runner

@@ -7,9 +7,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lib/loop/task.h"
 #include "runner/tools/tool.h"
+
+namespace hostler::config {
+class Settings;
+}  // namespace hostler::config
 
 namespace hostler::runner {
 
@@ -28,5 +33,12 @@ struct ToolProvider {
 // Postgres is away.
 Task<std::optional<ToolProvider>> resolve_tool_provider(ToolServices& services, ToolContext context,
                                                         std::string group);
+
+// What the rows of an organization say of a group; without any the settings decide.
+enum class GroupChoice { by_settings, served, unserved };
+// Of several groups, in one round trip. Waits while Postgres is away.
+Task<std::vector<GroupChoice>> choose_tool_providers(ToolServices& services, std::string org_id,
+                                                     std::vector<std::string> groups);
+bool is_served_by_settings(const config::Settings& settings, std::string_view group);
 
 }  // namespace hostler::runner

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "lib/json.h"
+#include "lib/json_mend.h"
 #include "lib/loop/wait.h"
 #include "runner/mcp/raw_json.h"
 
@@ -54,6 +55,13 @@ WebhookAnswer read_status(const http::HttpHead& head) {
   return answer;
 }
 
+// JSON as JSON, anything else as the text that it is; nothing is the empty text.
+std::string result_of(const std::string& body) {
+  std::optional<Json> json = parse_json_or_nothing(body);
+  if (!json) json = parse_json_or_nothing(mended_json(body));
+  return json ? json->dump() : json_quote(mended_text(body));
+}
+
 }  // namespace
 
 WebhookAnswer read_webhook_answer(const http::HttpAnswer& answer) {
@@ -63,10 +71,8 @@ WebhookAnswer read_webhook_answer(const http::HttpAnswer& answer) {
   if (status == 202) return {Kind::accepted, {}, std::nullopt};
   if (status < 200 || status > 299) return read_status(answer.head);
   if (answer.failure) return read_failure(*answer.failure);
-  std::optional<Json> result = parse_json_or_nothing(answer.body);
-  if (!result) return failed(Kind::done, "tool.bad_answer", "The tool's answer is not JSON.");
   WebhookAnswer read{Kind::done, {}, std::nullopt};
-  read.outcome.result = result->dump();
+  read.outcome.result = result_of(answer.body);
   return read;
 }
 

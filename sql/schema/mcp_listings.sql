@@ -75,7 +75,7 @@ LANGUAGE plpgsql IMMUTABLE SET search_path = public, pg_catalog AS $$
 BEGIN
     IF octet_length(definition) > 65536 OR has_long_numbers(definition) OR length(name) NOT BETWEEN 1 AND 256
        OR (definition::jsonb ->> 'name') IS DISTINCT FROM name
-       OR jsonb_typeof(definition::jsonb -> 'inputSchema') IS DISTINCT FROM 'object' THEN
+       OR coalesce(jsonb_typeof(definition::jsonb -> 'inputSchema'), 'null') NOT IN ('object', 'null') THEN
         RETURN NULL;
     END IF;
     RETURN mcp_definition_hash(definition::json);

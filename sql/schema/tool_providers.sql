@@ -133,6 +133,7 @@ BEGIN
     PERFORM audit(CASE WHEN active THEN 'tool_providers.activate' ELSE 'tool_providers.deactivate' END,
                   'tool_provider', old_state.provider_name, old_state.org_id, tool_provider_state(old_state),
                   tool_provider_state(new_state));
+    PERFORM pg_notify('hostler_tools', '');
 END
 $$;
 
@@ -181,6 +182,7 @@ BEGIN
     END IF;
     PERFORM audit('tool_providers.credential_set', 'tool_provider', old_state.provider_name, old_state.org_id,
                   tool_provider_state(old_state), tool_provider_state(new_state));
+    PERFORM pg_notify('hostler_tools', '');
 END
 $$;
 
@@ -200,6 +202,7 @@ BEGIN
     new_state.key_prefix := NULL;
     PERFORM audit('tool_providers.credential_deleted', 'tool_provider', old_state.provider_name, old_state.org_id,
                   tool_provider_state(old_state), tool_provider_state(new_state));
+    PERFORM pg_notify('hostler_tools', '');
 END
 $$;
 

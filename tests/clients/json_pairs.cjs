@@ -14,6 +14,8 @@ const patterns = ["^a", "b$", "^a*$", "^.$", "^..$", "\\d+", "^\\w+$", "\\s", "^
   "^\\p{Letter}", "[😀é]", "\\/|\\}", "(?:)"];
 const types = ["null", "boolean", "integer", "number", "string", "array", "object"];
 
+const besideNullable = ["enum", "const", "allOf", "anyOf", "oneOf", "not", "if", "$ref"];
+
 function randomness(seed) {
   let state = seed >>> 0;
   const next = () => {
@@ -48,14 +50,16 @@ class SchemaMaker {
   constructor(r) {
     this.r = r;
     this.definitions = r.below(4);
+    this.word = r.chance(0.7) ? "$defs" : "definitions";
   }
 
   whole() {
     const { r } = this;
     const schema = this.schema(3, -1, false);
     if (this.definitions === 0 || typeof schema === "boolean") return schema;
-    schema.$defs = {};
-    for (let i = 0; i < this.definitions; i++) schema.$defs[`d${i}`] = this.schema(2, i, false);
+    const defs = {};
+    for (let i = 0; i < this.definitions; i++) defs[`d${i}`] = this.schema(2, i, false);
+    schema[this.word] = defs;
     if (r.chance(0.1)) schema.$schema = "https://json-schema.org/draft/2020-12/schema";
     return schema;
   }
@@ -68,6 +72,9 @@ class SchemaMaker {
     const schema = {};
     const count = 1 + r.below(3);
     for (let i = 0; i < count; i++) this.keyword(schema, depth, own, isBelow);
+    // Beside others than type, null fits here and not there: OpenAPI 3.0 lets nullable widen type alone.
+    const isPlain = schema.type && !besideNullable.some((name) => name in schema);
+    if (isPlain && r.chance(0.1)) schema.nullable = true;
     if (r.chance(0.05)) Object.assign(schema, { title: "t", "x-note": [1], format: "email", default: 1 });
     return schema;
   }
@@ -117,7 +124,7 @@ class SchemaMaker {
     const first = isBelow ? 0 : own + 1;
     if (isBelow && this.r.chance(0.2)) return "#";
     if (first >= this.definitions) return undefined;
-    return `#/$defs/d${first + this.r.below(this.definitions - first)}`;
+    return `#/${this.word}/d${first + this.r.below(this.definitions - first)}`;
   }
 }
 

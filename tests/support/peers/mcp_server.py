@@ -5,15 +5,17 @@ Says "listening on PORT" and appends every request to RECORD as a line of JSON {
 headers, body, rpc, tool}. Paths are /REVISION/FORM/NAME: REVISION is modern (2026-07-28) or older
 (2025-11-25, with a session); FORM is json, sse (with a message that is cut off before the answer),
 torn (an event stream that ends before the answer, taken up by GET), or beside (it asks on the
-stream of a GET); NAME sets servers apart. POST /definition/NAME with a description changes what the
+stream of a GET); NAME sets servers apart. /odd/HABIT/NAME is an older server with a
+habit of real ones (ODD_DISCOVERY, serve_odd). POST /definition/NAME with a description changes what the
 tools of NAME say of themselves. It runs until it is killed.
 
 Tools: echo {text}, order (structured), fail (an error of the tool), refuse (an error of the
 protocol), picture, ask (asks for a form, then tells what it got; an older server on the stream of
 the call), slow and slow_again {ms} (the second is idempotent), hang_up (the connection breaks), big
-{bytes}. Of the modern revision also tasks: later {ms} ends so much later, later_asks asks for a
+{bytes}, both (text and other structured content), nul (a text with U+0000). Of the modern revision also tasks: later {ms} ends so much later, later_asks asks for a
 form, later_fails and later_lost end badly, later_never goes on until it is cancelled. Besides,
-takes_list, takes_anything and takes_nothing, whose inputSchema is none that MCP allows.
+takes_list, takes_anything and takes_nothing, whose inputSchema is none that MCP allows, and
+takes_either, whose inputSchema has branches at its root.
 """
 import asyncio
 import itertools
@@ -51,12 +53,16 @@ def tools_of(name):
              tool("slow", {"ms": {"type": "integer"}}),
              tool("slow_again", {"ms": {"type": "integer"}}, idempotentHint=True),
              tool("hang_up"), tool("big", {"bytes": {"type": "integer"}}),
+             tool("both"), tool("nul"),
              tool("later", {"ms": {"type": "integer"}}), tool("later_asks"), tool("later_fails"),
              tool("later_lost"), tool("later_never")]
     for one in tools:
         one["description"] = descriptions.get(name, "d")
     tools += [{"name": "takes_list", "inputSchema": {"type": "array"}},
-              {"name": "takes_anything", "inputSchema": {}}, {"name": "takes_nothing"}]
+              {"name": "takes_anything", "inputSchema": {}}, {"name": "takes_nothing"},
+              {"name": "takes_either", "inputSchema": {"type": "object", "anyOf": [
+                  {"properties": {"content": {"type": "string"}}, "required": ["content"]},
+                  {"properties": {"url": {"type": "string"}}, "required": ["url"]}]}}]
     return tools
 
 
@@ -71,6 +77,13 @@ async def call(params, writer):
         return text(arguments.get("text", ""))
     if name == "order":
         return {"content": [], "structuredContent": {"state": "sent", "n": 7}}
+    if name == "both":
+        return {"content": [{"type": "text", "text": "two\nlines"}],
+                "structuredContent": {"file": "a.txt"}}
+    if name == "nul":
+        return text("a\0b")
+    if name.startswith("takes_"):
+        return text(json.dumps(arguments))
     if name == "fail":
         return {"content": [{"type": "text", "text": "no stock"}], "isError": True}
     if name == "picture":
@@ -239,6 +252,55 @@ async def serve_older(form, path, name, headers, message, writer):
     await say(form, path, message, result, writer)
 
 
+# What servers of older revisions answer to server/discover, which they do not know.
+ODD_DISCOVERY = {
+    "nothing": (202, b""), "object": (200, b"{}"), "fault": (500, b"Internal Server Error"),
+    "missing": (404, b"<html>"), "forbidden": (403, b"unknown method"),
+    "id": (200, b'{"jsonrpc":"2.0","id":1,"result":{}}'),
+    "null": (200, b'{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"m"}}')}
+sessions = {}
+
+
+async def serve_odd(habit, path, name, headers, message, writer):
+    method = message.get("method", "")
+    if method == "server/discover" and habit in ODD_DISCOVERY:
+        respond(writer, *ODD_DISCOVERY[habit], "Content-Type: application/json\r\n")
+        return
+    version = message.get("params", {}).get("protocolVersion", "")
+    if habit == "lists" and (method == "server/discover" or version == "2025-11-25"):
+        respond(writer, 400, b"Bad Request: Unsupported protocol version "
+                             b"(supported versions: 2025-06-18, 2025-03-26, 2024-11-05)")
+        return
+    if method == "initialize":
+        sessions[path] = sessions.get(path, 0) + 1
+        agreed = {"v2024": "2024-11-05", "future": "2031-01-01"}.get(habit, version)
+        result = {"protocolVersion": agreed, "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "odd", "version": "1"}}
+        respond_json(writer, 200, answer_of(message, result),
+                     f"Mcp-Session-Id: s-{sessions[path]}\r\n")
+        return
+    if "id" not in message:
+        respond(writer, *((200, b"null") if habit == "notes" else (204, b"")))
+        return
+    # The first session that makes a call is over; the listing had one of its own.
+    is_over = headers.get("mcp-session-id") == "s-2" and method == "tools/call"
+    if is_over and habit.startswith("over"):
+        error = {"code": -32001, "message": "Bad Request: No valid session ID provided"}
+        respond_json(writer, int(habit[4:]), {"jsonrpc": "2.0", "id": None, "error": error})
+        return
+    if method == "tools/list":
+        result = {"tools": tools_of(name), **({"nextCursor": "c"} if habit == "circle" else {})}
+    else:
+        result = await call(message["params"], writer)
+    answer = answer_of(message, result)
+    if habit == "text":
+        answer["id"] = str(answer["id"])
+    if habit == "event":  # an event stream that does not say so
+        respond(writer, 200, f"event: message\ndata: {json.dumps(answer)}\n\n".encode())
+        return
+    respond_json(writer, 200, answer)
+
+
 async def read_request(reader):
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     method, path, _ = head[0].split(" ", 2)
@@ -263,6 +325,8 @@ async def answer(method, path, headers, body, message, writer):
         respond(writer, 200, b"ok")
     elif method == "GET" and headers.get("last-event-id") == "cut":
         respond_stream(writer, [("after", json.dumps(torn.pop(path)))])
+    elif method == "POST" and words[0] == "redirect":
+        respond(writer, 307, b"", "Location: " + path + "/\r\n")
     elif method == "DELETE" and words[0] == "older":
         respond(writer, 204)
     elif method == "GET" and words[:2] == ["older", "beside"]:
@@ -274,6 +338,8 @@ async def answer(method, path, headers, body, message, writer):
         respond(writer, 405)
     elif words[0] == "modern":
         await serve_modern(words[1], path, words[2], headers, message, writer)
+    elif words[0] == "odd":
+        await serve_odd(words[1], path, words[2], headers, message, writer)
     elif words[0] == "older":
         await serve_older(words[1], path, words[2], headers, message, writer)
     else:

@@ -52,6 +52,10 @@ TEST(RemoteTools, AreCalledInEveryRevisionAndForm) {
 TEST(RemoteTools, TellTheModelWhatEachAnswerMeans) {
   RemoteUser remote = make_remote("modern/json");
   EXPECT_EQ(result_of(remote, "shop__order {}"), R"({"state":"sent","n":7})");
+  EXPECT_EQ(result_of(remote, "shop__both {}"), R"("two\nlines\n\n{\"file\": \"a.txt\"}")");
+  EXPECT_EQ(result_of(remote, "shop__nul {}"), R"("ab")");
+  EXPECT_EQ(result_of(remote, R"(shop__takes_either {"url":"x"})"), R"("{\"url\": \"x\"}")");
+  EXPECT_EQ(result_of(remote, "shop__takes_either {}"), "tool.args_invalid");
   EXPECT_EQ(result_of(remote, "shop__fail {}"), "tool.failed");
   EXPECT_EQ(result_of(remote, "shop__refuse {}"), "tool.failed");
   EXPECT_EQ(result_of(remote, R"(shop__big {"bytes":1100000})"), "tool.bad_answer");
@@ -70,12 +74,12 @@ TEST(RemoteTools, AreNotOfferedWhenTheyTakeNoObject) {
     for (const Json& one : *listing.find("left_out")->as_array()) {
       left_out += fmt::format("{}: {}\n", one.text_or("name"), one.text_or("reason"));
     }
-    EXPECT_EQ(left_out,
-              "takes_list: Its inputSchema is no schema of an object.\n"
-              "takes_anything: Its inputSchema is no schema of an object.\n"
-              "takes_nothing: Its inputSchema is no schema of an object.\n");
+    EXPECT_EQ(left_out, "takes_list: Its inputSchema is no schema of an object.\n");
     EXPECT_TRUE(remote.tool("shop__takes_list").is_null());
     EXPECT_EQ(remote.tool("shop__order").text_or("state"), "approved");
+    for (const char* call : {R"(shop__takes_anything {"a":1})", R"(shop__takes_nothing {"a":1})"}) {
+      EXPECT_EQ(result_of(remote, call), R"("{\"a\": 1}")") << call;
+    }
   }
 }
 

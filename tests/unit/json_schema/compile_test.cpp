@@ -23,8 +23,7 @@ void expect_refused(const std::vector<Refused>& rows) {
 
 TEST(JsonSchemaCompile, RefusesKeywordsItDoesNotKnow) {
   expect_refused({
-      {R"({"properties":{"a/b":{"nullable":true}}})", "/properties/a~1b/nullable", "\"null\"]"},
-      {R"({"definitions":{}})", "/definitions", "$defs"},
+      {R"({"properties":{"a/b":{"example":1}}})", "/properties/a~1b/example", "examples"},
       {R"({"items":{"dependencies":{}}})", "/items/dependencies", "dependentRequired"},
       {R"({"anyOf":[{},{"unevaluatedProperties":false}]})", "/anyOf/1/unevaluatedProperties",
        "additionalProperties"},
@@ -54,6 +53,8 @@ TEST(JsonSchemaCompile, RefusesWhatAKeywordMayNotHold) {
       {R"({"minLength":-1})", "/minLength", "from 0"},
       {R"({"maxItems":1.5})", "/maxItems", "whole"},
       {R"({"uniqueItems":1})", "/uniqueItems", "true or false"},
+      {R"({"nullable":"yes"})", "/nullable", "true or false"},
+      {R"({"definitions":[]})", "/definitions", "object"},
       {R"({"allOf":[]})", "/allOf", "at least one"},
       {R"({"anyOf":{}})", "/anyOf", "array"},
       {R"({"dependentRequired":{"a":"b"}})", "/dependentRequired/a", "array"},

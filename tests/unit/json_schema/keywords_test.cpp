@@ -150,6 +150,34 @@ TEST(JsonSchemaKeywords, RefsInsideTheDocument) {
   });
 }
 
+TEST(JsonSchemaKeywords, NullableAdmitsNullWhateverStandsBesideIt) {
+  expect_verdicts({
+      {R"({"type":"string","nullable":true})", {"null", "\"a\""}, {"1"}},
+      {R"({"type":"string","nullable":false})", {"\"a\""}, {"null"}},
+      {R"({"enum":["a"],"nullable":true})", {"null", "\"a\""}, {"\"b\""}},
+      {R"({"allOf":[{"$ref":"#/$defs/n"}],"nullable":true,"$defs":{"n":{"type":"integer"}}})",
+       {"null", "1"},
+       {"\"a\""}},
+      {R"({"$ref":"#/$defs/n","$defs":{"n":{"type":"integer","nullable":true}}})",
+       {"null", "1"},
+       {"\"a\""}},
+      {R"({"type":"object","$ref":"#/$defs/n","$defs":{"n":{"nullable":true}}})", {"{}"}, {"null"}},
+      {R"({"not":{"type":"integer","nullable":true}})", {"\"a\""}, {"null", "1"}},
+  });
+}
+
+TEST(JsonSchemaKeywords, DefinitionsAreThoseOfDraft7) {
+  expect_verdicts({
+      {R"({"properties":{"a":{"$ref":"#/definitions/n"}},"definitions":{"n":{"type":"integer"}}})",
+       {R"({"a":1})"},
+       {R"({"a":"x"})"}},
+      {R"({"$defs":{"a":{"$ref":"#/definitions/a"}},"definitions":{"a":{"type":"null"}},)"
+       R"("items":{"$ref":"#/$defs/a"}})",
+       {"[null]"},
+       {"[1]"}},
+  });
+}
+
 TEST(JsonSchemaKeywords, AnnotationsProveNothing) {
   expect_verdicts({
       {R"({"$schema":"https://example.com/x","$id":"a","$comment":"c","title":"t",)"

@@ -37,13 +37,14 @@ TEST(JsonSchemaKnownPart, FollowsDefinitionsOfDraft7) {
 
 // A schema within them that says less would make them say more.
 TEST(JsonSchemaKnownPart, LeavesOutWhatMightRefuseTooMuch) {
-  for (std::string_view schema : {
-           R"({"not":{"$dynamicRef":"#a"}})",
-           R"({"oneOf":[{"nullable":true},{"type":"integer"}]})",
-           R"({"if":{"id":"x"},"then":false})",
-           R"({"contains":{"nullable":true},"maxContains":0})",
-           R"({"properties":{"a":{"not":{"$ref":"#/$defs/x"}}},"$defs":{"x":{"nullable":true}}})",
-       }) {
+  for (
+      std::string_view schema : {
+          R"({"not":{"$dynamicRef":"#a"}})",
+          R"({"oneOf":[{"$dynamicRef":"#a"},{"type":"integer"}]})",
+          R"({"if":{"id":"x"},"then":false})",
+          R"({"contains":{"$dynamicRef":"#a"},"maxContains":0})",
+          R"({"properties":{"a":{"not":{"$ref":"#/$defs/x"}}},"$defs":{"x":{"$dynamicRef":"#a"}}})",
+      }) {
     for (std::string_view value : {"1", "[1]", R"({"a":1})"}) {
       EXPECT_TRUE(fits(schema, value)) << schema << value;
     }
@@ -53,9 +54,17 @@ TEST(JsonSchemaKnownPart, LeavesOutWhatMightRefuseTooMuch) {
   EXPECT_TRUE(fits(patterns, R"({"ab":1,"x":null})"));
   EXPECT_FALSE(fits(patterns, R"({"x":1})"));
   constexpr std::string_view known =
-      R"({"properties":{"a":{"nullable":true}},"additionalProperties":false})";
+      R"({"properties":{"a":{"$dynamicRef":"#a"}},"additionalProperties":false})";
   EXPECT_TRUE(fits(known, R"({"a":null})"));
   EXPECT_FALSE(fits(known, R"({"b":1})"));
+}
+
+// Less known of it would refuse the null that it admits.
+TEST(JsonSchemaKnownPart, KeepsWhatAdmitsNull) {
+  constexpr std::string_view schema =
+      R"({"$dynamicRef":"#a","properties":{"a":{"type":"string","nullable":true}}})";
+  EXPECT_TRUE(fits(schema, R"({"a":null})"));
+  EXPECT_FALSE(fits(schema, R"({"a":1})"));
 }
 
 TEST(JsonSchemaKnownPart, IsAllOfASchemaThatIsKnownWhole) {
@@ -64,7 +73,7 @@ TEST(JsonSchemaKnownPart, IsAllOfASchemaThatIsKnownWhole) {
 }
 
 TEST(JsonSchemaKnownPart, KeepsAsManyPatternsAsOneSchemaMayHave) {
-  std::string schema = R"({"nullable":true,"properties":{)";
+  std::string schema = R"({"$dynamicRef":"#a","properties":{)";
   for (int i = 0; i < 200; ++i) {
     std::string n = std::to_string(i);
     schema += (i == 0 ? "\"" : ",\"") + n + R"(":{"pattern":"^)" + n + R"($"})";
@@ -72,7 +81,7 @@ TEST(JsonSchemaKnownPart, KeepsAsManyPatternsAsOneSchemaMayHave) {
   schema += "}}";
   EXPECT_FALSE(fits(schema, R"({"0":"x"})"));
   EXPECT_TRUE(fits(schema, R"({"199":"x"})"));
-  std::string large = R"({"nullable":true,"required":["a"],"properties":{)";
+  std::string large = R"({"$dynamicRef":"#a","required":["a"],"properties":{)";
   for (int i = 0; i < 60; ++i) {
     std::string n = std::to_string(i);
     large += (i == 0 ? "\"" : ",\"") + n + R"(":{"pattern":"(a|b|)" + n + R"(){1,900}"})";

@@ -59,8 +59,9 @@ TEST_F(RemoteAnswer, ThatLeadsElsewhereSaysWhere) {
   RpcAnswer answer = answer_at(peer.url("/mcp"));
   EXPECT_EQ(answer.kind, RpcAnswer::Kind::status);
   EXPECT_EQ(answer.message,
-            "The server answered 307: it is at https://m.example/mcp/, and redirects are not "
-            "followed.");
+            "The server answered 307: it leads to https://m.example/mcp/, another origin. "
+            "Redirects are not followed: if you trust that address, make it the url of the "
+            "server.");
 }
 
 TEST_F(RemoteAnswer, ThatBreaksOffLeavesOpenWhatHappened) {

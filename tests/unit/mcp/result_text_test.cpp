@@ -18,14 +18,42 @@ TEST(ResultText, JoinsTextsAndNamesWhatIsNone) {
   EXPECT_EQ(read.kind, Kind::result);
   EXPECT_EQ(read.text,
             R"("a\"b\n[image: image/png, 4 characters of base64]\n[resource: file:///x x]\n)"
-            R"([resource: file:///y]\ninner\n[new]")");
+            R"([resource: file:///y]\ninner\n{\"type\":\"new\"}")");
 }
 
-TEST(ResultText, IsTheStructuredContentByteForByte) {
+TEST(ResultText, HasTheStructuredContentByteForByteBehindOtherWords) {
   ResultText read = read_tool_result(
-      R"({"content":[{"type":"text","text":"x"}],"structuredContent":{"n": 1.50}})");
+      R"({"content":[{"type":"text","text":"two\nlines"}],"structuredContent":{"n": 1.50}})");
   EXPECT_EQ(read.kind, Kind::result);
+  EXPECT_EQ(read.text, R"("two\nlines\n\n{\"n\": 1.50}")");
+  read = read_tool_result(R"({"content":[],"structuredContent":{"n": 1.50}})");
   EXPECT_EQ(read.text, R"({"n": 1.50})");
+}
+
+TEST(ResultText, SaysNothingTwice) {
+  struct Row {
+    const char* result;
+    const char* text;
+  };
+  for (
+      const Row& row : {
+          Row{R"({"content":[{"type":"text","text":"{\"b\":[1.0],\n\"a\":2}"}],)"
+              R"("structuredContent":{"a":2,"b":[1]}})",
+              R"({"a":2,"b":[1]})"},
+          Row{R"({"content":[{"type":"text","text":"{\"a\":2}"},{"type":"text","text":"more"}],)"
+              R"("structuredContent":{"a":2}})",
+              R"("more\n\n{\"a\":2}")"},
+          // As frameworks wrap what is no object.
+          Row{R"({"content":[{"type":"text","text":"a\nb"}],"structuredContent":{"result":"a\nb"}})",
+              R"("a\nb")"},
+          Row{R"({"content":[{"type":"text","text":"7"}],"structuredContent":{"result":7}})",
+              R"({"result":7})"},
+          Row{R"({"content":[{"type":"text","text":"x"},{"type":"text","text":"{\"n\":1}"}],)"
+              R"("structuredContent":{"result":["x",{"n":1}]}})",
+              R"({"result":["x",{"n":1}]})"},
+      }) {
+    EXPECT_EQ(read_tool_result(row.result).text, row.text) << row.result;
+  }
 }
 
 TEST(ResultText, OfAToolThatFailedAreItsWords) {
@@ -40,11 +68,31 @@ TEST(ResultText, OfAToolThatFailedAreItsWords) {
   EXPECT_EQ(read.text, R"({"city":"unknown"})");
 }
 
-TEST(ResultText, IsNoneWhereThereIsNoResult) {
-  for (const char* result : {"", "{}", "[]", R"({"content":"x"})", R"({"content":null})"}) {
+TEST(ResultText, IsReadAsServersWriteIt) {
+  struct Row {
+    const char* result;
+    const char* text;
+  };
+  for (const Row& row : {
+           Row{"{}", R"("")"},
+           Row{R"({"content":null})", R"("")"},
+           Row{R"({"content":[]})", R"("")"},
+           Row{R"({"content":"x"})", R"("x")"},
+           Row{R"({"content":{"type":"text","text":"x"}})", R"("x")"},
+           Row{R"({"content":["x",7]})", R"("x\n7")"},
+           Row{R"({"content":[{"type":"text","text":{"a":1}},{"type":"text"}]})",
+               R"("{\"a\":1}\n")"},
+           Row{R"({"content":[{"type":"markdown","text":"*x*"}]})", R"("*x*")"},
+           Row{R"({"celsius":21,"_meta":{}})", R"({"celsius":21})"},
+           Row{R"({"toolResult":[1]})", "[1]"},
+       }) {
+    ResultText read = read_tool_result(row.result);
+    EXPECT_EQ(read.kind, Kind::result) << row.result;
+    EXPECT_EQ(read.text, row.text) << row.result;
+  }
+  for (const char* result : {"", "[]", "null", "\"x\""}) {
     EXPECT_EQ(read_tool_result(result).kind, Kind::bad) << result;
   }
-  EXPECT_EQ(read_tool_result(R"({"content":[]})").text, R"("")");
 }
 
 TEST(ResultText, IsBounded) {

@@ -40,14 +40,32 @@ TEST(WebhookAnswer, IsTheResultWhenItIsJson) {
   EXPECT_EQ(read_webhook_answer(answered(200, "null")).outcome.result, "null");
 }
 
-TEST(WebhookAnswer, IsBadWhenItIsNoJsonOrTooLong) {
+TEST(WebhookAnswer, IsATextWhenItIsNoJson) {
+  struct Row {
+    std::string body;
+    std::string result;
+  };
   const std::string deep = std::string(65, '[') + std::string(65, ']');
-  for (const std::string& body :
-       {std::string(), std::string("ok"), std::string("{"), deep, std::string("\"\xff\""),
-        std::string(R"({"a":1,"a":2})"), std::string(R"(["\u0000"])"), std::string("1 2")}) {
-    EXPECT_EQ(read_webhook_answer(answered(200, body)).outcome.error_code, "tool.bad_answer")
-        << body;
+  for (const Row& row : {Row{"", R"("")"}, Row{"ok \"so\"", R"("ok \"so\"")"}, Row{"{", R"("{")"},
+                         Row{deep, "\"" + deep + "\""}, Row{"a\xff", "\"a\uFFFD\""},
+                         Row{std::string("a\0b", 3), R"("ab")"}, Row{"1 2", R"("1 2")"},
+                         Row{R"({"a":1,"a":2})", R"("{\"a\":1,\"a\":2}")"}}) {
+    WebhookAnswer answer = read_webhook_answer(answered(200, row.body));
+    EXPECT_EQ(answer.kind, Kind::done);
+    EXPECT_EQ(answer.outcome.error_code, "") << row.body;
+    EXPECT_EQ(answer.outcome.result, row.result);
   }
+  EXPECT_EQ(read_webhook_answer(answered(204, "")).outcome.result, R"("")");
+}
+
+TEST(WebhookAnswer, LosesACharacterThatCannotBeStored) {
+  for (const char* body :
+       {R"({"a":"x\u0000y"})", R"({"a":"x\ud83dy"})", "\xEF\xBB\xBF{\"a\":\"xy\"}"}) {
+    EXPECT_EQ(read_webhook_answer(answered(200, body)).outcome.result, R"({"a":"xy"})") << body;
+  }
+}
+
+TEST(WebhookAnswer, IsBadWhenItIsTooLong) {
   WebhookAnswer answer = read_webhook_answer(broke(Failure::too_large));
   EXPECT_EQ(answer.kind, Kind::done);
   EXPECT_EQ(answer.outcome.error_code, "tool.bad_answer");
