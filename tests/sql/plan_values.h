@@ -205,6 +205,8 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"client_facts", R"('{"runId": "r"}')"},
       {"abandons", "false"},
       {"client_chat_begin.persona_id", "NULL"},
+      {"client_chat_begin.message_id", "'msg-1'"},
+      {"sends_again", "true"},
       {"client_chat_begin.client_facts", "NULL"},
       {"client_chat_begin.tools", R"('[{"type": "function", "name": "a"}]')"},
       {"client_chat_begin.credit_run_hold", "10"},
