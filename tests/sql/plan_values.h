@@ -207,6 +207,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"client_chat_begin.persona_id", "NULL"},
       {"client_chat_begin.message_id", "'msg-1'"},
       {"sends_again", "true"},
+      {"test_id", ask("quote_literal(id) FROM model_tests WHERE org_id = " + org)},
       {"client_chat_begin.client_facts", "NULL"},
       {"client_chat_begin.tools", R"('[{"type": "function", "name": "a"}]')"},
       {"client_chat_begin.credit_run_hold", "10"},
