@@ -19,7 +19,8 @@ add_words(
     'providers.model_hint': 'As the provider names it.',
     'providers.test': 'Test',
     'providers.test_hint':
-      'Small calls of the model, as a run makes them. The provider bills them; they cost no credits.',
+      'Small calls of the model, as a run makes them. The provider bills them; ' +
+      'they cost no credits.',
     'providers.test_runs': 'Waiting for the model, up to a minute.',
     'providers.test_ok': 'Runs can use this model.',
     'providers.test_failed': 'A run would fail where a check failed.',

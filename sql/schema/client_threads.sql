@@ -193,5 +193,6 @@ BEGIN
     SELECT a.item, a.stopped INTO STRICT item, stopped FROM client_chat_answered(r.id, facts, NULL) AS a;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION client_chat_waiting, client_chat_answered, client_message, client_message_run FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION client_chat_waiting, client_chat_answered, client_message, client_message_run
+    FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION client_chat_begin, client_chat_input, client_chat_results FROM hostler_runner;

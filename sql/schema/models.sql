@@ -244,8 +244,8 @@ END
 $$;
 
 -- changes: what changes of {name, provider_kind, base_url, key_prefix}; with key_prefix the key changes: to `secret`,
--- or to none. base_urls: a new base_url as each kind of provider needs it, {openai, anthropic}. A key that stays is sent
--- where it was meant: whoever names another place knows the key.
+-- or to none. base_urls: a new base_url as each kind of provider needs it, {openai, anthropic}. A key that stays is
+-- sent where it was meant: whoever names another place knows the key.
 CREATE OR REPLACE FUNCTION llm_provider_update(provider uuid, changes jsonb, secret jsonb) RETURNS json
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE

@@ -1,5 +1,5 @@
-// POST /v1/llm-providers/{provider_id}/models/{model_id}:test. The pool calls no model: a daemon does
-// (runner/model_tests.h), and the request waits for what it stores. Statements:
+// POST /v1/llm-providers/{provider_id}/models/{model_id}:test. The pool calls no model: a daemon
+// does (runner/model_tests.h), and the request waits for what it stores. Statements:
 // sql/queries/model_tests.sql.
 #include <algorithm>
 #include <optional>

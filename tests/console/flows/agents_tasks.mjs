@@ -118,7 +118,8 @@ export const flows = {
     await provider('Toccata', ['toccata-1']);
     const page = await phone(t, await someone(), '/providers');
     await press(page, 'Test: toccata-1');
-    await dialog(page).getByText('A run would fail where a check failed.').waitFor({ timeout: 60000 });
+    const verdict = dialog(page).getByText('A run would fail where a check failed.');
+    await verdict.waitFor({ timeout: 60000 });
     await dialog(page).getByText('model.unavailable').first().waitFor();
     await t.fits(page, 'a test of a model');
   },
