@@ -58,6 +58,24 @@ class CheckObserver : public ModelObserver {
   size_t bytes_ = 0;
 };
 
+// TODO(cleanup): a turn that has text() and calls() needs neither of the two.
+template <class Turn>
+std::string text_in(const Turn& turn) {
+  if constexpr (requires { turn.text(); }) {
+    return turn.text();
+  } else {
+    return turn.text;
+  }
+}
+template <class Turn>
+std::vector<ToolCall> calls_in(const Turn& turn) {
+  if constexpr (requires { turn.calls(); }) {
+    return turn.calls();
+  } else {
+    return turn.tool_calls;
+  }
+}
+
 struct Services {
   loop::Loop& loop;
   http::HttpClient& http;
@@ -82,17 +100,18 @@ Task<Failure> check_text(Services services, ModelRequest request) {
       asking(std::move(request), "You are a helpful assistant.", "Answer with one word: hello.");
   Task<ModelTurn> asked = take_turn(services, std::move(question));
   ModelTurn turn = co_await asked;
-  if (!is_blank_text(turn.text) || !turn.tool_calls.empty()) co_return std::nullopt;
+  bool is_answer = !is_blank_text(text_in(turn)) || !calls_in(turn).empty();
+  if (is_answer) co_return std::nullopt;
   co_return RunFailure("model.no_answer", "The model's answer has no text.");
 }
 
-Failure judge_call(const ModelTurn& turn) {
-  if (turn.tool_calls.empty()) {
+Failure judge_call(const std::vector<ToolCall>& calls) {
+  if (calls.empty()) {
     return RunFailure("model.no_tool_call",
                       "The model did not call the tool that it was told to call. Runs whose "
                       "persona has tools may not work with it.");
   }
-  const ToolCall& call = turn.tool_calls.front();
+  const ToolCall& call = calls.front();
   if (call.name != tool_name) {
     return RunFailure("tool.unknown", fmt::format("The model called {}, and only {} was offered.",
                                                   name_on_the_wire(call.name), tool_name));
@@ -119,7 +138,7 @@ Task<Failure> check_tools(Services services, ModelRequest request) {
                                  "What is the weather in Rome? Call get_weather.");
   Task<ModelTurn> asked = take_turn(services, std::move(question));
   ModelTurn turn = co_await asked;
-  co_return judge_call(turn);
+  co_return judge_call(calls_in(turn));
 }
 
 Task<Failure> check_schema(Services services, ModelRequest request) {
@@ -132,8 +151,7 @@ Task<Failure> check_schema(Services services, ModelRequest request) {
       asking(std::move(request), std::move(system), "It is 21 degrees Celsius. Answer in JSON.");
   Task<ModelTurn> asked = take_turn(services, std::move(question));
   ModelTurn turn = co_await asked;
-  Task<AnswerVerdict> checking =
-      check_answer(services.loop, std::move(format), std::move(turn.text));
+  Task<AnswerVerdict> checking = check_answer(services.loop, std::move(format), text_in(turn));
   AnswerVerdict verdict = co_await checking;
   if (verdict.fits()) co_return std::nullopt;
   co_return RunFailure("output.schema_mismatch",
