@@ -284,6 +284,7 @@ void Daemon::drain(std::function<void()> done) {
 
 Task<void> Daemon::leave(std::function<void()> done) {
   outbox_->stop();
+  model_tests_->stop();
   Task<bool> handed_back = hand_back();
   co_await loop::with_timeout(loop_, std::move(handed_back), drain_limit_ms);
   co_await egress_proxy_->close_listener(egress_limit_ms);

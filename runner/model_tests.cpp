@@ -70,7 +70,7 @@ Task<void> ModelTests::test_forever() {
 }
 
 Task<void> ModelTests::claim() {
-  while (tests_.size() < tests_max) {
+  while (!is_stopped_ && tests_.size() < tests_max) {
     postgres::Batch batch;
     batch.add(query::ModelTestClaim{.full_orgs = turns_.passed_over()});
     postgres::BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));

@@ -21,6 +21,8 @@ class ModelTests {
   Task<void> test_forever();
   // One may wait.
   void look();
+  // Claims no more: what would be claimed now would be lost with the daemon.
+  void stop() { is_stopped_ = true; }
 
  private:
   Task<void> claim();
@@ -29,6 +31,7 @@ class ModelTests {
   AgentServices& services_;
   loop::Signal notified_;
   bool again_ = true;
+  bool is_stopped_ = false;
   OrgTurns turns_;
   loop::TaskSet tests_;  // last: its coroutines use all of the above
 };
