@@ -30,7 +30,9 @@ std::optional<int64_t> number_rounded_up(std::string_view text) {
   std::optional<int64_t> whole = whole_number(text.substr(0, point));
   if (!whole || point == text.size()) return whole;
   std::string_view fraction = text.substr(point + 1);
-  if (fraction.empty() || !std::all_of(fraction.begin(), fraction.end(), ascii::is_digit)) {
+  bool is_number = ascii::is_digit(text.front()) && !fraction.empty() &&
+                   std::all_of(fraction.begin(), fraction.end(), ascii::is_digit);
+  if (!is_number) {
     return std::nullopt;
   }
   bool is_more = fraction.find_first_not_of('0') != std::string_view::npos;
