@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/peers/scripted_server.h"
 #include "tests/support/rigs/run_harness.h"
 #include "tests/support/rows/threads.h"
 
@@ -61,11 +62,19 @@ TEST(TestLlmModel, TellsThatAModelDoesWhatRunsNeed) {
 
 TEST(TestLlmModel, TellsWhatARunWouldFailWith) {
   TestUser admin = register_admin(runner_stack());
-  std::string url = runner_stack().model_url() + "/nothing/v1";
-  Tried tried = read(admin.client.post(path_of_new(admin.client, "openai", url), ""));
+  ScriptedServer provider([](Peer& peer) {
+    peer.read_request();
+    peer.send(
+        "HTTP/1.1 401 Unauthorized\r\nContent-Type: application/json\r\nContent-Length: 39\r\n"
+        "Connection: close\r\n\r\n"
+        R"({"error":{"message":"No such key, ok"}})");
+  });
+  std::string path = path_of_new(admin.client, "openai", provider.url("/v1"));
+  Tried tried = read(admin.client.post(path, ""));
   EXPECT_FALSE(tried.is_ok);
   EXPECT_EQ(tried.codes, "model.rejected model.rejected model.rejected ");
-  EXPECT_NE(tried.messages.find("HTTP 404"), std::string::npos) << tried.messages;
+  EXPECT_NE(tried.messages.find("No such key, ok"), std::string::npos) << tried.messages;
+  EXPECT_EQ(provider.connections(), 1) << "a model that does not answer is asked once";
   EXPECT_NE(tried.messages.find("Not tried"), std::string::npos) << tried.messages;
   tried = read(admin.client.post(path_of_new(admin.client, "openai", "http://127.0.0.1:1/v1"), ""));
   EXPECT_EQ(tried.codes, "model.unavailable model.unavailable model.unavailable ");
@@ -104,8 +113,7 @@ TEST(TestLlmModel, MayBeAskedForTenTimesAMinute) {
 
 TEST(TestLlmModel, IsAudited) {
   TestUser admin = register_admin(runner_stack());
-  std::string path =
-      path_of_new(admin.client, "openai", runner_stack().model_url() + "/nothing/v1");
+  std::string path = path_of_new(admin.client, "openai", "http://127.0.0.1:1/v1");
   read(admin.client.post(path, ""));
   std::string model_id = path.substr(path.find("/models/") + 8, 36);
   EXPECT_EQ(sql_number(runner_stack(),
