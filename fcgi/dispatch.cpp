@@ -181,7 +181,7 @@ Task<Response> answer(WorkerParts& parts, const Request& request, Client& client
   http::Target target;
   http::parse_target(request.uri, target);
   answered.is_openai = http::is_openai_path(target);
-  if (answered.is_openai) http::drop_second_version(target);
+  if (answered.is_openai) http::mend_openai_path(target);
   RouteMatch match = find_route(request.method, target);
   if (match.route == nullptr) {
     co_return options_response(*parts.settings.current(), request, std::move(match.allow));

@@ -186,6 +186,8 @@ inline constexpr auto routes = std::to_array<Route>({
             idempotent, mib, by_org, create_llm_model, guard_llm_provider},
     {patch, "/v1/llm-providers/{provider_id}/models/{model_id}", scoped("data.llm_providers.manage"),
             dedicated, mib, by_org, update_llm_model, guard_llm_model},
+    {post,  "/v1/llm-providers/{provider_id}/models/{model_id}:test", scoped("data.llm_providers.manage"),
+            dedicated, none, by_org, test_llm_model, guard_llm_model},
     {del,   "/v1/llm-providers/{provider_id}/models/{model_id}", scoped("data.llm_providers.manage"),
             dedicated, none, by_org, delete_llm_model},
     {get,   "/v1/models",                     user_or_key,

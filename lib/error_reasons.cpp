@@ -49,6 +49,7 @@ constexpr auto table = std::to_array<ErrorReason>({
     {validation_error, "denial_takes_no_arguments", R"(nothing is called with "arguments" when it is denied: leave them out; )" HOW_TO_DECIDE, bad_content},
     {validation_error, "key_meant_elsewhere",
      "leads to another server than {key} was meant for: DELETE that setting, set this one, then set that one again", {.field = "value", .fault = "required"}},
+    {validation_error, "message_is_kept", "a thread keeps its messages: none can be changed, send a new one", {.field = "messageId", .fault = "bad_format"}},
     {validation_error, "message_is_not_last", "only the newest answer can be made again", {.field = "messageId", .fault = "bad_format"}},
     {validation_error, "name_not_comparable", "must have other characters than these", {.field = "{field}", .fault = "bad_format"}},
     {validation_error, "org_unknown", "there is no such organization", {.field = "org_id", .fault = "unknown"}},

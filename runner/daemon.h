@@ -24,6 +24,7 @@
 #include "runner/maintenance/maintenance.h"
 #include "runner/mcp/listing_job.h"
 #include "runner/metrics/runner_metrics.h"
+#include "runner/model_tests.h"
 #include "runner/notifications.h"
 #include "runner/oauth/connection_maintenance.h"
 #include "runner/registration.h"
@@ -104,6 +105,7 @@ class Daemon {
   std::unique_ptr<ConnectionMaintenance> connections_;
   std::unique_ptr<ListingJob> listings_;
   std::unique_ptr<TaskPolls> task_polls_;
+  std::unique_ptr<ModelTests> model_tests_;
   std::unique_ptr<Maintenance> maintenance_;
   std::unique_ptr<EgressProxy> egress_proxy_;
   loop::TaskSet tasks_;  // last: its coroutines use all of the above

@@ -10,6 +10,7 @@ import { changes_of, Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { PageEnd, Table, usePages } from '../ui/list.mjs';
 import '../words/org_providers.mjs';
 import { Changed, show_change } from './change.mjs';
+import { ModelTest } from './model_test.mjs';
 import { ask_and_do } from './parts.mjs';
 import { History, ScopeTabs, scope_of } from './scope.mjs';
 
@@ -148,7 +149,9 @@ function Models({ provider, query, on_open, on_change }) {
     {
       title: '',
       cell: (one) => html`<span class="row-actions"><button type="button" class="small"
-        aria-label=${`${t('org_ui.edit')}: ${one.model}`}
+        aria-label=${`${t('providers.test')}: ${one.model}`}
+        onClick=${() => on_open({ provider, tested: one })}>${t('providers.test')}</button>
+        <button type="button" class="small" aria-label=${`${t('org_ui.edit')}: ${one.model}`}
         onClick=${() => on_open({ provider, model: one })}>${t('org_ui.edit')}</button>
         <button type="button" class="small danger" onClick=${() => remove(one)}
         aria-label=${`${t('delete')}: ${one.model}`}>${t('delete')}</button></span>`,
@@ -266,7 +269,13 @@ export function Providers({ query: asked = {} }) {
       html`<${ProviderForm} provider=${opened.edited} ...${shared} />`
     }
     ${
+      opened?.tested &&
+      html`<${ModelTest} provider=${opened.provider} model=${opened.tested} query=${query}
+        on_close=${close} />`
+    }
+    ${
       opened?.provider &&
+      !opened.tested &&
       html`<${ModelForm} provider=${opened.provider} model=${opened.model} ...${shared} />`
     }`;
 }

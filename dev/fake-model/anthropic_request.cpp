@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "dev/fake-model/chat_checks.h"
+#include "dev/fake-model/fitting_value.h"
 #include "dev/fake-model/prompt_cache.h"
 
 namespace hostler::fake_model {
@@ -307,6 +308,25 @@ Fault read_prompt(const Json& body, std::vector<PromptBlock>& prompt) {
                  std::to_string(marks) + ".");
 }
 
+// Behind the checks of the members that it reads.
+void read_wanted(const Json& body, ChatRequest& chat) {
+  const Json* choice = body.find("tool_choice");
+  std::string_view type = choice == nullptr ? "" : choice->text_or("type");
+  const Json* tools = body.find("tools");
+  for (const Json& tool :
+       tools != nullptr && tools->is_array() ? *tools->as_array() : Json::Array()) {
+    bool is_named = type == "tool" && choice->text_or("name") == tool.text_or("name");
+    if (type != "any" && !is_named) continue;
+    chat.wanted_call = tool.text_or("name");
+    chat.wanted_arguments = fitting_value(*tool.find("input_schema"));
+    break;
+  }
+  const Json* output = body.find("output_config");
+  const Json* format = output == nullptr ? nullptr : output->find("format");
+  const Json* schema = format == nullptr ? nullptr : format->find("schema");
+  if (schema != nullptr) chat.wanted_json = fitting_value(*schema);
+}
+
 }  // namespace
 
 std::variant<ChatRequest, Refusal> read_anthropic_request(const Json& body) {
@@ -328,6 +348,7 @@ std::variant<ChatRequest, Refusal> read_anthropic_request(const Json& body) {
   }
   reading.chat.model = body.text_or("model");
   reading.chat.history = history_of(body);
+  read_wanted(body, reading.chat);
   reading.chat.conversation = hash_of(body.find("messages")->dump());
   std::vector<PromptBlock> prompt;
   if (Fault fault = read_prompt(body, prompt)) return *fault;

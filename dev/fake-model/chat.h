@@ -34,6 +34,9 @@ struct ChatRequest {
   bool include_usage = true;
   int64_t output_tokens_max = 0;  // 0: no limit
   std::string last_user_text;
+  std::string wanted_call;                // of tool_choice: the tool that must be called, if any
+  std::string wanted_arguments;           // JSON that fits its schema
+  std::string wanted_json;                // of a response format with a schema: JSON that fits it
   int64_t turn = 0;                       // assistant messages since the last user message
   std::vector<std::string> tool_results;  // of the newest turn, as text
   std::string history;                    // what came in, as JSON, for [echo-history]

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "dev/fake-model/chat_checks.h"
+#include "dev/fake-model/fitting_value.h"
 #include "dev/fake-model/prompt_cache.h"
 
 namespace hostler::fake_model {
@@ -225,6 +226,30 @@ Fault read_options(const Json& body, ChatRequest& chat) {
   return std::nullopt;
 }
 
+// Behind the checks of the members that it reads.
+void read_wanted(const Json& body, ChatRequest& chat) {
+  const Json* choice = body.find("tool_choice");
+  const Json* named = choice == nullptr ? nullptr : choice->find("function");
+  bool is_any = choice != nullptr && choice->is_text() && *choice->as_text() == "required";
+  const Json* tools = body.find("tools");
+  for (const Json& tool :
+       tools != nullptr && tools->is_array() ? *tools->as_array() : Json::Array()) {
+    const Json& function = *tool.find("function");
+    bool is_wanted =
+        is_any || (named != nullptr && named->text_or("name") == function.text_or("name"));
+    if (!is_wanted) continue;
+    const Json* parameters = function.find("parameters");
+    chat.wanted_call = function.text_or("name");
+    chat.wanted_arguments = parameters == nullptr ? "{}" : fitting_value(*parameters);
+    break;
+  }
+  const Json* format = body.find("response_format");
+  const Json* schema = format == nullptr ? nullptr : format->find("json_schema");
+  if (schema != nullptr && schema->find("schema") != nullptr) {
+    chat.wanted_json = fitting_value(*schema->find("schema"));
+  }
+}
+
 std::string history_of(const Json& body) {
   JsonWriter writer;
   writer.begin_object().member("model", body.text_or("model"));
@@ -255,6 +280,7 @@ std::variant<ChatRequest, Refusal> read_openai_request(const Json& body) {
   if (Fault fault = read_options(body, reading.chat)) return *fault;
   reading.chat.model = body.text_or("model");
   reading.chat.history = history_of(body);
+  read_wanted(body, reading.chat);
   std::string messages = body.find("messages")->dump();
   reading.chat.conversation = hash_of(messages);
   const Json* tools = body.find("tools");

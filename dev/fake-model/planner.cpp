@@ -26,6 +26,14 @@ Step say(std::string text) {
   return step;
 }
 
+// What a request demands, where the script does not say what else to do.
+Step call_wanted(const ChatRequest& request) {
+  Step step;
+  step.kind = StepKind::tools;
+  step.calls.push_back({{}, request.wanted_call, request.wanted_arguments});
+  return step;
+}
+
 }  // namespace
 
 std::variant<Turn, Refusal> Planner::plan(const ChatRequest& request) {
@@ -37,6 +45,10 @@ std::variant<Turn, Refusal> Planner::plan(const ChatRequest& request) {
   size_t number = static_cast<size_t>(request.turn);
   bool is_first = request.turn == 0;
   std::string own_words = is_first ? friendly_answer(request) : answer_after_tools(request);
+  bool is_told_nothing = turns.empty();
+  if (is_told_nothing && is_first && !request.wanted_call.empty())
+    return Turn{call_wanted(request)};
+  if (is_told_nothing && !request.wanted_json.empty()) return Turn{say(request.wanted_json)};
   if (number >= turns.size()) return Turn{say(std::move(own_words))};
   Turn turn = std::move(turns[number]);
   if (!has_output(turn)) turn.push_back(say(std::move(own_words)));

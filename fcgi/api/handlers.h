@@ -141,6 +141,9 @@ OneStatement update_llm_model(const Input& input);
 OneStatement delete_llm_model(const Input& input);
 OneStatement list_models(const Input& input);
 
+// llm_model_test.cpp
+Task<Response> test_llm_model(Call& call);
+
 // agui/agui_run.cpp
 OneStatement run_agui(const Input& input);
 

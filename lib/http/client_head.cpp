@@ -24,6 +24,21 @@ std::optional<int64_t> whole_number(std::string_view text) {
   return value;
 }
 
+// The same of one that may have a fraction, rounded up.
+std::optional<int64_t> number_rounded_up(std::string_view text) {
+  size_t point = std::min(text.find('.'), text.size());
+  std::optional<int64_t> whole = whole_number(text.substr(0, point));
+  if (!whole || point == text.size()) return whole;
+  std::string_view fraction = text.substr(point + 1);
+  bool is_number = ascii::is_digit(text.front()) && !fraction.empty() &&
+                   std::all_of(fraction.begin(), fraction.end(), ascii::is_digit);
+  if (!is_number) {
+    return std::nullopt;
+  }
+  bool is_more = fraction.find_first_not_of('0') != std::string_view::npos;
+  return is_more && *whole < INT64_MAX ? *whole + 1 : *whole;
+}
+
 }  // namespace
 
 void HttpHead::take_line(std::string_view line) {
@@ -70,12 +85,12 @@ std::string_view HttpHead::header(std::string_view lower_case_name) const {
 std::optional<int64_t> HttpHead::retry_after_ms() const {
   // A day is longer than anybody waits; the bound keeps the arithmetic small.
   constexpr int64_t seconds_max = 86'400;
-  if (std::optional<int64_t> ms = whole_number(header("retry-after-ms"))) {
+  if (std::optional<int64_t> ms = number_rounded_up(header("retry-after-ms"))) {
     return std::min(*ms, seconds_max * 1000);
   }
   std::string_view value = header("retry-after");
   if (value.empty()) return std::nullopt;
-  if (std::optional<int64_t> seconds = whole_number(value)) {
+  if (std::optional<int64_t> seconds = number_rounded_up(value)) {
     return std::min(*seconds, seconds_max) * 1000;
   }
   time_t when = curl_getdate(std::string(value).c_str(), nullptr);

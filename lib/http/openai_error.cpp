@@ -51,6 +51,16 @@ std::string_view param_of(const Error& error) {
   return error.faults.empty() ? std::string_view() : error.faults.front().field;
 }
 
+// But for the last one.
+void drop_empty_segments(Target& target) {
+  if (target.segment_count == 0) return;
+  auto begin = target.segments.begin();
+  auto last = begin + static_cast<ptrdiff_t>(target.segment_count) - 1;
+  auto kept = std::remove(begin, last, std::string_view());
+  *kept = *last;
+  target.segment_count = static_cast<size_t>(kept - begin) + 1;
+}
+
 }  // namespace
 
 bool is_openai_path(std::string_view uri) {
@@ -63,7 +73,8 @@ bool is_openai_path(const Target& target) {
   return target.segment_count >= 2 && target.segments[0] == "v1" && target.segments[1] == "openai";
 }
 
-void drop_second_version(Target& target) {
+void mend_openai_path(Target& target) {
+  drop_empty_segments(target);
   if (target.segment_count < 3 || target.segments[2] != "v1") return;
   auto begin = target.segments.begin();
   std::move(begin + 3, begin + static_cast<ptrdiff_t>(target.segment_count), begin + 2);

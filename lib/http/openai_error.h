@@ -19,8 +19,10 @@ inline constexpr std::string_view unsupported_parameter = "unsupported_parameter
 // Of a path as it was sent, for a request whose path does not decode.
 bool is_openai_path(std::string_view uri);
 bool is_openai_path(const Target& target);
-// /v1/openai/v1/… is /v1/openai/…: some clients put the second /v1 behind any base address.
-void drop_second_version(Target& target);
+// Makes the path of a client that was given another base address than ours the path that it means:
+// /v1/openai//models of a base address with a trailing slash, and /v1/openai/v1/models of clients
+// that append a version to any. A slash at the end of a path stays.
+void mend_openai_path(Target& target);
 
 // In `error.type`, which the SDKs branch on beside the status.
 std::string_view openai_error_type(int status);

@@ -1,12 +1,14 @@
 // See runner/agent/answer_format.h.
 #include "runner/agent/answer_format.h"
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "lib/answer_repair.h"
+#include "lib/ascii.h"
 #include "lib/json_bounds.h"
 #include "lib/loop/wait.h"
 #include "lib/utf8.h"
@@ -61,12 +63,57 @@ AnswerVerdict misfit(const Faults& faults) {
   return verdict;
 }
 
+std::string_view trimmed(std::string_view text) { return ascii::trimmed(text, ascii::white_space); }
+
+bool begins_with_word(std::string_view text, std::string_view word) {
+  return ascii::equal_ignoring_case(text.substr(0, word.size()), word);
+}
+
+struct ThoughtTags {
+  std::string_view begin;
+  std::string_view end;
+};
+constexpr ThoughtTags thought_tags[] = {{"<think>", "</think>"}, {"<thinking>", "</thinking>"}};
+
+// Without the blocks of thoughts that the text begins with. Templates of some models put the
+// opening tag into the prompt: then the text begins with the thoughts and has the closing tag only.
+std::string_view without_thoughts(std::string_view text) {
+  std::string_view rest = trimmed(text);
+  for (const ThoughtTags& tags : thought_tags) {
+    while (begins_with_word(rest, tags.begin)) {
+      size_t end = rest.find(tags.end);
+      if (end == std::string_view::npos) return rest;
+      rest = trimmed(rest.substr(end + tags.end.size()));
+    }
+  }
+  bool may_be_json = rest.starts_with('{') || rest.starts_with('[') || rest.starts_with('"');
+  size_t end = may_be_json ? std::string_view::npos : rest.find(thought_tags[0].end);
+  if (end == std::string_view::npos) return rest;
+  return trimmed(rest.substr(end + thought_tags[0].end.size()));
+}
+
+// What stands within a code fence of Markdown that is the whole text, with or without a language.
+std::string_view without_fence(std::string_view text) {
+  size_t ticks = std::min(text.find_first_not_of('`'), text.size());
+  if (ticks < 3) return text;
+  std::string_view fence = text.substr(0, ticks);
+  std::string_view rest = text.substr(ticks);
+  auto is_of_language = [](char c) { return ascii::is_letter_or_digit(c) || c == '-' || c == '_'; };
+  while (!rest.empty() && is_of_language(rest.front())) rest.remove_prefix(1);
+  rest = trimmed(rest);
+  if (rest.ends_with(fence)) rest.remove_suffix(ticks);
+  return trimmed(rest);
+}
+
 AnswerVerdict checked_answer(const AnswerFormat& format, std::string_view text) {
-  std::variant<Json, JsonFault> parsed = parse_bounded_json(text, json_values_of_peer_max);
+  std::string_view json = unwrapped_answer(text);
+  std::variant<Json, JsonFault> parsed = parse_bounded_json(json, json_values_of_peer_max);
   if (const JsonFault* fault = std::get_if<JsonFault>(&parsed)) {
+    size_t wrapping = json.empty() ? text.size() : static_cast<size_t>(json.data() - text.data());
+    size_t offset = fault->offset + wrapping;
     return misfit({{.keyword = "",
-                    .message = "the answer must be JSON; at byte " + std::to_string(fault->offset) +
-                               ": " + fault->message}});
+                    .message = "the answer must be JSON; at byte " + std::to_string(offset) + ": " +
+                               fault->message}});
   }
   const Json& value = std::get<Json>(parsed);
   if (!format.declared.has_schema && !value.is_object()) {
@@ -77,11 +124,15 @@ AnswerVerdict checked_answer(const AnswerFormat& format, std::string_view text) 
     if (!checked.fits) return misfit(checked.faults);
   }
   AnswerVerdict verdict;
-  verdict.output = compact(text);
+  verdict.output = compact(json);
   return verdict;
 }
 
 }  // namespace
+
+std::string_view unwrapped_answer(std::string_view text) {
+  return without_fence(without_thoughts(text));
+}
 
 AnswerFormat read_answer_format(std::string_view json) {
   AnswerFormat format;

@@ -32,7 +32,11 @@ AnswerFormat read_answer_format(std::string_view json);
 // What the prompt says where the provider's own mode does not; empty: nothing.
 std::string format_instruction(ProviderKind kind, const ResponseFormat& format);
 
-// Long texts are read on a thread of the pool.
+// The part of an answer that is to be JSON: without <think> blocks before it, and without a code
+// fence that all of the rest stands in. What is no JSON is left for check_answer() to refuse.
+std::string_view unwrapped_answer(std::string_view text);
+
+// Reads unwrapped_answer(text). Long texts are read on a thread of the pool.
 Task<AnswerVerdict> check_answer(loop::Loop& loop, AnswerFormat format, std::string text);
 
 }  // namespace hostler::runner

@@ -60,6 +60,7 @@ constexpr Job jobs[] = {
     paged<query::SubscriptionMaintenance, granted_max>(minute_ms),
     paged<query::AuthPrune, pruned_max>(minute_ms),
     paged<query::McpAuthorizationsPrune, pruned_max>(minute_ms),
+    paged<query::ModelTestsPrune, pruned_max>(minute_ms),
     paged<query::OutboxPrune, pruned_max>(minute_ms),
     paged<query::WebhookSecretsPrune, pruned_max>(minute_ms),
     paged<query::WebhookPrune, pruned_max>(minute_ms),

@@ -33,6 +33,11 @@ SELECT search_merge() > 32 AS more, NULL AS fault;
 -- $1 at_most integer
 SELECT mcp_authorizations_prune($1) = $1 AS more, NULL AS fault;
 
+-- name: model_tests_prune
+-- Tests of models that nobody waits for any more.
+-- $1 at_most integer
+SELECT model_tests_prune($1) = $1 AS more, NULL AS fault;
+
 -- name: auth_prune
 -- Counters, tokens and sessions that are long over.
 -- $1 at_most integer

@@ -2,16 +2,56 @@
 -- it begins a run of the thread that they name, or answers the one that waits. Both answer {run_id}, and whose daemons
 -- and subscribers are to be told. facts: runs.client_facts.
 
+-- The user's message of the thread that the client calls so and that says the same, the newest; null: there is none.
+-- Clients that show what the thread told them call a message by its id.
+CREATE OR REPLACE FUNCTION client_message(thread uuid, message_id text, message text) RETURNS messages
+LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
+DECLARE
+    m messages;
+BEGIN
+    SELECT * INTO m FROM messages q
+    WHERE q.thread_id = thread AND q.client_id = message_id AND q.role = 'user'
+          AND hashtextextended(q.content, 0) = hashtextextended(message, 0) AND q.content = message
+    ORDER BY q.id DESC LIMIT 1;
+    IF m.id IS NULL AND message_id ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN
+        SELECT * INTO m FROM messages q
+        WHERE q.thread_id = thread AND q.id = message_id::uuid AND q.role = 'user' AND q.content = message;
+    END IF;
+    RETURN m;
+END
+$$;
+
+-- The run that answers a user's message: the newest before the user's next one.
+CREATE OR REPLACE FUNCTION client_message_run(m messages) RETURNS runs
+LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
+DECLARE
+    next_id uuid := (SELECT q.id FROM messages q
+                     WHERE q.thread_id = m.thread_id AND q.id > m.id AND q.role = 'user' ORDER BY q.id LIMIT 1);
+    r runs;
+BEGIN
+    SELECT * INTO r FROM runs q
+    WHERE q.thread_id = m.thread_id AND q.id > m.id AND q.id < coalesce(next_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+          AND q.deleted_at IS NULL
+    ORDER BY q.id DESC LIMIT 1;
+    RETURN r;
+END
+$$;
+
 -- A message of the thread, which is made when it is not there, and a run behind it, or none of it; what runs there is
 -- interrupted. facts null: those of the AI SDK (ui_facts). Locks the thread, its runs, what counts the caller's runs,
 -- then the account, as whoever interrupts does.
+-- message_id: what the client calls the message, or null. One that is there already came twice: its run is answered
+-- once more. sends_again: the client says that it sends a message which it shows. Then a run that failed or was
+-- cancelled is retried, and a message that is there with other words is refused.
 CREATE OR REPLACE FUNCTION client_chat_begin(thread_name text, end_user text, message text, words text, route uuid,
     persona_id text, metadata json, function_tools json, facts json, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint, credit_run_hold bigint,
-    limit_waiting_runs bigint, OUT item json, OUT stopped uuid[])
+    limit_waiting_runs bigint, message_id text, sends_again boolean, OUT item json, OUT stopped uuid[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     thread uuid;
+    said messages;
+    said_run runs;
 BEGIN
     PERFORM ui_permissions_check('data.threads.write', 'data.runs.read');
     PERFORM streams_check();
@@ -20,9 +60,26 @@ BEGIN
     END IF;
     thread := client_thread(thread_name, client_chat_begin.end_user);
     PERFORM thread_of_caller_locked(thread);
+    IF message_id IS NOT NULL THEN
+        said := client_message(thread, message_id, message);
+        said_run := client_message_run(said);
+        IF said_run.id IS NOT NULL AND sends_again AND said_run.status IN ('failed', 'cancelled') THEN
+            item := ui_chat_retry(thread_name, NULL, message, limit_concurrent_runs, limit_concurrent_runs_per_user,
+                                  limit_queued_runs, limit_stored_bytes, credit_run_hold, limit_waiting_runs);
+            RETURN;
+        ELSIF said_run.id IS NOT NULL THEN
+            item := json_build_object('run_id', said_run.id);
+            RETURN;
+        ELSIF said.id IS NULL AND sends_again AND EXISTS (
+            SELECT FROM messages m WHERE m.thread_id = thread AND m.client_id = message_id) THEN
+            PERFORM fail('validation.error', 'message_is_kept');
+        END IF;
+    END IF;
     PERFORM thread_runs_lock(thread);
     PERFORM user_runs_lock();
-    PERFORM message_create(thread, message, words, client_chat_begin.limit_stored_bytes);
+    IF said.id IS NULL THEN
+        PERFORM message_create(thread, message, words, client_chat_begin.limit_stored_bytes, message_id);
+    END IF;
     SELECT c.item, c.stopped INTO STRICT item, stopped
     FROM run_create(thread, route, client_chat_begin.persona_id, 'interrupt', client_chat_begin.metadata,
                     client_chat_begin.limit_concurrent_runs, client_chat_begin.limit_concurrent_runs_per_user,
@@ -136,5 +193,6 @@ BEGIN
     SELECT a.item, a.stopped INTO STRICT item, stopped FROM client_chat_answered(r.id, facts, NULL) AS a;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION client_chat_waiting, client_chat_answered FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION client_chat_waiting, client_chat_answered, client_message, client_message_run
+    FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION client_chat_begin, client_chat_input, client_chat_results FROM hostler_runner;

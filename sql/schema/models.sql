@@ -262,13 +262,17 @@ END
 $$;
 
 -- changes: what changes of {name, provider_kind, base_url, key_prefix}; with key_prefix the key changes: to `secret`,
--- or to none. A key that stays is sent where it was meant: whoever names another place knows the key.
+-- or to none. base_urls: a new base_url as each kind of provider needs it, {openai, anthropic}. A key that stays is
+-- sent where it was meant: whoever names another place knows the key.
 CREATE OR REPLACE FUNCTION llm_provider_update(provider uuid, changes jsonb, secret jsonb) RETURNS json
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
     old_state llm_providers := llm_provider_of_scope(provider, true);
     new_state llm_providers := jsonb_populate_record(old_state, changes);
 BEGIN
+    IF changes ? 'base_urls' THEN
+        new_state.base_url := changes -> 'base_urls' ->> new_state.provider_kind;
+    END IF;
     IF changes ? 'key_prefix' THEN
         new_state.secret_id := CASE WHEN secret IS NOT NULL THEN llm_provider_secret(old_state.org_id, secret) END;
     ELSIF old_state.secret_id IS NOT NULL AND llm_provider_origin(new_state) <> llm_provider_origin(old_state) THEN

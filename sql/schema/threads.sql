@@ -60,10 +60,14 @@ CREATE TABLE messages (
     hidden_by_run_id uuid,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     search tsvector NOT NULL DEFAULT '',  -- words_vector() of the content
+    client_id text,  -- of a user's: what the client of a foreign protocol calls it, which may repeat itself
     PRIMARY KEY (thread_id, id),
     FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id)
 );
 CREATE INDEX messages_hidden ON messages (hidden_by_run_id) WHERE hidden_by_run_id IS NOT NULL;
+-- With the content: a client may call all its messages the same.
+CREATE INDEX messages_client_id ON messages (thread_id, client_id, hashtextextended(content, 0))
+    WHERE client_id IS NOT NULL;
 CREATE INDEX messages_search ON messages USING gin (org_id, search) WITH (gin_pending_list_limit = 8192);
 SELECT make_tenant_table('messages');
 
@@ -148,8 +152,8 @@ END
 $$;
 
 -- POST /v1/threads/{thread_id}/messages. Counted in the statement that writes it: thread first, then the account.
-CREATE OR REPLACE FUNCTION message_create(thread uuid, content text, words text, limit_stored_bytes bigint)
-RETURNS json
+CREATE OR REPLACE FUNCTION message_create(thread uuid, content text, words text, limit_stored_bytes bigint,
+    client_id text DEFAULT NULL) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     org uuid := current_org();
@@ -176,9 +180,9 @@ BEGIN
         UPDATE credit_accounts a SET stored_bytes = a.stored_bytes + octet_length(message_create.content)
         WHERE a.org_id = org AND (bytes_max = 0 OR a.stored_bytes + octet_length(message_create.content) <= bytes_max)
         RETURNING a.org_id)
-    INSERT INTO messages (id, org_id, thread_id, created_by_user_id, role, content, created_at, search)
+    INSERT INTO messages (id, org_id, thread_id, created_by_user_id, role, content, created_at, search, client_id)
     SELECT uuidv7_of(moment), counted.org_id, thread, current_user_id(), 'user', message_create.content, moment,
-        words_vector(message_create.words)
+        words_vector(message_create.words), message_create.client_id
     FROM counted
     RETURNING message_json(messages) INTO item;
     IF item IS NULL THEN

@@ -91,7 +91,7 @@ BEGIN
         SELECT b.item, b.stopped INTO STRICT item, stopped
         FROM client_chat_begin(chat, end_user, content, words, route, persona_id, metadata, function_tools, NULL,
                                limit_concurrent_runs, limit_concurrent_runs_per_user, limit_queued_runs,
-                               limit_stored_bytes, credit_run_hold, limit_waiting_runs) AS b;
+                               limit_stored_bytes, credit_run_hold, limit_waiting_runs, NULL, false) AS b;
     END IF;
 END
 $$;

@@ -64,14 +64,17 @@ FROM users u, generate_series(1, 2) AS n, (SELECT personal_org_id FROM users WHE
 -- Of user1's one more: in two of them a run waits.
 INSERT INTO threads (id, org_id, created_by_user_id, title)
 SELECT uuidv7(), u.personal_org_id, u.id, 'title of user1 3' FROM users u WHERE u.login = 'user1';
-INSERT INTO messages (id, org_id, thread_id, created_by_user_id, role, content, search)
+INSERT INTO messages (id, org_id, thread_id, created_by_user_id, role, content, search, client_id)
 SELECT uuidv7(), t.org_id, t.id, t.created_by_user_id, 'user', 'message ' || n || ' about ' || t.title,
-    words_vector('message ' || n || ' about ' || t.title)
+    words_vector('message ' || n || ' about ' || t.title), 'msg-' || n
 FROM threads t, generate_series(1, 4) AS n;
 INSERT INTO llm_providers (id, org_id, name, provider_kind)
 SELECT uuidv7(), id, 'own', 'openai' FROM orgs;
 INSERT INTO llm_models (id, org_id, provider_id, model, is_default)
 SELECT uuidv7(), org_id, id, 'model', true FROM llm_providers;
+INSERT INTO model_tests (org_id, model_id, claim_until, claimed_at)
+SELECT m.org_id, m.id, clock_timestamp() + interval '1 hour', CASE WHEN n > 1 THEN clock_timestamp() END
+FROM llm_models m, generate_series(1, 3) AS n;
 INSERT INTO runs (id, org_id, thread_id, created_by_user_id, status, source, trace_id, persona_id, persona_row_id,
                   model_id, model, provider_kind, credential_name, last_seq, ended_at, end_user)
 SELECT uuidv7(), t.org_id, t.id, t.created_by_user_id, 'completed', 'api', 'x', 'normal@1', p.id, m.id, 'model',

@@ -50,7 +50,7 @@ std::string read_content(Fields& message) {
 
 std::string read_user_message(Fields& message) {
   std::string text = read_content(message);
-  if (text.empty()) message.fault("content", "too_short", "must not be empty");
+  if (is_blank_text(text)) message.fault("content", "too_short", "must hold text");
   if (text.size() > message_bytes_max) {
     message.fault("content", "too_long",
                   fmt::format("must have at most {} bytes", message_bytes_max));

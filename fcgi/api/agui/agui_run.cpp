@@ -69,7 +69,9 @@ OneStatement begin(const Input& input, const AguiInput& wanted) {
           .limit_queued_runs = settings.integer("limit.queued_runs"),
           .limit_stored_bytes = settings.integer("limit.stored_bytes"),
           .credit_run_hold = settings.integer("credit.run_hold"),
-          .limit_waiting_runs = settings.integer("limit.waiting_runs")},
+          .limit_waiting_runs = settings.integer("limit.waiting_runs"),
+          .message_id = std::nullopt,
+          .sends_again = false},
       "agui");
 }
 

@@ -1,4 +1,5 @@
 // LLM providers of the platform and of organizations. Statements: sql/queries/llm_catalog.sql.
+#include "fcgi/api/catalog/model_base_url.h"
 #include "fcgi/api/catalog/provider_input.h"
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
@@ -12,7 +13,7 @@ namespace {
 constexpr TextBounds name_bounds{.min = 1, .max = 200, .trims = true};
 // Blanks around a key come from where it was copied; a server takes none.
 constexpr TextBounds key_bounds{.min = 1, .max = 4096, .trims = true};
-constexpr TextBounds url_bounds{.min = 1, .max = 2048};
+constexpr TextBounds url_bounds{.min = 1, .max = 2048, .trims = true};
 
 void add_text(JsonWriter& json, std::string_view name, const std::optional<std::string>& value) {
   json.key(name);
@@ -21,6 +22,15 @@ void add_text(JsonWriter& json, std::string_view name, const std::optional<std::
   } else {
     json.null();
   }
+}
+
+// Which of them is meant is known where the provider's kind is, when the change names none.
+void add_base_urls(JsonWriter& json, const std::string& base_url) {
+  json.key("base_urls").begin_object();
+  for (std::string_view kind : {"openai", "anthropic"}) {
+    json.member(kind, corrected_base_url(kind, base_url));
+  }
+  json.end_object();
 }
 
 }  // namespace
@@ -42,6 +52,7 @@ Task<Response> create_llm_provider(Call& call) {
   std::optional<std::string> base_url = co_await read_base_url(call, fields, std::move(written));
   fields.check();
 
+  if (base_url) base_url = corrected_base_url(kind, *base_url);
   ProviderKey key = seal_key(call, "llm_provider", api_key);
   JsonWriter wanted;
   wanted.begin_object().member("name", name).member("provider_kind", kind);
@@ -71,6 +82,7 @@ Task<Response> update_llm_provider(Call& call) {
   if (name) changes.member("name", *name);
   if (kind) changes.member("provider_kind", *kind);
   if (written.is_given) add_text(changes, "base_url", base_url);
+  if (base_url) add_base_urls(changes, *base_url);
   if (api_key.is_given) add_text(changes, "key_prefix", key.prefix);
   changes.end_object();
   postgres::BoundStatement changing =

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fcgi/api/catalog/model_base_url.h"
 #include "fcgi/http/address_check.h"
 #include "fcgi/identity/sealed_secret.h"
 #include "lib/http/client_url.h"
@@ -23,9 +24,13 @@ Task<std::optional<std::string>> read_base_url(const Call& call, Fields& fields,
   if (!written) co_return std::nullopt;
   std::optional<http::HttpUrl> url = http::parse_http_url(*written);
   bool is_sound = url && has_sound_form(*written, *url);
-  if (!is_sound || url->has_user_info || url->has_query || url->has_fragment) {
+  if (!is_sound || url->has_user_info) {
     fields.fault("base_url", "bad_format",
                  "must be an http or https URL without user info, query and fragment");
+    co_return std::nullopt;
+  }
+  if (url->has_query || url->has_fragment) {
+    fields.fault("base_url", "bad_format", query_fault_of_base_url(*written));
     co_return std::nullopt;
   }
   std::string normalized = without_trailing_slash(std::move(*written));

@@ -79,6 +79,32 @@ void refuse_older_forms(Fields& message) {
   }
 }
 
+// What providers send beside a message and want back as it was. A member of another type than
+// theirs says nothing to them and is left out.
+struct OpaqueMember {
+  std::string_view name;
+  bool (*fits)(const Json&);
+};
+constexpr OpaqueMember opaque_members[] = {
+    {"reasoning_content", [](const Json& value) { return value.is_text(); }},
+    {"reasoning", [](const Json& value) { return value.is_text() || value.is_object(); }},
+    {"reasoning_details", [](const Json& value) { return value.as_array() != nullptr; }},
+    {"extra_content", [](const Json& value) { return value.is_object(); }},
+};
+
+// {"reasoning_content": …}: those that the message has; nothing when it has none.
+void write_opaque(Fields& message, JsonWriter& json) {
+  bool has_any = false;
+  for (const OpaqueMember& member : opaque_members) {
+    const Json* given = message.any(member.name);
+    if (given == nullptr || !member.fits(*given)) continue;
+    if (!has_any) json.key("opaque").begin_object();
+    has_any = true;
+    json.member_raw(member.name, given->dump());
+  }
+  if (has_any) json.end_object();
+}
+
 class HistoryReader {
  public:
   explicit HistoryReader(std::vector<Fields>& messages) : messages_(messages) {}
@@ -120,6 +146,7 @@ class HistoryReader {
     std::vector<Fields> calls;
     if (message.has_value("tool_calls")) calls = message.optional_objects("tool_calls", calls_max);
     json_.member("content", read_answer(message, !calls.empty()));
+    write_opaque(message, json_);
     if (calls.empty()) return;
     caller_ = &message;
     json_.key("tool_calls").begin_array();
@@ -143,6 +170,8 @@ class HistoryReader {
     } else {
       call.fault("function", "required", "is required");
     }
+    const Json* extra = call.any("extra_content");
+    if (extra != nullptr && extra->is_object()) json_.member_raw("extra_content", extra->dump());
     json_.end_object();
   }
 

@@ -34,8 +34,7 @@ bool has_no_parameters(Fields& tool, ToolForm form) {
 }
 
 std::string read_description(Fields& tool, ToolForm form) {
-  bool is_needed = form == ToolForm::native || form == ToolForm::agui;
-  if (is_needed) return tool.required_text("description", description_bounds);
+  if (form == ToolForm::native) return tool.required_text("description", description_bounds);
   return tool.nullable_text("description", description_bounds).value.value_or("");
 }
 

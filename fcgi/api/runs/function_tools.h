@@ -20,12 +20,12 @@ constexpr size_t function_tools_instructions_max = 65'536;  // of their programs
 // What an app answers to one call, written compactly.
 constexpr size_t tool_output_bytes_max = 256 * 1024;
 
-// How a request writes a tool. In OpenAI's forms all but the name may be absent or null.
+// How a request writes a tool. In the forms of others all but the name may be absent or null.
 enum class ToolForm : uint8_t {
   native,            // {type, name, description, parameters, strict?}
   openai_chat,       // {type, function: {name, description, parameters, strict}}
   openai_responses,  // {type, name, description, parameters, strict}
-  agui,              // {name, description, parameters?}
+  agui,              // {name, description?, parameters?}
 };
 
 struct FunctionTools {

@@ -40,7 +40,9 @@ OneStatement say(const Input& input, const std::string& chat, const NewUiMessage
       .limit_queued_runs = settings.integer("limit.queued_runs"),
       .limit_stored_bytes = settings.integer("limit.stored_bytes"),
       .credit_run_hold = settings.integer("credit.run_hold"),
-      .limit_waiting_runs = settings.integer("limit.waiting_runs")};
+      .limit_waiting_runs = settings.integer("limit.waiting_runs"),
+      .message_id = wanted.message_id,
+      .sends_again = wanted.sends_again};
   return answered_by_run(std::move(statement), from_the_beginning)
       .notify(query::RunNotify{})
       .notify_of(runs_that_stopped);

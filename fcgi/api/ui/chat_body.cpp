@@ -18,6 +18,7 @@ namespace {
 constexpr size_t messages_max = 10'000;
 constexpr size_t parts_max = 10'000;
 constexpr size_t content_bytes_max = 64 << 10;  // as of a thread's message
+constexpr size_t message_id_bytes_max = 256;
 constexpr TextBounds id_bounds{.min = 1, .max = 256, .takes_control = true};
 // What is too long is told once, of all parts together.
 constexpr TextBounds text_bounds{.max = TextBounds::body_text_bytes_max, .takes_control = true};
@@ -60,7 +61,7 @@ std::string read_content(LastMessage& message) {
                  fmt::format("a part of the type {} is not taken, only text is", type));
     }
   }
-  if (content.find_first_not_of(" \t\r\n") == std::string::npos) {
+  if (is_blank_text(content)) {
     message.fields.fault("parts", "required", "must hold text");
   } else if (content.size() > content_bytes_max) {
     message.fields.fault("parts", "too_long",
@@ -131,16 +132,30 @@ NewUiMessage read_wishes(Fields& fields, std::string content) {
   return wanted;
 }
 
+// What the client calls a message. One that could be no id is none: it never had a meaning.
+std::optional<std::string> own_id(Fields& message) {
+  const Json* given = message.any("id");
+  if (given == nullptr || !given->is_text()) return std::nullopt;
+  const std::string& id = *given->as_text();
+  bool is_usable = !id.empty() && id.size() <= message_id_bytes_max && id.find('\0') == id.npos;
+  return is_usable ? std::optional(id) : std::nullopt;
+}
+
 NewUiMessage read_new_message(Fields& fields, LastMessage& message) {
   std::string content = read_content(message);
   TextBounds bounds = id_bounds;
   bounds.min = 0;  // an empty one changes no message
-  bool is_edit = !fields.nullable_text("messageId", bounds).value.value_or("").empty();
+  std::string named = fields.nullable_text("messageId", bounds).value.value_or("");
+  std::optional<std::string> id = own_id(message.fields);
+  bool is_edit = !named.empty() && named != id;
   if (is_edit) {
     fields.fault("messageId", "bad_format",
                  "a thread keeps its messages: none can be changed, send a new one");
   }
-  return read_wishes(fields, std::move(content));
+  NewUiMessage wanted = read_wishes(fields, std::move(content));
+  wanted.message_id = std::move(id);
+  wanted.sends_again = !named.empty();
+  return wanted;
 }
 
 UiRetry read_retry(Fields& fields) {

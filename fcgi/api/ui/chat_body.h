@@ -17,6 +17,8 @@ constexpr size_t chat_name_max = 128;
 
 struct NewUiMessage {
   std::string content;
+  std::optional<std::string> message_id;  // as the client calls it
+  bool sends_again = false;               // the client names a message that it shows already
   std::optional<std::string> end_user;
   RunChoice choice;
   std::optional<std::string> tools;  // as the run keeps them

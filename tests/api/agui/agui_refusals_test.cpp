@@ -60,6 +60,7 @@ TEST(AguiRefusals, NameTheFaultsOfTheInput) {
       refused(forwarding(R"({"metadata":{"a":1}})"), "forwardedProps.metadata.a", "wrong_type"));
   EXPECT_TRUE(refused(forwarding(R"({"end_user":""})"), "forwardedProps.end_user", "required"));
   EXPECT_TRUE(refused(agui_says("c", "a", R"(,"tools":[{}])"), "tools.0.name", "required"));
+  EXPECT_TRUE(refused(agui_says("c", " \u3000"), "messages.0.content", "too_short"));
   EXPECT_TRUE(refused(agui_says("c", "a", R"(,"tools":[{"name":"a b","description":"d"}])"),
                       "tools.0.name", "bad_format"));
   EXPECT_TRUE(

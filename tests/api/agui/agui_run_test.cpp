@@ -30,7 +30,8 @@ std::string thread_of(const Client& client, const Answer& answer) {
 TEST(AguiRun, AnswersAMessageInAThreadThatItMakes) {
   TestUser user = register_user(stack());
   Answer first = user.client.post(
-      agui_route, agui_says("chat 1", "[say one]", R"(,"unknown":1,"parentRunId":"p")"));
+      agui_route, agui_says("chat 1", "[say one]",
+                            R"(,"unknown":1,"parentRunId":"p","tools":[{"name":"open_page"}])"));
   AguiClient stream = agui_stream(first);
   EXPECT_EQ(stream.text(), "one");
   EXPECT_EQ(stream.outcome(), "success");

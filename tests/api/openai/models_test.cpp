@@ -138,6 +138,7 @@ TEST(OpenAiModels, AreTheSameBelowAFurtherVersion) {
   TestUser user = register_user(stack());
   make_persona(user, "v1", "1");
   EXPECT_EQ(ids_in(user.client.get("/v1/openai/v1/models")), ids_of(user.client));
+  EXPECT_EQ(ids_in(user.client.get("/v1/openai//models")), ids_of(user.client));
   EXPECT_EQ(user.client.get("/v1/openai/v1/models/normal").member("id"), "normal");
   EXPECT_EQ(show(user.client, "v1").member("id"), "v1");
   EXPECT_EQ(user.client.get("/v1/openai/v1/models/v1").member("id"), "v1");

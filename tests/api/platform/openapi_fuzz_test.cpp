@@ -25,7 +25,9 @@ namespace {
 bool is_honest_5xx(const Answer& answer) {
   std::string code = error_code_of(answer);
   if (code == "http.bad_gateway") return answer.has_header("x-hostler-run");
-  return code == "email.delivery_failed" || code == "email.not_configured" ||
+  // No daemon runs here that would test a model.
+  bool waits_for_a_daemon = code == "http.unavailable";
+  return waits_for_a_daemon || code == "email.delivery_failed" || code == "email.not_configured" ||
          code == "auth.captcha_unavailable" || code == "overload.busy";
 }
 

@@ -55,6 +55,16 @@ TEST(CreateMessage, TakesSixtyFourKibibytesOfUtf8) {
   EXPECT_TRUE(has_fault(user.client.post(path, R"({"content":["x"]})"), "content", "wrong_type"));
 }
 
+TEST(CreateMessage, RefusesWhiteSpaceAlone) {
+  TestUser user = register_user(stack());
+  std::string path = "/v1/threads/" + make_thread(user.client) + "/messages";
+  for (const char* blank : {" ", R"(\n\t)", R"(\u00a0)", R"(\u2003\u2028\u3000)"}) {
+    Answer answer = user.client.post(path, fmt::format(R"({{"content":"{}"}})", blank));
+    EXPECT_TRUE(has_fault(answer, "content", "required")) << blank << answer.body;
+  }
+  EXPECT_EQ(user.client.post(path, R"({"content":" . "})").member("content"), " . ");
+}
+
 TEST(CreateMessage, IsAllowedDuringARun) {
   TestConversation conversation = make_conversation(stack());
   start_run(conversation.user.client, conversation.thread_id);

@@ -3,6 +3,8 @@
 // is shown.
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include <fmt/format.h>
 
 #include "tests/api/ui/chat_harness.h"
@@ -120,6 +122,74 @@ TEST(UiChat, IsInterruptedByANewMessage) {
   Json messages = messages_of(user.client, chat);
   ASSERT_EQ(messages.as_array()->size(), 6u);
   EXPECT_EQ(messages.as_array()->at(3).find("metadata")->text_or("reason"), "interrupted");
+}
+
+std::string saying_as(std::string_view chat, std::string_view id, std::string_view text,
+                      std::string_view further = "") {
+  return body_of(chat,
+                 fmt::format(R"({{"id":"{}","role":"user","parts":[{{"type":"text","text":{}}}]}})",
+                             id, json_quote(text)),
+                 further);
+}
+
+// A client that lost the answer posts its message again.
+TEST(UiChat, TakesAMessageThatComesTwiceOnce) {
+  TestUser user = register_user(runner_stack());
+  std::string chat = new_name("chat");
+  Answer first = user.client.post(ui_route, saying_as(chat, "m1", "[say one]"));
+  std::string run_id = run_of(first);
+  Answer second = user.client.post(ui_route, saying_as(chat, "m1", "[say one]"));
+  EXPECT_EQ(run_of(second), run_id);
+  EXPECT_EQ(frames_of(second), frames_of(first));
+  EXPECT_EQ(messages_of(user.client, chat).as_array()->size(), 2u);
+  // Also when others came after it, and of an answer that was made again the newest.
+  run_of(user.client.post(ui_route, saying_as(chat, "m2", "[say two]")));
+  std::string again = run_of(user.client.post(ui_route, retrying(chat)));
+  EXPECT_EQ(run_of(user.client.post(ui_route, saying_as(chat, "m1", "[say one]"))), run_id);
+  EXPECT_EQ(run_of(user.client.post(ui_route, saying_as(chat, "m2", "[say two]"))), again);
+  Json messages = messages_of(user.client, chat);
+  EXPECT_EQ(messages.as_array()->size(), 4u);
+  // By the id that the thread gave it, too.
+  std::string_view id = messages.as_array()->at(2).text_or("id");
+  EXPECT_EQ(run_of(user.client.post(ui_route, saying_as(chat, id, "[say two]"))), again);
+  // Other messages are others, whatever they are called.
+  EXPECT_NE(run_of(user.client.post(ui_route, saying_as(chat, "m2", "[say three]"))), again);
+  EXPECT_NE(run_of(user.client.post(ui_route, saying_as(chat, "m3", "[say two]"))), again);
+  EXPECT_EQ(messages_of(user.client, chat).as_array()->size(), 8u);
+}
+
+TEST(UiChat, FollowsTheRunOfAMessageThatComesTwiceMeanwhile) {
+  TestUser user = register_user(runner_stack());
+  std::string chat = new_name("chat");
+  std::string body = saying_as(chat, "m1", "[say one] [delay 30] [words 20]");
+  Answer answers[2];
+  std::thread other([&] { answers[0] = user.client.post(ui_route, body); });
+  answers[1] = user.client.post(ui_route, body);
+  other.join();
+  EXPECT_EQ(run_of(answers[0]), run_of(answers[1]));
+  EXPECT_EQ(messages_of(user.client, chat).as_array()->size(), 2u);
+}
+
+// useChat's sendMessage() without a message sends the last one again, and names it.
+TEST(UiChat, AnswersAMessageAgainThatIsSentAgainAfterAFailure) {
+  TestUser user = register_user(runner_stack());
+  std::string chat = new_name("chat");
+  constexpr const char* named = R"(,"messageId":"m1")";
+  std::string lost = run_of(user.client.post(ui_route, saying_as(chat, "m1", "[say one]", named)));
+  EXPECT_EQ(run_of(user.client.post(ui_route, saying_as(chat, "m1", "[say one]", named))), lost);
+  EXPECT_TRUE(has_fault(user.client.post(ui_route, saying_as(chat, "m1", "[say two]", named)),
+                        "messageId", "bad_format"));
+  user.client.post(ui_route, saying_as(chat, "m2", "[status 400]"));
+  Answer again =
+      user.client.post(ui_route, saying_as(chat, "m2", "[status 400]", R"(,"messageId":"m2")"));
+  std::string failed = again.header("x-hostler-run");
+  EXPECT_EQ(user.client.get("/v1/runs/" + failed).member("source"), "retry");
+  EXPECT_EQ(
+      user.client.post(ui_route, saying_as(chat, "m2", "[status 400]")).header("x-hostler-run"),
+      failed);
+  std::string thread_id = user.client.get("/v1/runs/" + failed).member("thread_id");
+  Json said = user.client.get("/v1/threads/" + thread_id + "/messages").json();
+  EXPECT_EQ(said.as_array()->size(), 3u) << said.dump();
 }
 
 TEST(UiChat, MakesItsLastAnswerAgain) {

@@ -114,6 +114,16 @@ export const flows = {
     await t.fits(page, 'a price that was changed');
   },
 
+  'models: a test shows what a run would fail with': async (t) => {
+    await provider('Toccata', ['toccata-1']);
+    const page = await phone(t, await someone(), '/providers');
+    await press(page, 'Test: toccata-1');
+    const verdict = dialog(page).getByText('A run would fail where a check failed.');
+    await verdict.waitFor({ timeout: 60000 });
+    await dialog(page).getByText('model.unavailable').first().waitFor();
+    await t.fits(page, 'a test of a model');
+  },
+
   'models: one goes, then its provider with the others': async (t) => {
     await provider('Fugue', ['fugue-1', 'fugue-2']);
     const page = await phone(t, await someone(), '/providers');

@@ -71,6 +71,7 @@ const std::vector<WritingCall>& writing_calls() {
       {"DELETE /v1/llm-providers/{provider_id}", "", org},
       {"POST /v1/llm-providers/{provider_id}/models", R"({"model":"{name}"})", org},
       {"PATCH /v1/llm-providers/{provider_id}/models/{model_id}", R"({"multiplier":2})", org},
+      {"POST /v1/llm-providers/{provider_id}/models/{model_id}:test", "", org},
       {"DELETE /v1/llm-providers/{provider_id}/models/{model_id}", "", org},
       {"POST /v1/personas", R"({"persona_key":"{name}","version":"1"})", org},
       {"PATCH /v1/personas/{persona_id}", R"({"description":"{name}"})", org},

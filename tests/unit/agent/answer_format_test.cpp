@@ -22,8 +22,9 @@ constexpr std::string_view texts =
     R"({"type":"json_schema","name":"t","schema":{"type":"array","items":{"type":"string"}}})";
 
 TEST(AnswerFormat, TakesOnlyJson) {
-  for (const char* text : {"", " ", "Sure: {}", "{} Here you are.", "```json\n{}\n```", "{\"a\":1",
-                           R"({"a":1,"a":2})", "NaN"}) {
+  for (const char* text :
+       {"", " ", "Sure: {}", "{} Here you are.", "Sure:\n```json\n{}\n```",
+        "```json\n{}\n```\nDone.", "<think>{}", "``` ```", "{\"a\":1", R"({"a":1,"a":2})", "NaN"}) {
     AnswerVerdict verdict = checked(any_object, text);
     EXPECT_FALSE(verdict.fits()) << text;
     std::optional<Json> errors = parse_json_or_nothing(verdict.errors_json);
@@ -32,6 +33,24 @@ TEST(AnswerFormat, TakesOnlyJson) {
   }
   EXPECT_FALSE(checked(any_object, "[1]").fits());
   EXPECT_FALSE(checked(any_object, "null").fits());
+}
+
+TEST(AnswerFormat, TakesJsonOutOfItsFenceAndFromBehindThoughts) {
+  for (const char* text :
+       {"```json\n{\"a\":1}\n```", "```\n{\"a\":1}\n```\n", " ```JSON {\"a\":1}```",
+        "````json\n{\"a\":1}\n````", "```json\r\n{\"a\":1}\r\n```",
+        "<think>What is {}?</think>{\"a\":1}", "<think>\n\n</think>\n\n{\"a\":1}",
+        "<THINK>so</think><think>or</think> ```json\n{\"a\":1}\n```",
+        "<thinking>so</thinking>\n{\"a\":1}", "So I say {}.\n</think>\n```\n{\"a\":1}\n```"}) {
+    EXPECT_EQ(checked(any_object, text).output, R"({"a":1})") << text;
+  }
+  // Words of the answer itself are none of these.
+  for (const char* text :
+       {R"({"a":"<think>x</think>"})", R"({"a":"```"})", R"({"a":"</think>{}"})"}) {
+    EXPECT_EQ(checked(any_object, text).output, text);
+  }
+  EXPECT_NE(checked(any_object, "```json\n{\"a\":}\n```").reason.find("at byte 13"),
+            std::string::npos);
 }
 
 TEST(AnswerFormat, LeavesOutTheSpaceBetweenValuesAndNothingElse) {

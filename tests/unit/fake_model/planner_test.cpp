@@ -189,6 +189,38 @@ TEST(ModelPlanner, GoesOnWithTheScriptWhenItsAnswerIsToBeRepaired) {
   }
 }
 
+TEST(ModelPlanner, CallsAToolThatItMustCallUnlessTheScriptSaysElse) {
+  constexpr std::string_view schema =
+      R"({"type":"object","properties":{"city":{"type":"string"},"n":{"type":"integer"},)"
+      R"("unit":{"enum":["c","f"]}},"required":["city","unit"]})";
+  std::string of_openai = R"(,"tool_choice":"required","tools":[{"type":"function","function":)"
+                          R"({"name":"a","parameters":)" +
+                          std::string(schema) + "}}]";
+  std::string of_anthropic =
+      R"(,"tool_choice":{"type":"any"},"tools":[{"name":"a","input_schema":)" +
+      std::string(schema) + "}]";
+  Planner planner;
+  for (const Read& read : {openai(messages({user("hi")}) + of_openai),
+                           anthropic(messages({user("hi")}) + of_anthropic)}) {
+    Turn turn = std::get<Turn>(planner.plan(chat_of(read)));
+    ASSERT_EQ(turn.front().calls.size(), 1U);
+    EXPECT_EQ(turn.front().calls[0].name, "a");
+    EXPECT_EQ(turn.front().calls[0].arguments, R"({"city":"text","unit":"c"})");
+  }
+  EXPECT_EQ(first_text(planner.plan(chat_of(openai(messages({user("[say b]")}) + of_openai)))),
+            "b");
+}
+
+TEST(ModelPlanner, AnswersInJsonOfTheSchemaUnlessTheScriptSaysElse) {
+  std::string format =
+      R"(,"response_format":{"type":"json_schema","json_schema":{"name":"t","schema":)"
+      R"({"type":"object","properties":{"n":{"type":"integer","minimum":3}},"required":["n"]}}})";
+  Planner planner;
+  EXPECT_EQ(first_text(planner.plan(chat_of(openai(messages({user("hi")}) + format)))),
+            R"({"n":3})");
+  EXPECT_EQ(first_text(planner.plan(chat_of(openai(messages({user("[say b]")}) + format)))), "b");
+}
+
 TEST(ModelPlanner, RefusesABadScriptWith400) {
   Planner planner;
   std::variant<Turn, Refusal> plan = planner.plan(chat_of(openai(messages({user("[words x]")}))));

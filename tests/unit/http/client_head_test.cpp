@@ -22,10 +22,24 @@ TEST(HttpHead, ReadsRetryAfterInItsThreeForms) {
   EXPECT_EQ(head.retry_after_ms(), 86'400'000);
   head.headers = {{"retry-after-ms", "250"}, {"retry-after", "1"}};
   EXPECT_EQ(head.retry_after_ms(), 250);
-  for (const char* bad : {"-1", "soon", "1.5"}) {
+  for (const char* bad : {"-1", "soon", "1.5s", "1.", ".5", "1e3", "-0.5"}) {
     head.headers = {{"retry-after", bad}};
     EXPECT_FALSE(head.retry_after_ms()) << bad;
   }
+}
+
+TEST(HttpHead, RoundsAFractionOfRetryAfterUp) {
+  http::HttpHead head;
+  head.headers = {{"retry-after", "2.5"}};
+  EXPECT_EQ(head.retry_after_ms(), 3000);
+  head.headers = {{"retry-after", "2.000"}};
+  EXPECT_EQ(head.retry_after_ms(), 2000);
+  head.headers = {{"retry-after", "0.001"}};
+  EXPECT_EQ(head.retry_after_ms(), 1000);
+  head.headers = {{"retry-after-ms", "250.2"}};
+  EXPECT_EQ(head.retry_after_ms(), 251);
+  head.headers = {{"retry-after", "99999999999999999999.9"}};
+  EXPECT_EQ(head.retry_after_ms(), 86'400'000);
 }
 
 TEST(BodyCodings, TakesOneGzipThatWasAskedForAndNothingElse) {

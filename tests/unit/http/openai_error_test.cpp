@@ -125,10 +125,10 @@ TEST(OpenAiPath, IsWhatStandsBelowOne) {
   EXPECT_TRUE(is_openai_path(escaped));
 }
 
-std::string without_second_version(std::string_view uri) {
+std::string mended(std::string_view uri) {
   Target target;
   parse_target(uri, target);
-  drop_second_version(target);
+  mend_openai_path(target);
   std::string path;
   for (size_t i = 0; i < target.segment_count; ++i) {
     path += "/" + std::string(target.segments[i]);
@@ -137,11 +137,19 @@ std::string without_second_version(std::string_view uri) {
 }
 
 TEST(OpenAiPath, MayHaveTheVersionTwice) {
-  EXPECT_EQ(without_second_version("/v1/openai/v1/models/a"), "/v1/openai/models/a");
-  EXPECT_EQ(without_second_version("/v1/openai/v1"), "/v1/openai");
-  EXPECT_EQ(without_second_version("/v1/openai/models/v1"), "/v1/openai/models/v1");
-  EXPECT_EQ(without_second_version("/v1/openai/v1/v1/models"), "/v1/openai/v1/models");
-  EXPECT_EQ(without_second_version("/v1/openai"), "/v1/openai");
+  EXPECT_EQ(mended("/v1/openai/v1/models/a"), "/v1/openai/models/a");
+  EXPECT_EQ(mended("/v1/openai/v1"), "/v1/openai");
+  EXPECT_EQ(mended("/v1/openai/models/v1"), "/v1/openai/models/v1");
+  EXPECT_EQ(mended("/v1/openai/v1/v1/models"), "/v1/openai/v1/models");
+  EXPECT_EQ(mended("/v1/openai"), "/v1/openai");
+}
+
+TEST(OpenAiPath, MayHaveSlashesOfABaseAddress) {
+  EXPECT_EQ(mended("/v1/openai//chat/completions"), "/v1/openai/chat/completions");
+  EXPECT_EQ(mended("/v1/openai///models//a"), "/v1/openai/models/a");
+  EXPECT_EQ(mended("/v1/openai//v1//models"), "/v1/openai/models");
+  EXPECT_EQ(mended("/v1/openai/models/"), "/v1/openai/models/");
+  EXPECT_EQ(mended("/v1/openai/"), "/v1/openai/");
 }
 
 }  // namespace
