@@ -327,17 +327,4 @@ std::optional<std::vector<ChatMessage>> history_of(std::string_view packed) {
   return messages;
 }
 
-std::vector<ToolCall> tool_calls_of(const Json& stored) {
-  std::vector<ToolCall> calls;
-  if (!stored.is_array()) return calls;
-  for (const Json& item : *stored.as_array()) {
-    ToolCall call;
-    call.id = item.text_or("id");
-    call.name = item.text_or("name");
-    call.arguments = item.text_or("arguments");
-    calls.push_back(std::move(call));
-  }
-  return calls;
-}
-
 }  // namespace hostler::runner

@@ -55,7 +55,4 @@ std::vector<ChatMessage> fitted_messages(const std::string& system_prompt,
                                          std::vector<Exchange> exchanges, int64_t bytes_max,
                                          size_t messages_max = history_messages_max);
 
-// The tool calls of a given history: [{"id","name","arguments"}…].
-std::vector<ToolCall> tool_calls_of(const Json& stored);
-
 }  // namespace hostler::runner

@@ -38,12 +38,34 @@ std::optional<ToolChoice> tool_choice_of(const Json& sampling) {
 
 // Models call a function without arguments with no text at all, and clients send that back: servers
 // that read it as JSON refuse it.
-std::vector<ToolCall> given_calls(const Json& given) {
-  std::vector<ToolCall> calls = tool_calls_of(given);
-  for (ToolCall& call : calls) {
+void add_given_calls(Parts& parts, const Json& given) {
+  if (!given.is_array()) return;
+  for (const Json& item : *given.as_array()) {
+    ToolCall call{std::string(item.text_or("id")), std::string(item.text_or("name")),
+                  std::string(item.text_or("arguments"))};
     if (is_blank_text(call.arguments)) call.arguments = "{}";
+    parts.emplace_back(std::move(call));
+    const Json* extra = item.find("extra_content");
+    if (extra == nullptr || !extra->is_object()) continue;
+    JsonWriter own;
+    own.begin_object().key("extra_content").value(*extra).end_object();
+    parts.emplace_back(OpaquePart{OpaquePart::Place::call, own.take()});
   }
-  return calls;
+}
+
+// opaque: the members of an assistant's message that its provider wants back, as the client has
+// them. Who sent them is not known.
+Parts given_parts(const Json& item) {
+  Parts parts;
+  const Json* opaque = item.find("opaque");
+  if (opaque != nullptr && opaque->is_object()) {
+    parts.emplace_back(OpaquePart{OpaquePart::Place::message, opaque->dump()});
+  }
+  std::string_view content = item.text_or("content");
+  if (!content.empty()) parts.emplace_back(TextPart{std::string(content)});
+  const Json* calls = item.find("tool_calls");
+  if (calls != nullptr) add_given_calls(parts, *calls);
+  return parts;
 }
 
 }  // namespace
@@ -62,10 +84,7 @@ GivenHistory read_given_history(std::string_view json, const std::vector<Earlier
       history.system_text += content;
       continue;
     }
-    const Json* calls = item.find("tool_calls");
-    Parts parts = parts_of(std::string(content),
-                           calls != nullptr ? given_calls(*calls) : std::vector<ToolCall>());
-    ChatMessage& message = history.messages.emplace_back(role_named(role), std::move(parts));
+    ChatMessage& message = history.messages.emplace_back(role_named(role), given_parts(item));
     message.name = item.text_or("name");
     message.tool_call_id = item.text_or("tool_call_id");
     message.run_id = item.text_or("run_id");

@@ -108,12 +108,12 @@ Task<http::HttpRequest> write_request(loop::Loop& loop, const ModelRequest& requ
   co_return written;
 }
 
-// Behind the last event: the end of the body, or the usage before it.
-Task<void> read_rest(loop::Loop&, http::HttpExchange& exchange, BodyReader& body) {
+// Reads what follows the last event: the usage, or the end of the body. True when the body ended.
+Task<bool> read_rest(http::HttpExchange& exchange, BodyReader& body) {
   for (;;) {
     std::optional<std::string> piece = co_await exchange.next_piece();
-    if (!piece) co_return;
-    if (!body.may_have_usage()) co_return;
+    if (!piece) co_return true;
+    if (!body.may_have_usage()) co_return false;
     body.feed(*piece);
   }
 }
@@ -159,7 +159,7 @@ Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelReque
     body.feed(*piece);
   }
   if (reader->saw_last_event() && !observer.is_full()) {
-    Task<void> rest = read_rest(loop, exchange, body);
+    Task<bool> rest = read_rest(exchange, body);
     co_await loop::with_timeout(loop, std::move(rest), body_end_wait_ms);
   }
   body.end(exchange.failure().has_value() || observer.is_full());
