@@ -12,6 +12,7 @@
 namespace hostler::runner {
 namespace {
 
+constexpr std::string_view earlier_left_out = "(Earlier messages are left out.)";
 constexpr std::string_view cut_mark = "… (cut: it is longer than the model takes)";
 
 size_t bytes_of(const ChatMessage& message) {
@@ -195,7 +196,7 @@ class Planner {
   Plan fitted(size_t count) const {
     Plan plan;
     Room room(bytes_max_);
-    room.take_at_most(system_bytes_);
+    room.take_at_most(system_bytes_ + earlier_left_out.size());
     // What the run is about comes before what it found.
     size_t newest = history_.empty() ? 0 : newest_of(history_);
     for (size_t i = newest; i < history_.size(); ++i) room.take_at_most(said_bytes(history_[i]));
@@ -278,7 +279,7 @@ std::vector<ChatMessage> fitted_messages(const std::string& system_prompt,
   // Providers want the user to have the first word.
   bool is_cut = plan.from > 0 && plan.from < history.size();
   if (is_cut && history[plan.from].role != ChatRole::user) {
-    all.emplace_back(ChatRole::user, "(Earlier messages are left out.)");
+    all.emplace_back(ChatRole::user, std::string(earlier_left_out));
   }
   all.insert(all.end(), history.begin() + static_cast<ptrdiff_t>(plan.from), history.end());
   for (size_t i = plan.first; i < exchanges.size(); ++i) {

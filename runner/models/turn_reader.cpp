@@ -209,18 +209,17 @@ void TurnReader::finish_parts() {
   if (!members.empty()) parts.emplace_back(OpaquePart{OpaquePart::Place::message, members});
   size_t nth_call = 0;
   for (Part& part : turn_.parts) {
-    const ToolCall* call = std::get_if<ToolCall>(&part);
-    bool is_call = call != nullptr;
-    // It was cut before its name came.
-    bool is_nameless = is_call && call->name.empty();
+    bool is_call = std::holds_alternative<ToolCall>(part);
     const OpaquePart* opaque = std::get_if<OpaquePart>(&part);
     bool is_whole = opaque == nullptr || !opaque->data.empty();
-    if (is_whole && !is_nameless) parts.push_back(std::move(part));
+    if (is_whole) parts.push_back(std::move(part));
     if (!is_call) continue;
     auto data = call_data_.find(nth_call++);
-    if (data == call_data_.end() || is_nameless) continue;
+    if (data == call_data_.end()) continue;
     parts.emplace_back(OpaquePart{OpaquePart::Place::call, std::move(data->second)});
   }
+  // Calls that were cut before their names came.
+  erase_calls(parts, [](const ToolCall& call) { return call.name.empty(); });
   turn_.parts = std::move(parts);
   calls_.clear();
 }

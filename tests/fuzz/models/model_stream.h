@@ -21,15 +21,21 @@ struct Listener final : ModelObserver {
   std::string thinking;
 };
 
-inline std::vector<std::string> stream_lines(std::string_view bytes, size_t piece_bytes) {
+struct StreamLine {
+  SseLine::Kind kind;
+  std::string text;
+  bool operator==(const StreamLine&) const = default;
+};
+
+inline std::vector<StreamLine> stream_lines(std::string_view bytes, size_t piece_bytes) {
   constexpr size_t line_bytes_max = 4096;
-  std::vector<std::string> lines;
+  std::vector<StreamLine> lines;
   SseReader reader(line_bytes_max);
   auto take = [&] {
-    while (std::optional<std::string_view> line = reader.next()) {
-      require(line->size() <= line_bytes_max, "a line keeps its bound");
-      require(line->find_first_of("\r\n") == std::string_view::npos, "a line is one line");
-      lines.emplace_back(*line);
+    while (std::optional<SseLine> line = reader.next()) {
+      require(line->text.size() <= line_bytes_max, "a line keeps its bound");
+      require(line->text.find_first_of("\r\n") == std::string_view::npos, "a line is one line");
+      lines.push_back({line->kind, std::string(line->text)});
     }
   };
   while (!bytes.empty()) {
@@ -66,12 +72,12 @@ inline void check_turn(const TurnReader& reader, const ModelTurn& turn, const Li
 
 inline void read_stream(ProviderKind kind, std::string_view input) {
   size_t piece_bytes = take_byte(input) + 1;
-  std::vector<std::string> lines = stream_lines(input, piece_bytes);
+  std::vector<StreamLine> lines = stream_lines(input, piece_bytes);
   require(lines == stream_lines(input, std::max<size_t>(input.size(), 1)), "pieces change nothing");
   ModelTurn turn;
   Listener received;
   std::unique_ptr<TurnReader> reader = make_turn_reader(kind, turn, received);
-  for (const std::string& line : lines) reader->read_event(line);
+  for (const StreamLine& line : lines) reader->read_line({line.kind, line.text});
   reader->end();
   check_turn(*reader, turn, received);
 

@@ -116,6 +116,7 @@ size_t min_bytes(const RunParts& parts) {
     bytes += Exchange{parts.history[i], {}}.bytes();
     if (parts.history[i].role != ChatRole::tool) break;
   }
+  if (!parts.history.empty()) bytes += std::string_view("(Earlier messages are left out.)").size();
   if (parts.turns.empty()) return bytes;
   const FinishedTurn& newest = parts.turns.back();
   bytes += newest.text().size();

@@ -87,7 +87,7 @@ TEST(ThreadTurns, HaveResultsThatWereCutAsText) {
   StoredTurn turn =
       stored_turn(parts_json(parts_of("", {{"c", "look", "{}"}})),
                   R"([{"tool_call_id":"c","result":"\"a long tex","is_cut":true}])", 1000);
-  EXPECT_TRUE(turn.result_of("c").starts_with("\"a long tex\"")) << turn.result_of("c");
+  EXPECT_TRUE(turn.result_of("c").starts_with("a long tex…")) << turn.result_of("c");
   turn = stored_turn("[]", R"([{"tool_call_id":"c","result":"äää"}])", 3);
   EXPECT_TRUE(turn.result_of("c").starts_with("ä…")) << turn.result_of("c");
 }

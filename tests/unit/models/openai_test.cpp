@@ -353,7 +353,7 @@ TEST(OpenAiReader, MendsHalfPairsAndNulInsteadOfLosingTheAnswer) {
             R"({"choices":[{"index":0,"delta":{"content":"\ude00\u0000\\u0000 \ud83d\ude00"}}]})",
             "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\xff\"}}]}", stop_chunk});
   EXPECT_TRUE(turn.is_good());
-  EXPECT_EQ(turn.turn.text(), "a\uFFFD\uFFFD\uFFFD\\u0000 \U0001F600\uFFFD");
+  EXPECT_EQ(turn.turn.text(), "a\U0001F600\uFFFD\\u0000 \U0001F600\uFFFD");
 }
 
 TEST(OpenAiReader, IgnoresOtherChoicesAndShapesItDoesNotKnow) {

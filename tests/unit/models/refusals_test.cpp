@@ -100,7 +100,9 @@ TEST(ContextExcess, IsKnownFromTheWordsOfServers) {
     std::optional<ContextExcess> excess = context_excess(known.status, {known.status, known.message});
     ASSERT_TRUE(excess) << known.message;
     EXPECT_EQ(excess->limit_tokens, known.limit) << known.message;
-    if (known.asked > 0) EXPECT_EQ(excess->asked_tokens, known.asked) << known.message;
+    if (known.asked > 0) {
+      EXPECT_EQ(excess->asked_tokens, known.asked) << known.message;
+    }
     EXPECT_EQ(excess->message, known.message);
   }
   EXPECT_TRUE(context_excess(400, {400, "no", "context_length_exceeded"}));
