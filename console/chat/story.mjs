@@ -76,7 +76,10 @@ class Draft {
     this.enter('says');
     const kind = channel === 'thinking' ? 'thinking' : 'text';
     const last = this.entries.at(-1);
-    if (last?.kind === kind && last.turn === this.turns) {
+    const goes_on = last?.kind === kind && last.turn === this.turns;
+    // The blank line between the texts of two turns, which are entries of their own here.
+    if (!goes_on && kind === 'text' && content === '\n\n') return;
+    if (goes_on) {
       this.entries[this.entries.length - 1] = {
         ...last,
         text: last.text + content,

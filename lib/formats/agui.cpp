@@ -1,5 +1,6 @@
 // See lib/formats/agui.h.
 #include "lib/formats/agui.h"
+#include "lib/events/turn_separator.h"
 
 #include <algorithm>
 #include <memory>
@@ -128,7 +129,11 @@ class Agui final : public Encoder {
     if (turn_is_over_) begin_turn();
     std::string_view piece = data.text_or("content");
     if (piece.empty()) return;
-    if (data.text_or("channel") == "thinking") {
+    bool is_thought = data.text_or("channel") == "thinking";
+    bool goes_on = is_checked_ ? unchecked_.size() > 0 : open_ == Open::text;
+    // What parts the texts of turns parts their messages here.
+    if (!is_thought && !goes_on && piece == events::turn_separator) return;
+    if (is_thought) {
       open(Open::reasoning, seq, out);
       agui::reasoning(open_id_, piece, out);
     } else if (is_checked_) {

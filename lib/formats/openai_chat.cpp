@@ -1,5 +1,6 @@
 // See lib/formats/openai_chat.h. The shapes are those of OpenAI's reference, "Chat completions".
 #include "lib/formats/openai_chat.h"
+#include "lib/events/turn_separator.h"
 
 #include <iterator>
 #include <memory>
@@ -217,7 +218,7 @@ class CheckedChunks final : public Chunks {
   void add_text(std::string_view text, bool is_thought, std::string& out) override {
     if (is_thought) {
       Chunks::add_text(text, true, out);
-    } else {
+    } else if (turn_text_.size() > 0 || text != events::turn_separator) {
       turn_text_.append(text);
     }
   }
@@ -257,6 +258,9 @@ class Whole final : public OpenaiChat {
   void complete(std::string_view usage, std::string& out) override {
     std::string_view text;
     if (answer_begin_) text = text_.view().substr(*answer_begin_);
+    // What the last turn alone says begins without what parts it from the ones before.
+    bool follows = answer_begin_.value_or(0) > 0 && text.starts_with(events::turn_separator);
+    if (follows) text.remove_prefix(events::turn_separator.size());
     JsonWriter json;
     json.begin_object().member("role", "assistant");
     if (text.empty() && calls() != nullptr) {

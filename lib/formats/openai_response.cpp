@@ -1,6 +1,7 @@
 // See lib/formats/openai_response.h. The shapes are those of OpenAI's reference, "Responses"; the
 // document of Open Responses wants [DONE] at the end.
 #include "lib/formats/openai_response.h"
+#include "lib/events/turn_separator.h"
 
 #include <memory>
 #include <optional>
@@ -134,7 +135,8 @@ class OpenaiResponse : public Encoder {
   }
 
   void add_text(Item kind, std::string_view text, Frame& to) {
-    if (text.empty()) return;
+    bool is_parting = kind == Item::message && open_ != kind && text == events::turn_separator;
+    if (text.empty() || is_parting) return;
     open(kind, to);
     text_.append(text);
     if (is_stream()) send_part(text_event("delta"), "delta", json_quote(text), to);
@@ -185,7 +187,7 @@ class OpenaiResponse : public Encoder {
     bool is_thought = data.text_or("channel") == "thinking";
     if (is_thought || !is_checked_) {
       add_text(is_thought ? Item::reasoning : Item::message, data.text_or("content"), to);
-    } else {
+    } else if (unchecked_.size() > 0 || data.text_or("content") != events::turn_separator) {
       unchecked_.append(data.text_or("content"));
     }
   }

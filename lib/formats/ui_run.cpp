@@ -1,5 +1,6 @@
 // See lib/formats/ui_run.h.
 #include "lib/formats/ui_run.h"
+#include "lib/events/turn_separator.h"
 
 #include <utility>
 
@@ -112,7 +113,11 @@ void UiRun::add_delta(int64_t seq, const Json& data, UiSink& sink) {
   Text text{is_thought ? UiText::reasoning : UiText::text,
             fmt::format("{}-{}", is_thought ? "reasoning" : "text", seq)};
   std::string_view content = data.text_or("content");
-  if (content.empty()) return;
+  // What parts the texts of turns parts their items here.
+  bool goes_on = is_checked_ ? !pending_.empty() && pending_.back().text.kind == text.kind
+                             : open_text_ && open_text_->kind == text.kind;
+  bool is_parting = !is_thought && !goes_on && content == events::turn_separator;
+  if (content.empty() || is_parting) return;
   if (!is_checked_) return show_text(text, content, sink);
   if (pending_.empty() || pending_.back().text.kind != text.kind) {
     pending_.push_back({std::move(text), {}});

@@ -164,6 +164,11 @@ size_t cut_history(const std::vector<ChatMessage>& history, Room room, size_t me
   return from;
 }
 
+// Providers want the user to have the first word; a history that was cut may begin with another's.
+bool needs_first_word(const Plan& plan, const std::vector<ChatMessage>& history) {
+  return plan.from > 0 && plan.from < history.size() && history[plan.from].role != ChatRole::user;
+}
+
 class Planner {
  public:
   Planner(const std::string& system_prompt, const std::vector<ChatMessage>& history,
@@ -226,6 +231,7 @@ class Planner {
 
   size_t planned_bytes(const Plan& plan, size_t count) const {
     size_t bytes = system_bytes_;
+    if (needs_first_word(plan, history_)) bytes += earlier_left_out.size();
     for (size_t i = plan.from; i < history_.size(); ++i) bytes += said_bytes(history_[i]);
     for (size_t i = plan.first; i < count; ++i) {
       bytes += i < plan.whole ? stub_bytes(exchanges_[i]) : exchanges_[i].bytes();
@@ -276,9 +282,7 @@ std::vector<ChatMessage> fitted_messages(const std::string& system_prompt,
   if (!system_prompt.empty()) all.push_back({ChatRole::system, system_prompt});
   std::copy_if(history.begin(), history.begin() + static_cast<ptrdiff_t>(plan.from),
                std::back_inserter(all), is_of_system);
-  // Providers want the user to have the first word.
-  bool is_cut = plan.from > 0 && plan.from < history.size();
-  if (is_cut && history[plan.from].role != ChatRole::user) {
+  if (needs_first_word(plan, history)) {
     all.emplace_back(ChatRole::user, std::string(earlier_left_out));
   }
   all.insert(all.end(), history.begin() + static_cast<ptrdiff_t>(plan.from), history.end());

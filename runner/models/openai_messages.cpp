@@ -211,8 +211,12 @@ void write_openai_messages(JsonWriter& json, const ModelRequest& request) {
     if (request.traits.no_system_role) give_to_user(adapted);
     messages = &adapted;
   }
+  std::vector<Said> all = spoken_in_turn(*messages);
+  // Providers refuse a request without messages.
+  const ChatMessage nothing(ChatRole::user, "(The message is empty.)");
+  if (all.empty()) all.push_back({&nothing});
   json.key("messages").begin_array();
-  for (const Said& said : spoken_in_turn(*messages)) write_message(json, said, request.traits);
+  for (const Said& said : all) write_message(json, said, request.traits);
   json.end_array();
 }
 

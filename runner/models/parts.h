@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "lib/events/turn_separator.h"
 #include "lib/json.h"
 
 namespace hostler {
@@ -75,7 +76,7 @@ std::string arguments_object(std::string_view arguments);
 
 // Appends the text of a later turn, after a blank line.
 void append_turn_text(std::string& all, std::string_view text);
-constexpr std::string_view turn_separator = "\n\n";
+using events::turn_separator;
 
 template <class Predicate>
 void erase_calls(Parts& parts, Predicate is_unwanted) {

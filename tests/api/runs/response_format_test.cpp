@@ -135,7 +135,7 @@ TEST_P(ResponseFormat, KeepsWhatWasSaidBetweenToolsAndWantsTheLastTurnToFit) {
             R"([answer {"n":2}])");
   EXPECT_EQ(ended.status, "completed") << ended.text();
   EXPECT_EQ(ended.all("output.repair").size(), 1u);
-  EXPECT_EQ(content_of(user_.client, ended), R"(Let me see.Again.{"n":2})");
+  EXPECT_EQ(content_of(user_.client, ended), "Let me see.\n\nAgain.\n\n{\"n\":2}");
   EXPECT_EQ(ended.only("run.output").dump(), R"({"output":{"n":2}})");
 }
 

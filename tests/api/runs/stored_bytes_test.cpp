@@ -136,7 +136,8 @@ int64_t stored(ApiStack& stack, const std::string& org_id) {
                   "org_id = '{0}') + (SELECT coalesce(sum(octet_length(e.data::text)), 0) FROM "
                   "run_events e JOIN runs r ON r.id = e.run_id WHERE r.org_id = '{0}') + (SELECT "
                   "coalesce(sum(octet_length(result::text)), 0) FROM run_tool_results WHERE "
-                  "org_id = '{0}')",
+                  "org_id = '{0}') + (SELECT coalesce(sum(octet_length(parts::text)), 0) FROM "
+                  "run_turns WHERE org_id = '{0}')",
                   org_id));
 }
 
