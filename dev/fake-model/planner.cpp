@@ -34,10 +34,26 @@ Step call_wanted(const ChatRequest& request) {
   return step;
 }
 
+// Messages of the user in a row come as one, parted by blank lines: the newest that has commands.
+// Blank lines between brackets part nothing.
+std::string_view newest_words(std::string_view text) {
+  std::string_view newest = text;
+  int depth = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '[') ++depth;
+    if (text[at] == ']' && depth > 0) --depth;
+    bool is_parted = depth == 0 && text.substr(at).starts_with("\n\n");
+    std::string_view rest = is_parted ? text.substr(at + 2) : std::string_view();
+    if (rest.find('[') != std::string_view::npos) newest = rest;
+  }
+  return newest;
+}
+
 }  // namespace
 
 std::variant<Turn, Refusal> Planner::plan(const ChatRequest& request) {
-  std::variant<std::vector<Turn>, ScriptFault> parsed = parse_script(request.last_user_text);
+  std::variant<std::vector<Turn>, ScriptFault> parsed =
+      parse_script(newest_words(request.last_user_text));
   if (const ScriptFault* fault = std::get_if<ScriptFault>(&parsed)) {
     return refused("fake model script: " + fault->message);
   }

@@ -46,6 +46,9 @@ std::string history_in(const Answer& answer) {
   std::string all;
   for (const Json& message : *echoed->find("messages")->as_array()) {
     std::string_view content = message.text_or("content");
+    // Messages of the user in a row are one.
+    if (content.starts_with("a\n\n")) content.remove_prefix(3);
+    if (content.ends_with("\n\n[echo-history]")) content.remove_suffix(16);
     if (message.text_or("role") == "system" || content == "a") continue;
     if (content == "[echo-history]") continue;
     all += fmt::format("{}:{}", message.text_or("role"), content);

@@ -182,7 +182,7 @@ TEST(FunctionTools, ReachModelsOfBothForms) {
                                     fmt::format(R"("route_id":"{}")", model_of_form(form)));
     EXPECT_EQ(asking.give(0, R"("sunny")").status, 200);
     std::string shown = asking.end().text();
-    for (const char* name : {"web_search", "weather", "traffic", "sunny"}) {
+    for (const char* name : {"ask_user", "weather", "traffic", "sunny"}) {
       EXPECT_NE(shown.find(name), std::string::npos) << form << " is not told " << name;
     }
   }
