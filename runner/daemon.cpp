@@ -78,6 +78,7 @@ std::string Daemon::metrics_text() {
     counts.runs = static_cast<int64_t>(queue_->active());
     counts.runs_claimed = queue_->claimed();
     counts.runs_fenced = queue_->fenced();
+    counts.model_adaptations = metrics_.model_adaptations();
     counts.events = events_->events_written();
     counts.flushes = events_->flushes();
     counts.flushes_refused = events_->flushes_refused();

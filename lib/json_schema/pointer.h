@@ -1,5 +1,5 @@
-// JSON pointers (RFC 6901) into a schema, as its $refs have them. Called by the compiler of this room
-// and by runner/models/tool_schema.
+// JSON pointers (RFC 6901) into a schema, as its $refs have them. Called by the compiler of this
+// room and by runner/models/tool_schema.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace hostler::json_schema {
 
-// The pointer in a URI's fragment, percent-encoding undone; nothing: it is broken, or what it stands
-// for is no text of JSON.
+// The pointer in a URI's fragment, percent-encoding undone; nothing: it is broken, or what it
+// stands for is no text of JSON.
 std::optional<std::string> pointer_of_fragment(std::string_view fragment);
 
 // What the pointer leads to within the document; null: nowhere.

@@ -224,6 +224,7 @@ TurnRecord priced_turn(AgentServices& services, const RunPtr& run) {
   std::shared_ptr<const config::Settings> settings = services.settings.current();
   TurnRecord record;
   record.usage = run->progress.turn.usage;
+  record.adaptations = run->progress.turn.adaptations;
   record.credits_per_usd = settings->integer("credit.per_usd");
   record.run_hold = settings->integer("credit.run_hold");
   return record;

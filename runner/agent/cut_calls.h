@@ -27,8 +27,8 @@ struct CutCall {
 // As tool.cut names it: length, content_filter, broken_off or no_arguments.
 std::string_view cut_reason_name(CutReason reason);
 
-// The calls of the open turn that were cut: of a turn that was stopped the last call, and each whose
-// arguments are incomplete; of any turn those without arguments whose tool requires some.
+// The calls of the open turn that were cut: of a turn that was stopped the last call, and each
+// whose arguments are incomplete; of any turn those without arguments whose tool requires some.
 std::vector<CutCall> cut_calls(AgentServices& services, const RunParts& parts,
                                const ModelTurn& turn);
 

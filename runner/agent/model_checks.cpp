@@ -105,7 +105,7 @@ Task<Failure> check_text(Services services, ModelRequest request) {
   co_return RunFailure("model.no_answer", "The model's answer has no text.");
 }
 
-Failure judge_call(const std::vector<ToolCall>& calls) {
+Failure check_call(const std::vector<ToolCall>& calls) {
   if (calls.empty()) {
     return RunFailure("model.no_tool_call",
                       "The model did not call the tool that it was told to call. Runs whose "
@@ -138,7 +138,7 @@ Task<Failure> check_tools(Services services, ModelRequest request) {
                                  "What is the weather in Rome? Call get_weather.");
   Task<ModelTurn> asked = take_turn(services, std::move(question));
   ModelTurn turn = co_await asked;
-  co_return judge_call(calls_in(turn));
+  co_return check_call(calls_in(turn));
 }
 
 Task<Failure> check_schema(Services services, ModelRequest request) {

@@ -11,7 +11,7 @@
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/loop/wait.h"
-#include "queries/daemon.h"
+#include "queries/model_tests.h"
 #include "runner/agent/conversation.h"
 #include "runner/agent/thread_turns.h"
 #include "runner/agent/tool_choice.h"
@@ -180,6 +180,7 @@ Task<void> ask_model(AgentServices& services, RunPtr run, RunParts& parts) {
     permit.emplace(std::move(taken));
   }
   progress.turn_is_open = true;
+  int adaptations = 0;
   for (;;) {
     ModelRequest request = request_of_turn(parts);
     progress.turn = ModelTurn();
@@ -187,6 +188,8 @@ Task<void> ask_model(AgentServices& services, RunPtr run, RunParts& parts) {
     co_await stream_model_turn(services.http, services.loop, std::move(request), progress.turn,
                                observer);
     parts.request.adaptations_left -= progress.turn.adaptations;
+    adaptations += progress.turn.adaptations;
+    progress.turn.adaptations = adaptations;
     co_await keep_traits(services, run, parts);
     if (progress.turn.wants_other_history) {
       parts.history = without_foreign_calls(std::move(parts.history));

@@ -8,6 +8,7 @@
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/loop/task_set.h"
+#include "queries/chat_runs.h"
 #include "queries/daemon.h"
 #include "runner/agent/tool_calls.h"
 #include "runner/models/run_failure.h"

@@ -62,15 +62,15 @@ void add_turns(const ChatMessage& answer, const std::vector<StoredTurn>& turns,
                std::vector<ChatMessage>& all) {
   std::string shown = answer.text();
   std::optional<std::string> rest = text_after(shown, turns);
-  bool is_told = false;
+  bool is_written = false;
   for (const StoredTurn& turn : turns) {
     bool calls_tools = has_calls(turn.parts);
     // Without calls it is the answer, or one that was discarded.
     if (!calls_tools && (!turn.is_answer || !rest)) continue;
-    is_told = !calls_tools;
-    ChatMessage& said = all.emplace_back(ChatRole::assistant, turn.parts);
+    is_written = !calls_tools;
+    ChatMessage& answered = all.emplace_back(ChatRole::assistant, turn.parts);
     if (!rest) {
-      std::erase_if(said.parts,
+      std::erase_if(answered.parts,
                     [](const Part& part) { return std::holds_alternative<TextPart>(part); });
     }
     for (const ToolCall& call : calls_of(turn.parts)) {
@@ -78,7 +78,7 @@ void add_turns(const ChatMessage& answer, const std::vector<StoredTurn>& turns,
     }
   }
   std::string text = rest.value_or(shown);
-  if (!is_told && !text.empty()) all.emplace_back(ChatRole::assistant, std::move(text));
+  if (!is_written && !text.empty()) all.emplace_back(ChatRole::assistant, std::move(text));
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ bool is_spoken(std::string_view version) {
 }
 
 // What was answered to initialize. version: that it names, which we do not speak; empty: none.
-SessionAnswer no_common_version(const RpcAnswer& answer, std::string_view version) {
+SessionAnswer no_shared_version(const RpcAnswer& answer, std::string_view version) {
   if (version.empty()) return no_session(answer);
   SessionAnswer end =
       failed(fmt::format("The server wants revision {} of the protocol; Hostler speaks {}.",
@@ -155,8 +155,8 @@ Task<SessionAnswer> RemoteSession::send(RpcMessage message) {
   }
 }
 
-// Nothing: go on. What is no answer of the modern revision makes it an older server, whatever it is:
-// they answer what they do not know with any status, with nothing, or never.
+// Nothing: go on. What is no answer of the modern revision makes it an older server, whatever it
+// is: they answer what they do not know with any status, with nothing, or never.
 Task<std::optional<SessionAnswer>> RemoteSession::discover() {
   RpcMessage message;
   message.method = "server/discover";
@@ -195,7 +195,7 @@ Task<std::optional<SessionAnswer>> RemoteSession::initialize(std::string version
     if (sent.refused || sent.answer.kind == RpcAnswer::Kind::failed) co_return sent;
     if (sent.answer.kind == RpcAnswer::Kind::result) {
       std::string agreed = agreed_version(sent.answer, version);
-      if (!is_spoken(agreed)) co_return no_common_version(sent.answer, agreed);
+      if (!is_spoken(agreed)) co_return no_shared_version(sent.answer, agreed);
       speech_ = {agreed, sent.answer.session_id};
       break;
     }

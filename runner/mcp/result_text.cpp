@@ -176,16 +176,16 @@ ResultText read_tool_result(std::string_view result) {
   }
   std::optional<std::string_view> structured = raw_member(result, "structuredContent");
   if (structured == "null") structured.reset();
-  Told told = told_of(*json, structured);
+  Told reported = told_of(*json, structured);
   const Json* is_error = json->find("isError");
   if (is_error != nullptr && is_error->as_boolean() != nullptr && *is_error->as_boolean()) {
     read.kind = ResultText::Kind::error;
-    bool is_blank = ascii::trimmed(told.words, ascii::white_space).empty();
-    read.text = utf8_prefix(is_blank ? "The tool failed." : told.words, error_bytes_max);
+    bool is_blank = ascii::trimmed(reported.words, ascii::white_space).empty();
+    read.text = utf8_prefix(is_blank ? "The tool failed." : reported.words, error_bytes_max);
     return read;
   }
   read.kind = ResultText::Kind::result;
-  read.text = std::move(told.json);
+  read.text = std::move(reported.json);
   if (read.text.size() > remote_result_bytes_max) {
     read.kind = ResultText::Kind::bad;
     read.text = "The server's result is over 1 MiB.";

@@ -22,9 +22,9 @@ constexpr std::array<std::string_view, 12> over_words = {
 }  // namespace
 
 std::string_view version_in_refusal(const RpcAnswer& answer, std::string_view refused) {
-  std::string said = answer.message + " " + answer.json;
+  std::string words = answer.message + " " + answer.json;
   auto is_named = [&](std::string_view version) {
-    return version != refused && said.find(version) != std::string::npos;
+    return version != refused && words.find(version) != std::string::npos;
   };
   return is_named(modern_version) ? modern_version : newest_older_version(is_named);
 }

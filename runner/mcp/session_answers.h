@@ -12,8 +12,8 @@ namespace hostler::runner {
 // The newest revision of ours that an answer names beside the one that it refuses; empty: none.
 std::string_view version_in_refusal(const RpcAnswer& answer, std::string_view refused);
 
-// The revision that an answer to initialize agrees on, which may be one that we do not speak; empty:
-// it is no such answer. offered: what it was asked with, and what counts if it names none.
+// The revision that an answer to initialize agrees on, which may be one that we do not speak;
+// empty: it is no such answer. offered: what it was asked with, and what counts if it names none.
 std::string agreed_version(const RpcAnswer& answer, std::string_view offered);
 
 // Whether the answer to a request of a session says that its server does not know the session any

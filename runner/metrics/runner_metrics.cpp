@@ -47,6 +47,7 @@ constexpr ReadRow<int64_t Own::*> own_rows[] = {
     {counter, "hostler_runner_stream_runs_gone_back_total", "", "Followed runs whose newest events a new primary lacked.", &Own::stream_runs_gone_back},
     {counter, "hostler_runner_runs_claimed_total", "", "Runs taken on.", &Own::runs_claimed},
     {counter, "hostler_runner_runs_fenced_total", "", "Runs that another daemon took over.", &Own::runs_fenced},
+    {counter, "hostler_runner_model_adaptations_total", "", "Further requests, because a model's provider refused a member of one.", &Own::model_adaptations},
     {counter, "hostler_runner_events_total", "", "Events written.", &Own::events},
     {counter, "hostler_runner_event_flushes_total", "", "Commits that wrote them.", &Own::flushes},
     {counter, "hostler_runner_event_flushes_refused_total", "", "Those that were refused: a row was held, or they took too long.", &Own::flushes_refused},
@@ -89,12 +90,23 @@ constexpr ReadRow<const char*> shared_rows[] = {
 // clang-format on
 
 // What a run can end with, else other.
-constexpr std::array<std::string_view, 15> failure_codes{
-    "model.rejected",      "model.rate_limited", "model.unavailable",
-    "model.stream_broken", "model.bad_response", "credits.exhausted",
-    "run.timeout",         "run.turn_limit",     "run.answer_too_long",
-    "run.output_limit",    "run.crashed",        "output.schema_mismatch",
-    "run.input_timeout",   "internal.error",     "other"};
+constexpr std::array<std::string_view, 17> failure_codes{"model.rejected",
+                                                         "model.rate_limited",
+                                                         "model.unavailable",
+                                                         "model.stream_broken",
+                                                         "model.bad_response",
+                                                         "credits.exhausted",
+                                                         "run.timeout",
+                                                         "run.turn_limit",
+                                                         "run.answer_too_long",
+                                                         "run.repeated_call",
+                                                         "model.context_exceeded",
+                                                         "run.output_limit",
+                                                         "run.crashed",
+                                                         "output.schema_mismatch",
+                                                         "run.input_timeout",
+                                                         "internal.error",
+                                                         "other"};
 constexpr std::array<std::string_view, 4> end_states{"completed", "failed", "cancelled",
                                                      "waiting_for_input"};
 constexpr std::array<std::string_view, 3> tool_names{"web_search", "web_fetch", "other"};
@@ -232,6 +244,7 @@ void RunnerMetrics::count_turn(const TurnRecord& turn) {
   writer.count(tokens, 0, turn.usage.input_tokens);
   writer.count(tokens, 1, turn.usage.output_tokens);
   writer.count(tokens, 2, turn.usage.cache_read_tokens);
+  model_adaptations_ += turn.adaptations;
 }
 
 void RunnerMetrics::count_tool(const ToolRecord& tool) {

@@ -29,6 +29,7 @@ struct RunnerCounts {
   int64_t stream_runs_gone_back = 0;  // followed ones whose newest events another server lacked
   int64_t runs_claimed = 0;
   int64_t runs_fenced = 0;  // to another daemon
+  int64_t model_adaptations = 0;
   int64_t events = 0;
   int64_t flushes = 0;
   int64_t flushes_refused = 0;  // for a lock or for their time
@@ -48,6 +49,8 @@ class RunnerMetrics {
  public:
   RunnerMetrics();
   void count_turn(const TurnRecord& turn);
+  // Further requests that turns made, because a provider refused a member of one.
+  int64_t model_adaptations() const { return model_adaptations_; }
   void count_tool(const ToolRecord& tool);
   void count_wait();
   void count_outcome(const Outcome& outcome);
@@ -65,6 +68,7 @@ class RunnerMetrics {
   void take_facts(const postgres::Row& facts);
 
   Metrics metrics_;
+  int64_t model_adaptations_ = 0;
 };
 
 }  // namespace hostler::runner

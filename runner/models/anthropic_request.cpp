@@ -42,11 +42,11 @@ std::vector<Block> blocks_of(const ChatMessage& message) {
   if (message.role == ChatRole::tool) return {Block{.result = &message}};
   bool says_anything = false;
   for (const Part& part : message.parts) {
-    if (const TextPart* said = std::get_if<TextPart>(&part)) {
-      if (is_blank(said->text)) continue;
+    if (const TextPart* text_part = std::get_if<TextPart>(&part)) {
+      if (is_blank(text_part->text)) continue;
       std::string_view name = message.name;
       if (says_anything) name = {};
-      blocks.push_back({.text = said->text, .name = name});
+      blocks.push_back({.text = text_part->text, .name = name});
     } else if (const ToolCall* call = std::get_if<ToolCall>(&part)) {
       blocks.push_back({.call = call});
     } else {

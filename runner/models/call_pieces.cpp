@@ -100,7 +100,7 @@ void CallPieces::take(size_t nth, const CallPiece& piece) {
   call.bytes += piece.arguments.size();
 }
 
-std::optional<std::string_view> CallPieces::settled(size_t nth, std::string_view joined) const {
+std::optional<std::string_view> CallPieces::finished(size_t nth, std::string_view joined) const {
   const Call& call = calls_[nth];
   // What was left out for its size is not judged, nor what came in one piece.
   if (joined.size() != call.bytes || call.last_begin == 0 || is_object(joined)) return std::nullopt;

@@ -37,7 +37,7 @@ class CallPieces {
   void take(size_t nth, const CallPiece& piece);
   // The arguments that the pieces mean where some repeat others: a whole object that is sent again
   // at the end, and {} before the real ones. Nothing: they are what was joined.
-  std::optional<std::string_view> settled(size_t nth, std::string_view joined) const;
+  std::optional<std::string_view> finished(size_t nth, std::string_view joined) const;
 
  private:
   struct Call {

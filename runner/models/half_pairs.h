@@ -12,7 +12,8 @@ namespace hostler {
 class HalfPairs {
  public:
   // The piece with the marks of parse_stream_json() taken out: two halves make their character, a
-  // half that stays alone U+FFFD. A first half at the piece's end waits for the stream's next piece.
+  // half that stays alone U+FFFD. A first half at the piece's end waits for the stream's next
+  // piece.
   std::string joined(int64_t stream, std::string_view piece);
   // Whether a piece of any stream waits for its second half.
   bool is_waiting() const { return !waiting_.empty(); }

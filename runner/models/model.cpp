@@ -9,14 +9,14 @@ namespace hostler {
 
 std::string_view ChatMessage::first_text() const {
   for (const Part& part : parts) {
-    if (const TextPart* said = std::get_if<TextPart>(&part)) return said->text;
+    if (const TextPart* text_part = std::get_if<TextPart>(&part)) return text_part->text;
   }
   return {};
 }
 
 std::string& ChatMessage::first_text() {
   for (Part& part : parts) {
-    if (TextPart* said = std::get_if<TextPart>(&part)) return said->text;
+    if (TextPart* text_part = std::get_if<TextPart>(&part)) return text_part->text;
   }
   return std::get<TextPart>(parts.emplace_back(TextPart())).text;
 }

@@ -97,8 +97,8 @@ struct Sampling {
   std::optional<bool> parallel_tool_calls = std::nullopt;
 };
 
-// What a model's provider was found to do that its protocol does not say: which members of a request
-// it refuses. Learned from its refusals (model_client.h), kept for the model.
+// What a model's provider was found to do that its protocol does not say: which members of a
+// request it refuses. Learned from its refusals (model_client.h), kept for the model.
 struct ModelTraits {
   enum class TokenLimit { by_host, max_tokens, max_completion_tokens, none };
   TokenLimit token_limit = TokenLimit::by_host;  // the name of the limit of output tokens

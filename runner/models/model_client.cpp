@@ -216,7 +216,7 @@ Lesson learn(ModelRequest& request, ModelTurn& turn, ModelObserver& observer, co
 }
 
 // A provider that sends data of its own with its messages takes it from a client's history too.
-void note_own_data(const ModelRequest& request, ModelTurn& turn, ModelObserver& observer) {
+void note_own_members(const ModelRequest& request, ModelTurn& turn, ModelObserver& observer) {
   bool is_openai = request.endpoint.provider_kind == ProviderKind::openai;
   if (!is_openai || turn.traits.takes_given_reasoning || !has_opaque(turn.parts)) return;
   turn.traits.takes_given_reasoning = true;
@@ -245,7 +245,7 @@ Task<void> stream_model_turn(http::HttpClient& http, loop::Loop& loop, ModelRequ
     if (!shown.is_any()) lesson = learn(request, turn, observer, end, adaptations);
     turn.traits = request.traits;
     turn.adaptations = adaptations;
-    if (end.code.empty()) note_own_data(request, turn, observer);
+    if (end.code.empty()) note_own_members(request, turn, observer);
     if (end.code.empty() || lesson == Lesson::hand_back) co_return;
     if (lesson == Lesson::ask_again) {
       // What a persona would like is no reason to have no answer.

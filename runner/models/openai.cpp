@@ -230,21 +230,22 @@ void OpenAiReader::take_function(CallPiece piece, const Json& function, const Js
   if (extra == nullptr || !extra->is_object()) return;
   JsonWriter own;
   own.begin_object().key("extra_content").value(*extra).end_object();
-  set_call_data(*nth, own.take());
+  set_call_opaque(*nth, own.take());
 }
 
 // Arguments that were sent twice count once, unless the answer was cut: then nobody knows.
-void OpenAiReader::settle() {
+void OpenAiReader::finish_held() {
   close_thought();
   if (!is_complete() || was_stopped()) return;
   for (size_t nth = 0; nth < open_calls(); ++nth) {
     ToolCall& call = call_at(nth);
-    std::optional<std::string_view> settled = pieces_.settled(nth, call.arguments);
-    if (settled) call.arguments = std::string(*settled);
+    std::optional<std::string_view> finished = pieces_.finished(nth, call.arguments);
+    if (finished) call.arguments = std::string(*finished);
   }
 }
 
-// In a stream also behind its last event, in Groq's own member, in each event (the last one counts).
+// In a stream also behind its last event, in Groq's own member, in each event (the last one
+// counts).
 void OpenAiReader::take_usage(const Json& event) {
   const Json* tokens = event.find("usage");
   if (tokens == nullptr || !tokens->is_object()) {

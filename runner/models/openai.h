@@ -30,7 +30,7 @@ class OpenAiReader : public TurnReader {
   void take_late_event(const Json& event) override { take_usage(event); }
   bool is_last_event(std::string_view text) const override { return text.starts_with("[DONE]"); }
   bool has_answer() const override { return has_choice_; }
-  void settle() override;
+  void finish_held() override;
   void take_choices(const Json& event, std::string_view message_member);
   std::string message_members() const override;
   void take_message(const Json& message);

@@ -48,10 +48,10 @@ std::vector<Said> spoken_in_turn(const std::vector<ChatMessage>& messages) {
   return all;
 }
 
-std::string text_of(const Said& said) {
-  if (said.size() == 1) return said.front()->text();
+std::string text_of(const Said& series) {
+  if (series.size() == 1) return series.front()->text();
   std::string text;
-  for (const ChatMessage* message : said) append_turn_text(text, message->text());
+  for (const ChatMessage* message : series) append_turn_text(text, message->text());
   return text;
 }
 
@@ -87,9 +87,9 @@ void write_members(JsonWriter& json, const OpaquePart& own) {
   for (const auto& [name, value] : *members->as_object()) json.key(name).value(value);
 }
 
-void write_own_members(JsonWriter& json, const Said& said, const ModelTraits& traits) {
+void write_own_members(JsonWriter& json, const Said& series, const ModelTraits& traits) {
   std::vector<const OpaquePart*> sent;
-  for (const ChatMessage* message : said) {
+  for (const ChatMessage* message : series) {
     for (const Part& part : message->parts) {
       const OpaquePart* own = std::get_if<OpaquePart>(&part);
       bool is_of_message = own != nullptr && own->place == OpaquePart::Place::message;
@@ -119,8 +119,8 @@ void write_calls(JsonWriter& json, const Parts& parts, const ModelTraits& traits
   }
 }
 
-bool has_blocks(const Said& said) {
-  return std::any_of(said.begin(), said.end(), [](const ChatMessage* message) {
+bool has_blocks(const Said& series) {
+  return std::any_of(series.begin(), series.end(), [](const ChatMessage* message) {
     return std::any_of(message->parts.begin(), message->parts.end(), [](const Part& part) {
       const OpaquePart* own = std::get_if<OpaquePart>(&part);
       return own != nullptr && own->place == OpaquePart::Place::block;
@@ -129,9 +129,9 @@ bool has_blocks(const Said& said) {
 }
 
 // Mistral's thoughts stand among the texts.
-void write_content_blocks(JsonWriter& json, const Said& said) {
+void write_content_blocks(JsonWriter& json, const Said& series) {
   json.key("content").begin_array();
-  for (const ChatMessage* message : said) {
+  for (const ChatMessage* message : series) {
     for (const Part& part : message->parts) {
       const TextPart* text = std::get_if<TextPart>(&part);
       const OpaquePart* own = std::get_if<OpaquePart>(&part);
@@ -145,9 +145,9 @@ void write_content_blocks(JsonWriter& json, const Said& said) {
   json.end_array();
 }
 
-void write_content(JsonWriter& json, const Said& said, bool calls_tools) {
-  if (has_blocks(said)) return write_content_blocks(json, said);
-  std::string text = text_of(said);
+void write_content(JsonWriter& json, const Said& series, bool calls_tools) {
+  if (has_blocks(series)) return write_content_blocks(json, series);
+  std::string text = text_of(series);
   // An assistant that only calls tools has no content; some servers insist on null, not "".
   if (text.empty() && calls_tools) {
     json.key("content").null();
@@ -156,19 +156,19 @@ void write_content(JsonWriter& json, const Said& said, bool calls_tools) {
   }
 }
 
-void write_message(JsonWriter& json, const Said& said, const ModelTraits& traits) {
-  const ChatMessage& first = *said.front();
+void write_message(JsonWriter& json, const Said& series, const ModelTraits& traits) {
+  const ChatMessage& first = *series.front();
   json.begin_object().member("role", role_name(first.role));
   if (!first.name.empty()) json.member("name", first.name);
-  bool calls_tools = std::any_of(said.begin(), said.end(), [](const ChatMessage* message) {
+  bool calls_tools = std::any_of(series.begin(), series.end(), [](const ChatMessage* message) {
     return has_calls(message->parts);
   });
-  write_content(json, said, calls_tools);
+  write_content(json, series, calls_tools);
   if (first.role == ChatRole::tool) json.member("tool_call_id", first.tool_call_id);
-  write_own_members(json, said, traits);
+  write_own_members(json, series, traits);
   if (calls_tools) {
     json.key("tool_calls").begin_array();
-    for (const ChatMessage* message : said) write_calls(json, message->parts, traits);
+    for (const ChatMessage* message : series) write_calls(json, message->parts, traits);
     json.end_array();
   }
   json.end_object();
@@ -216,7 +216,7 @@ void write_openai_messages(JsonWriter& json, const ModelRequest& request) {
   const ChatMessage nothing(ChatRole::user, "(The message is empty.)");
   if (all.empty()) all.push_back({&nothing});
   json.key("messages").begin_array();
-  for (const Said& said : all) write_message(json, said, request.traits);
+  for (const Said& series : all) write_message(json, series, request.traits);
   json.end_array();
 }
 

@@ -49,11 +49,11 @@ std::string text_of(const Parts& parts) {
   bool is_behind_call = false;
   for (const Part& part : parts) {
     if (std::holds_alternative<ToolCall>(part)) is_behind_call = true;
-    const TextPart* said = std::get_if<TextPart>(&part);
-    if (said == nullptr || said->text.empty()) continue;
+    const TextPart* text_part = std::get_if<TextPart>(&part);
+    if (text_part == nullptr || text_part->text.empty()) continue;
     if (is_behind_call && !text.empty()) text += turn_separator;
     is_behind_call = false;
-    text += said->text;
+    text += text_part->text;
   }
   return text;
 }
@@ -79,8 +79,8 @@ bool has_opaque(const Parts& parts) {
 size_t bytes_of(const Parts& parts) {
   size_t bytes = 0;
   for (const Part& part : parts) {
-    if (const TextPart* said = std::get_if<TextPart>(&part)) {
-      bytes += said->text.size();
+    if (const TextPart* text_part = std::get_if<TextPart>(&part)) {
+      bytes += text_part->text.size();
     } else if (const ToolCall* call = std::get_if<ToolCall>(&part)) {
       bytes += call->id.size() + call->name.size() + call->arguments.size();
     } else {
@@ -134,8 +134,8 @@ std::string parts_json(const Parts& parts) {
   json.begin_array();
   for (const Part& part : parts) {
     json.begin_object();
-    if (const TextPart* said = std::get_if<TextPart>(&part)) {
-      json.member("type", "text").member("text", said->text);
+    if (const TextPart* text_part = std::get_if<TextPart>(&part)) {
+      json.member("type", "text").member("text", text_part->text);
     } else if (const ToolCall* call = std::get_if<ToolCall>(&part)) {
       json.member("type", "call").member("id", call->id).member("name", call->name);
       json.member("arguments", call->arguments);

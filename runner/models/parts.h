@@ -90,9 +90,9 @@ void erase_calls(Parts& parts, Predicate is_unwanted) {
   if (text_of(parts) == text) return;
   bool is_first = true;
   std::erase_if(parts, [&](Part& part) {
-    TextPart* said = std::get_if<TextPart>(&part);
-    if (said == nullptr) return false;
-    if (is_first) said->text = text;
+    TextPart* text_part = std::get_if<TextPart>(&part);
+    if (text_part == nullptr) return false;
+    if (is_first) text_part->text = text;
     return !std::exchange(is_first, false);
   });
 }

@@ -222,9 +222,9 @@ ProviderError error_of(const Json& document) {
   result.message = words_of(document, 0);
   take_names(*error, result);
   take_names(*holder, result);
-  for (const Json* told : {error, holder}) {
+  for (const Json* reported : {error, holder}) {
     for (const char* member : {"code", "status", "type", "status_code", "statusCode"}) {
-      std::optional<int> status = status_of(told->find(member));
+      std::optional<int> status = status_of(reported->find(member));
       if (!status) continue;
       result.status = *status;
       return result;
@@ -278,18 +278,19 @@ void mask_addresses(std::string& text) {
 }  // namespace
 
 std::optional<ProviderError> read_provider_error(const Json& document) {
-  const Json* told = &document;
+  const Json* reported = &document;
   bool is_list = document.is_array() && !document.as_array()->empty();
-  if (is_list) told = &document.as_array()->front();
-  const Json* error = told->find("error");
+  if (is_list) reported = &document.as_array()->front();
+  const Json* error = reported->find("error");
   if (error == nullptr || is_nothing(*error)) {
-    bool is_error = told->text_or("object") == "error" || told->text_or("type") == "error";
-    if (!is_error && (told->find("choices") != nullptr || told->find("content") != nullptr)) {
+    bool is_error = reported->text_or("object") == "error" || reported->text_or("type") == "error";
+    if (!is_error &&
+        (reported->find("choices") != nullptr || reported->find("content") != nullptr)) {
       return std::nullopt;
     }
-    const Json* detail = told->find("detail");
-    const Json* errors = told->find("errors");
-    is_error = is_error || !told->text_or("message").empty() ||
+    const Json* detail = reported->find("detail");
+    const Json* errors = reported->find("errors");
+    is_error = is_error || !reported->text_or("message").empty() ||
                (detail != nullptr && !is_nothing(*detail)) ||
                (errors != nullptr && !is_nothing(*errors));
     if (!is_error) return std::nullopt;

@@ -72,10 +72,10 @@ std::optional<Json> listed(const Json::Array& variants) {
 }
 
 // One schema for a member of which several are told.
-Json combined(const Json::Array& told, bool is_any) {
+Json combined(const Json::Array& noted, bool is_any) {
   Json::Array variants;
   std::set<std::string> seen;
-  for (const Json& one : told) {
+  for (const Json& one : noted) {
     if (seen.insert(one.dump()).second) variants.push_back(one);
   }
   if (variants.size() == 1) return variants.front();
@@ -143,17 +143,17 @@ void add_members(Members& all, const Members& more) {
 Members Merger::members_of_branches(const Json& branches, bool is_any, int nesting) {
   Members all;
   if (!branches.is_array() || nesting > nesting_max) return all;
-  std::vector<Members> told;
+  std::vector<Members> noted;
   for (const Json& branch : *branches.as_array()) {
     if (++branches_ > branches_max) break;
-    if (!is_any || may_be_object(branch)) told.push_back(members_of(branch, nesting + 1));
+    if (!is_any || may_be_object(branch)) noted.push_back(members_of(branch, nesting + 1));
   }
   if (!is_any) {
-    for (const Members& one : told) add_members(all, one);
+    for (const Members& one : noted) add_members(all, one);
     return all;
   }
   std::vector<std::pair<std::string, Json::Array>> variants;
-  for (const Members& one : told) {
+  for (const Members& one : noted) {
     for (const auto& [name, value] : one.properties) {
       auto known = std::find_if(variants.begin(), variants.end(),
                                 [&](const auto& variant) { return variant.first == name; });
@@ -164,9 +164,9 @@ Members Merger::members_of_branches(const Json& branches, bool is_any, int nesti
   for (const auto& [name, values] : variants) {
     all.properties.emplace_back(name, combined(values, true));
   }
-  if (told.empty()) return all;
-  for (const std::string& name : told.front().required) {
-    bool is_common = std::all_of(told.begin(), told.end(),
+  if (noted.empty()) return all;
+  for (const std::string& name : noted.front().required) {
+    bool is_common = std::all_of(noted.begin(), noted.end(),
                                  [&](const Members& one) { return has(one.required, name); });
     if (is_common) all.required.push_back(name);
   }
@@ -215,10 +215,10 @@ Members Merger::members_of(const Json& schema, int nesting) {
 bool is_of_members(const SchemaMender& mender, const Json& branch) {
   const Json* ref = branch.find("$ref");
   bool is_reference = ref != nullptr && branch.as_object()->size() == 1;
-  const Json* told = is_reference ? mender.target(*ref) : &branch;
-  if (told == nullptr || !told->is_object())
-    return told == nullptr || told->as_boolean() != nullptr;
-  return std::all_of(told->as_object()->begin(), told->as_object()->end(),
+  const Json* noted = is_reference ? mender.target(*ref) : &branch;
+  if (noted == nullptr || !noted->is_object())
+    return noted == nullptr || noted->as_boolean() != nullptr;
+  return std::all_of(noted->as_object()->begin(), noted->as_object()->end(),
                      [](const Json::Member& member) {
                        std::string_view name = member.first;
                        return name == "type" || name == "properties" || name == "required" ||
@@ -241,13 +241,13 @@ std::string sets_of(const Json& branches) {
   return std::string(utf8_prefix(sets, note_bytes_max));
 }
 
-std::string note_of(const Json::Object& said) {
-  std::string whole = Json(said).dump();
+std::string note_of(const Json::Object& stated) {
+  std::string whole = Json(stated).dump();
   if (whole.size() <= note_bytes_max) {
     return fmt::format("The arguments must also fit this JSON Schema: {}", whole);
   }
   for (std::string_view keyword : {"anyOf", "oneOf"}) {
-    const Json* branches = member_in(said, keyword);
+    const Json* branches = member_in(stated, keyword);
     std::string sets = branches != nullptr && branches->is_array() ? sets_of(*branches) : "";
     if (!sets.empty())
       return fmt::format("Give {} of these: {}.",
@@ -281,15 +281,15 @@ MergedRoot merged_root(const SchemaMender& mender, const Json::Object& root) {
   MergedRoot merged;
   merged.object = root;
   merged.has_changed = follow_reference(mender, merged.object);
-  Json::Object said;
+  Json::Object stated;
   for (std::string_view keyword : root_keywords) {
     const Json* value = member_of(merged.object, keyword);
     if (value == nullptr) continue;
-    bool is_told = keyword == "allOf" && value->is_array() &&
-                   std::all_of(value->as_array()->begin(), value->as_array()->end(),
-                               [&](const Json& one) { return is_of_members(mender, one); });
+    bool is_noted = keyword == "allOf" && value->is_array() &&
+                    std::all_of(value->as_array()->begin(), value->as_array()->end(),
+                                [&](const Json& one) { return is_of_members(mender, one); });
     bool is_empty = value->is_null() || (value->is_array() && value->as_array()->empty());
-    if (!is_told && !is_empty) said.emplace_back(std::string(keyword), *value);
+    if (!is_noted && !is_empty) stated.emplace_back(std::string(keyword), *value);
     merged.has_changed = true;
   }
   if (!merged.has_changed) return merged;
@@ -302,7 +302,7 @@ MergedRoot merged_root(const SchemaMender& mender, const Json::Object& root) {
     for (std::string& name : members.required) required.emplace_back(std::move(name));
     set_member(merged.object, "required", Json(std::move(required)));
   }
-  if (!said.empty()) merged.note = note_of(said);
+  if (!stated.empty()) merged.note = note_of(stated);
   return merged;
 }
 

@@ -58,8 +58,9 @@ void TurnReader::read_line(const SseLine& line) {
       return read_error(line.text);
     case SseLine::Kind::bare: {
       if (fault_ || saw_last_event_) return;
-      std::optional<Json> said = parse_lenient_json(line.text);
-      std::optional<ProviderError> error = said ? read_provider_error(*said) : std::nullopt;
+      std::optional<Json> text_part = parse_lenient_json(line.text);
+      std::optional<ProviderError> error =
+          text_part ? read_provider_error(*text_part) : std::nullopt;
       if (error) fail(*std::move(error));
       return;
     }
@@ -168,7 +169,7 @@ void TurnReader::end() {
   if (saw_last_event_ && !is_complete() && fault_word_.empty() && !fault_) {
     fail(TurnFault::Kind::no_answer, "it ended the stream without an answer");
   }
-  settle();
+  finish_held();
   name_calls();
   bound_arguments();
   bool wants_tools = !calls_.empty();
@@ -214,8 +215,8 @@ void TurnReader::finish_parts() {
     bool is_whole = opaque == nullptr || !opaque->data.empty();
     if (is_whole) parts.push_back(std::move(part));
     if (!is_call) continue;
-    auto data = call_data_.find(nth_call++);
-    if (data == call_data_.end()) continue;
+    auto data = call_opaque_.find(nth_call++);
+    if (data == call_opaque_.end()) continue;
     parts.emplace_back(OpaquePart{OpaquePart::Place::call, std::move(data->second)});
   }
   // Calls that were cut before their names came.
@@ -352,8 +353,8 @@ bool TurnReader::count_opaque(size_t bytes) {
   return !fault_;
 }
 
-void TurnReader::set_call_data(size_t nth, std::string data) {
-  if (count_opaque(data.size())) call_data_[nth] = std::move(data);
+void TurnReader::set_call_opaque(size_t nth, std::string data) {
+  if (count_opaque(data.size())) call_opaque_[nth] = std::move(data);
 }
 
 size_t TurnReader::open_block() {

@@ -69,7 +69,7 @@ class TurnReader {
   // Whether anything came that is an answer, be it empty.
   virtual bool has_answer() const = 0;
   // Nothing more comes: what is held back goes to the turn.
-  virtual void settle() {}
+  virtual void finish_held() {}
   // Members of the message that the provider wants back, as an object; empty: none.
   virtual std::string message_members() const { return {}; }
 
@@ -93,7 +93,7 @@ class TurnReader {
   void fail(ProviderError error);
   size_t open_calls() const { return calls_.size(); }
   // Data of the provider's own, an object, that belongs to the call.
-  void set_call_data(size_t nth, std::string data);
+  void set_call_opaque(size_t nth, std::string data);
   // A block of the provider's own that is being streamed: its data is known when it ends. Returns
   // its place, which block_at() takes until end().
   size_t open_block();
@@ -121,9 +121,9 @@ class TurnReader {
   void end_reason(bool wants_tools);
   ModelTurn& turn_;
   ModelObserver& observer_;
-  std::vector<size_t> calls_;                          // their places among the turn's parts
-  std::unordered_map<size_t, std::string> call_data_;  // of a call, by its place in calls_
-  std::string open_text_;                              // a JSON text that goes on in the next line
+  std::vector<size_t> calls_;                            // their places among the turn's parts
+  std::unordered_map<size_t, std::string> call_opaque_;  // of a call, by its place in calls_
+  std::string open_text_;  // a JSON text that goes on in the next line
   JsonProgress open_progress_;
   bool is_open_error_ = false;  // it is an error's
   HalfPairs halves_;

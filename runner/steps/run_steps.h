@@ -17,6 +17,7 @@ struct TurnRecord {
   bool has_opaque = false;      // it is stored also when the run ends with it
   ModelUsage usage;
   int64_t duration_ms = 0;      // of the model call, with its tries
+  int adaptations = 0;          // further requests, because the provider refused a member
   int64_t credits_per_usd = 0;  // as the settings say when it ends
   int64_t run_hold = 0;
 };

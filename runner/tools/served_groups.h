@@ -1,6 +1,6 @@
 // Which tool groups nobody serves for an organization: their tools are not offered to models. Every
-// run asks, so the answer is kept for a minute, until providers change; a call asks anew in any case
-// (runner/tools/tool_provider.h). Owned by the tool box.
+// run asks, so the answer is kept for a minute, until providers change; a call asks anew in any
+// case (runner/tools/tool_provider.h). Owned by the tool box.
 #pragma once
 
 #include <cstdint>

@@ -11,3 +11,8 @@ SELECT item FROM chat_run_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $
 -- What a run was given in place of its thread's messages.
 -- $1 run_id uuid
 SELECT g.messages FROM run_given_messages($1) AS g (messages) WHERE g.messages IS NOT NULL;
+
+-- name: run_streamed_text
+-- What subscribers were shown as the answer so far.
+-- $1 run_id uuid
+SELECT run_streamed_text($1);

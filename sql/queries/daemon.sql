@@ -80,13 +80,13 @@ SELECT true AS is_there;
 -- back is free again. An epoch is never given twice, also when the sequence went back with what a server lost: its
 -- low bits are random.
 -- When more wait than are wanted, runs_round_robin() says which; served_nth then counts from 1, and more may wait.
--- history: the thread's visible messages as run_history answers them, newest first, each as its role's first letter
--- (A and the run's id for an answer whose turns are stored), its bytes, a colon and its content; null when there are more than 64, when they have more than 32 times message_bytes
--- together, or one is longer than message_bytes, or the run has turns: then run_history is asked. The function behind
--- that is not called here: it would make the claim a fifth dearer. octet_length() unpacks no content.
--- given_history: that of a run that was given one, null when it is longer than those, or not all that the model is
--- told; then run_given_history is asked. How many are wanted is hidden in a SELECT, so that one plan looks as good as a
--- plan for each call: making that takes longer than the claim.
+-- history: the thread's visible messages as run_history answers them, newest first, each as its role's first letter (A
+-- and the run's id for an answer whose turns are stored), its bytes, a colon and its content; null when there are more
+-- than 64, when they have more than 32 times message_bytes together, or one is longer than message_bytes, or the run
+-- has turns: then run_history is asked. The function behind that is not called here: it would make the claim a fifth
+-- dearer. octet_length() unpacks no content. given_history: that of a run that was given one, null when it is longer
+-- than those, or not all that the model is told; then run_given_history is asked. How many are wanted is hidden in a
+-- SELECT, so that one plan looks as good as a plan for each call: making that takes longer than the claim.
 -- $1 daemon_id uuid, $2 limit bigint, $3 message_bytes integer, $4 after_org_id uuid, $5 org_ids uuid[],
 -- $6 user_ids uuid[] (see runs_round_robin), $7 limit_agent_turns bigint, $8 limit_tool_calls bigint,
 -- $9 limit_run_seconds bigint
@@ -119,7 +119,8 @@ SELECT c.id, c.org_id, c.thread_id, c.created_by_user_id, c.epoch, c.source, c.p
     c.tools AS function_tools, c.response_format, c.credits_exhausted, coalesce(granted.turns, $7) AS limit_turns,
     coalesce(granted.tool_calls, $8) AS limit_tool_calls, coalesce(granted.seconds, $9) AS limit_seconds,
     route.is_org_scope, route.provider_kind, route.base_url, route.secret_id, route.secret_org_id, route.secret_kind,
-    route.key_version, route.wrapped_key, route.sealed, route.learned, thread.history, c.history_bytes IS NOT NULL AS has_own_history,
+    route.key_version, route.wrapped_key, route.sealed, route.learned, thread.history,
+    c.history_bytes IS NOT NULL AS has_own_history,
     c.history_bytes IS NOT NULL AND (SELECT h.is_hidden FROM threads h WHERE h.id = c.thread_id) AS is_hidden,
     c.is_bare, c.sampling, c.client_facts ->> 'context' AS client_context,
     CASE WHEN c.history_bytes <= 32 * $3 AND c.client_facts -> 'instructions' IS NULL THEN (
@@ -131,7 +132,8 @@ LEFT JOIN LATERAL (
         p.max_turns
     FROM personas p WHERE p.id = c.persona_row_id OFFSET 0) AS persona ON true
 LEFT JOIN LATERAL (
-    SELECT m.context_tokens, model_learned(m) AS learned, m.org_id IS NOT NULL AS is_org_scope, l.provider_kind, l.base_url, s.id AS secret_id,
+    SELECT m.context_tokens, model_learned(m) AS learned, m.org_id IS NOT NULL AS is_org_scope, l.provider_kind,
+        l.base_url, s.id AS secret_id,
         s.org_id AS secret_org_id, s.kind AS secret_kind, s.key_version, s.wrapped_key, s.sealed
     FROM llm_models m JOIN llm_providers l ON l.id = m.provider_id LEFT JOIN secrets s ON s.id = l.secret_id
     WHERE m.id = c.model_id OFFSET 0) AS route ON true
@@ -242,11 +244,6 @@ LEFT JOIN LATERAL (
     ORDER BY e.nth LIMIT 1) AS begun ON true
 WHERE r.id = $1;
 
--- name: model_learn
--- Keeps what a run learned of its model.
--- $1 run_id uuid, $2 learned json
-SELECT model_learn($1, $2);
-
 -- name: run_history
 -- The thread's newest visible messages, newest first, until they have more than bytes_max together. Those that came
 -- since the run began are for the next one: a run that goes on tells its model what it told it before.
@@ -256,11 +253,6 @@ FROM runs r CROSS JOIN LATERAL thread_newest_messages(r.thread_id, 1000, $2,
                                                       uuidv7_floor(r.started_at + interval '1 millisecond')) AS m
 WHERE r.id = $1
 ORDER BY m.place DESC, m.id DESC;
-
--- name: thread_turns
--- The stored turns of earlier runs of a thread, of the newest ones as many as have bytes_max together.
--- $1 org_id uuid, $2 run_ids uuid[] (newest first), $3 bytes_max bigint, $4 result_bytes_max bigint
-SELECT run_id, is_answer, parts, results FROM thread_turns($1, $2, $3, $4);
 
 -- name: run_turns
 -- The finished turns of a run.
@@ -362,11 +354,6 @@ SELECT id, may_go_on FROM runs_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $
 -- which takes it from its daemon.
 -- $1 daemon_id uuid, $2 run_id uuid, $3 epoch bigint, $4 output json
 UPDATE runs SET output = $4 WHERE id = $2 AND owner_id = $1 AND epoch = $3;
-
--- name: run_streamed_text
--- What subscribers were shown as the answer so far.
--- $1 run_id uuid
-SELECT run_streamed_text($1);
 
 -- name: run_tool_results
 -- The results of a run's tool calls so far.

@@ -11,3 +11,8 @@ WHERE r.id = $2 AND r.owner_id = $1 AND r.epoch = $3;
 -- The turns of earlier runs that stand in what a run was given in place of what its client knows of them.
 -- $1 run_id uuid, $2 bytes_max bigint
 SELECT run_id, parts, results FROM run_put_back($1, $2);
+
+-- name: thread_turns
+-- The stored turns of earlier runs of a thread, of the newest ones as many as have bytes_max together.
+-- $1 org_id uuid, $2 run_ids uuid[] (newest first), $3 bytes_max bigint, $4 result_bytes_max bigint
+SELECT run_id, is_answer, parts, results FROM thread_turns($1, $2, $3, $4);

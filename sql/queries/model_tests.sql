@@ -25,3 +25,8 @@ FROM model_test_claim($1);
 -- As hostler_runner.
 -- $1 test_id uuid, $2 result json
 SELECT model_test_store($1, $2) AS is_stored;
+
+-- name: model_learn
+-- Keeps what a run learned of its model.
+-- $1 run_id uuid, $2 learned json
+SELECT model_learn($1, $2);

@@ -50,8 +50,8 @@ CREATE OR REPLACE FUNCTION client_chat_begin(thread_name text, end_user text, me
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     thread uuid;
-    said messages;
-    said_run runs;
+    posted messages;
+    posted_run runs;
 BEGIN
     PERFORM ui_permissions_check('data.threads.write', 'data.runs.read');
     PERFORM streams_check();
@@ -61,23 +61,23 @@ BEGIN
     thread := client_thread(thread_name, client_chat_begin.end_user);
     PERFORM thread_of_caller_locked(thread);
     IF message_id IS NOT NULL THEN
-        said := client_message(thread, message_id, message);
-        said_run := client_message_run(said);
-        IF said_run.id IS NOT NULL AND sends_again AND said_run.status IN ('failed', 'cancelled') THEN
+        posted := client_message(thread, message_id, message);
+        posted_run := client_message_run(posted);
+        IF posted_run.id IS NOT NULL AND sends_again AND posted_run.status IN ('failed', 'cancelled') THEN
             item := ui_chat_retry(thread_name, NULL, message, limit_concurrent_runs, limit_concurrent_runs_per_user,
                                   limit_queued_runs, limit_stored_bytes, credit_run_hold, limit_waiting_runs);
             RETURN;
-        ELSIF said_run.id IS NOT NULL THEN
-            item := json_build_object('run_id', said_run.id);
+        ELSIF posted_run.id IS NOT NULL THEN
+            item := json_build_object('run_id', posted_run.id);
             RETURN;
-        ELSIF said.id IS NULL AND sends_again AND EXISTS (
+        ELSIF posted.id IS NULL AND sends_again AND EXISTS (
             SELECT FROM messages m WHERE m.thread_id = thread AND m.client_id = message_id) THEN
             PERFORM fail('validation.error', 'message_is_kept');
         END IF;
     END IF;
     PERFORM thread_runs_lock(thread);
     PERFORM user_runs_lock();
-    IF said.id IS NULL THEN
+    IF posted.id IS NULL THEN
         PERFORM message_create(thread, message, words, client_chat_begin.limit_stored_bytes, message_id);
     END IF;
     SELECT c.item, c.stopped INTO STRICT item, stopped

@@ -22,7 +22,8 @@ CREATE INDEX run_tool_results_paid ON run_tool_results (org_id) WHERE credits > 
 SELECT make_tenant_table('run_tool_results');
 GRANT SELECT, INSERT ON run_tool_results TO hostler_runner;
 
--- Bytes of a run's turns and results, and of the tools, the format and the history that it was given; as run_event_bytes().
+-- Bytes of a run's turns and results, and of the tools, the format and the history that it was given; as
+-- run_event_bytes().
 CREATE OR REPLACE FUNCTION run_result_bytes(run uuid) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN

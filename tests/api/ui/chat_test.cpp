@@ -194,8 +194,8 @@ TEST(UiChat, AnswersAMessageAgainThatIsSentAgainAfterAFailure) {
       user.client.post(ui_route, saying_as(chat, "m2", "[status 400]")).header("x-hostler-run"),
       failed);
   std::string thread_id = user.client.get("/v1/runs/" + failed).member("thread_id");
-  Json said = user.client.get("/v1/threads/" + thread_id + "/messages").json();
-  EXPECT_EQ(said.as_array()->size(), 3u) << said.dump();
+  Json posted = user.client.get("/v1/threads/" + thread_id + "/messages").json();
+  EXPECT_EQ(posted.as_array()->size(), 3u) << posted.dump();
 }
 
 TEST(UiChat, MakesItsLastAnswerAgain) {

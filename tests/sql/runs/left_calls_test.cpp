@@ -71,7 +71,8 @@ class LeftCalls : public ::testing::Test {
   void add_turn(const std::string& run_id, int turn, size_t bytes) const {
     fixture_.column(fmt::format(
         "WITH turned AS (INSERT INTO run_turns (run_id, org_id, turn, parts, last_seq) "
-        "VALUES ('{0}', '{1}', {2}, to_json(repeat('x', {3} - 2)), {2})) INSERT INTO run_tool_results "
+        "VALUES ('{0}', '{1}', {2}, to_json(repeat('x', {3} - 2)), {2})) INSERT INTO "
+        "run_tool_results "
         "(run_id, org_id, turn, tool_call_id, tool_name, result, last_seq) VALUES ('{0}', '{1}', "
         "{2}, 'c', 'f', to_json(repeat('y', {3} - 2)), {2}) RETURNING run_id",
         run_id, fixture_.org_id, turn, bytes));

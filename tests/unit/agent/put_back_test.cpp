@@ -124,9 +124,8 @@ TEST(EarlierTurns, LeaveAloneWhatIsNotAllTheirs) {
                                  calls("", {"b"}), result("b", "B")};
   EXPECT_EQ(written(with_earlier_turns(mixed, searching_run("r"))), written(mixed));
   // What was forgotten has no calls.
-  EXPECT_EQ(
-      written(with_earlier_turns({calls("", {"a"}), result("a", "A")}, {{"r", "[]", "[]"}})),
-      written({calls("", {"a"}), result("a", "A")}));
+  EXPECT_EQ(written(with_earlier_turns({calls("", {"a"}), result("a", "A")}, {{"r", "[]", "[]"}})),
+            written({calls("", {"a"}), result("a", "A")}));
 }
 
 TEST(EarlierTurns, LeaveNoResultWithoutItsCall) {

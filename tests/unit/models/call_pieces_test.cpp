@@ -23,8 +23,8 @@ std::string calls(const std::vector<std::string>& deltas, std::string_view finis
   EXPECT_FALSE(turn.reader->fault()) << deltas.front();
   std::string all;
   for (const ToolCall& call : turn.turn.calls()) {
-    all += (call.id.starts_with("call_") && call.id.size() == 29 ? "-" : call.id) + " " + call.name +
-           " " + call.arguments + "\n";
+    all += (call.id.starts_with("call_") && call.id.size() == 29 ? "-" : call.id) + " " +
+           call.name + " " + call.arguments + "\n";
   }
   return all;
 }
@@ -41,12 +41,13 @@ constexpr const char* oslo = R"({"city":"Oslo"})";
 
 TEST(CallPieces, OfWholeCallsWithOneIndex) {
   // Gemini's compatible API and converters of it: one call a chunk, the index always 0.
-  EXPECT_EQ(calls({piece(R"("index":0)", "get_weather", rome),
-                   piece(R"("index":0)", "get_time", oslo)}),
-            two);
+  EXPECT_EQ(
+      calls({piece(R"("index":0)", "get_weather", rome), piece(R"("index":0)", "get_time", oslo)}),
+      two);
   // Grok behind Oracle: likewise with ids.
-  EXPECT_EQ(calls({piece(R"("index":0,"id":"a")", "f", rome), piece(R"("index":0,"id":"b")", "f", oslo)}),
-            "a f {\"city\":\"Rome\"}\nb f {\"city\":\"Oslo\"}\n");
+  EXPECT_EQ(
+      calls({piece(R"("index":0,"id":"a")", "f", rome), piece(R"("index":0,"id":"b")", "f", oslo)}),
+      "a f {\"city\":\"Rome\"}\nb f {\"city\":\"Oslo\"}\n");
   // The same tool twice.
   EXPECT_EQ(calls({piece(R"("index":0)", "f", rome), piece(R"("index":0)", "f", oslo)}),
             "- f {\"city\":\"Rome\"}\n- f {\"city\":\"Oslo\"}\n");
@@ -63,9 +64,10 @@ TEST(CallPieces, OfWholeCallsWithoutIndex) {
 TEST(CallPieces, OfACallThatGoesOn) {
   const std::string expected = "c1 f {\"city\":\"Rome\"}\n";
   // OpenAI, vLLM, llama.cpp, DeepSeek: id and name once.
-  EXPECT_EQ(calls({piece(R"("index":0,"id":"c1")", "f", ""), piece(R"("index":0)", "", R"({"city":)"),
-                   piece(R"("index":0)", "", R"("Rome"})")}),
-            expected);
+  EXPECT_EQ(
+      calls({piece(R"("index":0,"id":"c1")", "f", ""), piece(R"("index":0)", "", R"({"city":)"),
+             piece(R"("index":0)", "", R"("Rome"})")}),
+      expected);
   // Without index, the id in each piece.
   EXPECT_EQ(calls({piece(R"("id":"c1")", "f", ""), piece(R"("id":"c1")", "", R"({"city":)"),
                    piece(R"("id":"c1")", "", R"("Rome"})")}),
@@ -93,13 +95,15 @@ TEST(CallPieces, OfACallThatGoesOn) {
 
 TEST(CallPieces, OfSeveralCallsSideBySide) {
   // Old vLLM behind lmdeploy: the index 0 for all, nameless pieces with an empty id.
-  EXPECT_EQ(calls({piece(R"("index":0,"id":"a")", "f", ""), piece(R"("index":0,"id":"")", "", rome),
-                   piece(R"("index":0,"id":"b")", "f", ""), piece(R"("index":0,"id":"")", "", oslo)}),
-            "a f {\"city\":\"Rome\"}\nb f {\"city\":\"Oslo\"}\n");
+  EXPECT_EQ(
+      calls({piece(R"("index":0,"id":"a")", "f", ""), piece(R"("index":0,"id":"")", "", rome),
+             piece(R"("index":0,"id":"b")", "f", ""), piece(R"("index":0,"id":"")", "", oslo)}),
+      "a f {\"city\":\"Rome\"}\nb f {\"city\":\"Oslo\"}\n");
   // Told apart by their ids alone.
-  EXPECT_EQ(calls({piece(R"("id":"a")", "f", R"({"city":)"), piece(R"("id":"b")", "g", R"({"city":)"),
-                   piece(R"("id":"a")", "", R"("Rome"})"), piece(R"("id":"b")", "", R"("Oslo"})")}),
-            "a f {\"city\":\"Rome\"}\nb g {\"city\":\"Oslo\"}\n");
+  EXPECT_EQ(
+      calls({piece(R"("id":"a")", "f", R"({"city":)"), piece(R"("id":"b")", "g", R"({"city":)"),
+             piece(R"("id":"a")", "", R"("Rome"})"), piece(R"("id":"b")", "", R"("Oslo"})")}),
+      "a f {\"city\":\"Rome\"}\nb g {\"city\":\"Oslo\"}\n");
 }
 
 TEST(CallPieces, OfANameInPieces) {
@@ -107,16 +111,16 @@ TEST(CallPieces, OfANameInPieces) {
                    piece(R"("index":0)", "", rome)}),
             "a get_weather {\"city\":\"Rome\"}\n");
   // All of it so far each time.
-  EXPECT_EQ(calls({piece(R"("index":0,"id":"a")", "get_", ""), piece(R"("index":0)", "get_weather", ""),
-                   piece(R"("index":0)", "", rome)}),
+  EXPECT_EQ(calls({piece(R"("index":0,"id":"a")", "get_", ""),
+                   piece(R"("index":0)", "get_weather", ""), piece(R"("index":0)", "", rome)}),
             "a get_weather {\"city\":\"Rome\"}\n");
 }
 
 TEST(CallPieces, OfArgumentsThatAreRepeated) {
   const std::string expected = "a f {\"city\":\"Rome\"}\n";
   // vLLM's xlam and GLM parsers: whole once more at the end.
-  EXPECT_EQ(calls({piece(R"("index":0,"id":"a")", "f", R"({"city":)"), piece(R"("index":0)", "", R"("Rome"})"),
-                   piece(R"("index":0)", "", rome)}),
+  EXPECT_EQ(calls({piece(R"("index":0,"id":"a")", "f", R"({"city":)"),
+                   piece(R"("index":0)", "", R"("Rome"})"), piece(R"("index":0)", "", rome)}),
             expected);
   EXPECT_EQ(calls({piece(R"("index":0,"id":"a")", "f", "{"), piece(R"("index":0)", "", rome)}),
             expected);
@@ -125,17 +129,20 @@ TEST(CallPieces, OfArgumentsThatAreRepeated) {
                    piece(R"("index":0)", "", R"({"city":"Ro)"), piece(R"("index":0)", "", rome)}),
             expected);
   // Gateways of Anthropic: {} first. The same whole call twice is one.
-  EXPECT_EQ(calls({piece(R"("index":0,"id":"a")", "f", "{}"), piece(R"("index":0)", "", R"({"city":)"),
-                   piece(R"("index":0)", "", R"("Rome"})")}),
-            expected);
-  EXPECT_EQ(calls({piece(R"("index":0,"id":"a")", "f", rome), piece(R"("index":0,"id":"a")", "f", rome)}),
-            expected);
+  EXPECT_EQ(
+      calls({piece(R"("index":0,"id":"a")", "f", "{}"), piece(R"("index":0)", "", R"({"city":)"),
+             piece(R"("index":0)", "", R"("Rome"})")}),
+      expected);
+  EXPECT_EQ(
+      calls({piece(R"("index":0,"id":"a")", "f", rome), piece(R"("index":0,"id":"a")", "f", rome)}),
+      expected);
   // A nested object that begins like the whole is none.
   EXPECT_EQ(calls({piece(R"("index":0,"id":"a")", "f", R"({"x":)"),
                    piece(R"("index":0)", "", R"({"x":1})"), piece(R"("index":0)", "", "}")}),
             "a f {\"x\":{\"x\":1}}\n");
   // Of a turn that was cut nobody knows.
-  EXPECT_EQ(calls({piece(R"("index":0,"id":"a")", "f", R"({"x":)"), piece(R"("index":0)", "", R"({"x":1})")},
+  EXPECT_EQ(calls({piece(R"("index":0,"id":"a")", "f", R"({"x":)"),
+                   piece(R"("index":0)", "", R"({"x":1})")},
                   "length"),
             "a f {\"x\":{\"x\":1}\n");
 }

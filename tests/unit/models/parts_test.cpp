@@ -23,15 +23,14 @@ constexpr const char* call =
 
 // The turn's parts as they are stored, without who sent them.
 std::string stored(const ModelTurn& turn) { return parts_json(turn.parts); }
-std::string message_data(const ModelTurn& turn) {
+std::string own_members(const ModelTurn& turn) {
   const OpaquePart* own =
       turn.parts.empty() ? nullptr : std::get_if<OpaquePart>(&turn.parts.front());
   return own != nullptr && own->place == Place::message ? own->data : "";
 }
 
 TEST(Parts, AreReadAsTheyWereStored) {
-  Parts parts{TextPart{"a\"b"},
-              OpaquePart{Place::message, R"({"reasoning":"x"})", "o1"},
+  Parts parts{TextPart{"a\"b"}, OpaquePart{Place::message, R"({"reasoning":"x"})", "o1"},
               ToolCall{"c1", "f", R"({"x":1})"},
               OpaquePart{Place::call, R"({"extra_content":{}})", "o1"},
               OpaquePart{Place::block, R"({"type":"thinking"})"}};
@@ -70,22 +69,25 @@ TEST(Parts, MakeAnObjectOfArguments) {
 
 TEST(OwnData, IsJoinedFromItsPieces) {
   ReadTurn turn(ProviderKind::openai,
-                {delta(R"("reasoning_content":"I should ")"), delta(R"("reasoning_content":"look.")"),
-                 delta(call), ended("tool_calls")});
-  EXPECT_EQ(message_data(turn.turn), R"({"reasoning_content":"I should look."})");
+                {delta(R"("reasoning_content":"I should ")"),
+                 delta(R"("reasoning_content":"look.")"), delta(call), ended("tool_calls")});
+  EXPECT_EQ(own_members(turn.turn), R"({"reasoning_content":"I should look."})");
   EXPECT_EQ(turn.turn.thinking, "I should look.");
 
   ReadTurn details(
       ProviderKind::openai,
-      {delta(R"("reasoning":"hm","reasoning_details":[{"type":"reasoning.text","index":0,"text":"h"}])"),
-       delta(R"("reasoning_details":[{"type":"reasoning.text","index":0,"text":"m","signature":"s"},)"
-             R"({"type":"reasoning.encrypted","index":1,"data":"xyz"}])"),
+      {delta(
+           R"("reasoning":"hm","reasoning_details":[{"type":"reasoning.text","index":0,"text":"h"}])"),
+       delta(
+           R"("reasoning_details":[{"type":"reasoning.text","index":0,"text":"m","signature":"s"},)"
+           R"({"type":"reasoning.encrypted","index":1,"data":"xyz"}])"),
        delta(R"("extra_content":{"google":{"thought":true}})"), delta(R"("content":"x")"),
        ended("stop")});
-  EXPECT_EQ(message_data(details.turn),
-            R"({"reasoning":"hm","reasoning_details":[{"type":"reasoning.text","index":0,)"
-            R"("text":"hm","signature":"s"},{"type":"reasoning.encrypted","index":1,"data":"xyz"}],)"
-            R"("extra_content":{"google":{"thought":true}}})");
+  EXPECT_EQ(
+      own_members(details.turn),
+      R"({"reasoning":"hm","reasoning_details":[{"type":"reasoning.text","index":0,)"
+      R"("text":"hm","signature":"s"},{"type":"reasoning.encrypted","index":1,"data":"xyz"}],)"
+      R"("extra_content":{"google":{"thought":true}}})");
 }
 
 TEST(OwnData, OfACallStandsBehindIt) {
@@ -110,10 +112,9 @@ TEST(OwnData, OfMistralStandsAmongTheTexts) {
     return delta(R"("content":[{"type":"thinking","thinking":[{"type":"text","text":")" +
                  std::string(text) + R"("}]}])");
   };
-  ReadTurn turn(ProviderKind::openai, {thought("I "), thought("think."), delta(R"("content":"So")"),
-                                       ended("stop")});
-  const std::string block =
-      R"({"type":"thinking","thinking":[{"type":"text","text":"I think."}]})";
+  ReadTurn turn(ProviderKind::openai,
+                {thought("I "), thought("think."), delta(R"("content":"So")"), ended("stop")});
+  const std::string block = R"({"type":"thinking","thinking":[{"type":"text","text":"I think."}]})";
   ASSERT_EQ(turn.turn.parts.size(), 2u);
   EXPECT_EQ(std::get<OpaquePart>(turn.turn.parts[0]).data, block);
   EXPECT_EQ(turn.turn.thinking, "I think.");
@@ -138,18 +139,18 @@ std::string block_end(int index) {
 }
 
 TEST(OwnData, OfAnthropicKeepsItsOrder) {
-  ReadTurn turn(
-      ProviderKind::anthropic,
-      {R"({"type":"message_start","message":{}})", block(0, R"({"type":"thinking","thinking":"","signature":""})"),
-       block_delta(0, R"({"type":"thinking_delta","thinking":"I look "})"),
-       block_delta(0, R"({"type":"thinking_delta","thinking":"it up."})"),
-       block_delta(0, R"({"type":"signature_delta","signature":"c2ln"})"), block_end(0),
-       block(1, R"({"type":"redacted_thinking","data":"xyz"})"), block_end(1),
-       block(2, R"({"type":"tool_use","id":"t","name":"f","input":{}})"),
-       block_delta(2, R"({"type":"input_json_delta","partial_json":"{}"})"), block_end(2),
-       block(3, R"({"type":"thinking","thinking":"never ended"})"),
-       R"({"type":"message_delta","delta":{"stop_reason":"tool_use"}})",
-       R"({"type":"message_stop"})"});
+  ReadTurn turn(ProviderKind::anthropic,
+                {R"({"type":"message_start","message":{}})",
+                 block(0, R"({"type":"thinking","thinking":"","signature":""})"),
+                 block_delta(0, R"({"type":"thinking_delta","thinking":"I look "})"),
+                 block_delta(0, R"({"type":"thinking_delta","thinking":"it up."})"),
+                 block_delta(0, R"({"type":"signature_delta","signature":"c2ln"})"), block_end(0),
+                 block(1, R"({"type":"redacted_thinking","data":"xyz"})"), block_end(1),
+                 block(2, R"({"type":"tool_use","id":"t","name":"f","input":{}})"),
+                 block_delta(2, R"({"type":"input_json_delta","partial_json":"{}"})"), block_end(2),
+                 block(3, R"({"type":"thinking","thinking":"never ended"})"),
+                 R"({"type":"message_delta","delta":{"stop_reason":"tool_use"}})",
+                 R"({"type":"message_stop"})"});
   ASSERT_EQ(turn.turn.parts.size(), 3u) << "a block that never ended is dropped";
   EXPECT_EQ(std::get<OpaquePart>(turn.turn.parts[0]).data,
             R"({"type":"thinking","thinking":"I look it up.","signature":"c2ln"})");

@@ -75,29 +75,72 @@ TEST(ContextExcess, IsKnownFromTheWordsOfServers) {
     int64_t asked;
   };
   const std::vector<Case> cases{
-      {400, "This model's maximum context length is 2000 tokens. However, your messages resulted in 2345 tokens.", 2000, 2345},  // OpenAI
-      {400, "Your input exceeds the context window of this model. Please adjust your input and try again.", 0, 0},
-      {400, "This model's maximum context length is 4097 tokens. However, you requested 5000 tokens (1000 in the messages, 4000 in the completion).", 4097, 5000},
+      {400,
+       "This model's maximum context length is 2000 tokens. However, your messages resulted in "
+       "2345 tokens.",
+       2000, 2345},  // OpenAI
+      {400,
+       "Your input exceeds the context window of this model. Please adjust your input and try "
+       "again.",
+       0, 0},
+      {400,
+       "This model's maximum context length is 4097 tokens. However, you requested 5000 tokens "
+       "(1000 in the messages, 4000 in the completion).",
+       4097, 5000},
       {400, "prompt is too long: 213462 tokens > 200000 maximum", 200000, 213462},  // Anthropic
-      {400, "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length or `max_tokens` and try again", 200000, 190000 * 0},
-      {400, "This model's maximum context length is 8192 tokens. However, your request has 9000 input tokens. Please reduce the length of the input messages.", 8192, 9000},  // vLLM
-      {400, "the request exceeds the available context size. try increasing the context size or enable context shift", 0, 0},  // llama.cpp
-      {400, "request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it", 4096, 5000},
+      {400,
+       "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease "
+       "input length or `max_tokens` and try again",
+       200000, 190000 * 0},
+      {400,
+       "This model's maximum context length is 8192 tokens. However, your request has 9000 input "
+       "tokens. Please reduce the length of the input messages.",
+       8192, 9000},  // vLLM
+      {400,
+       "the request exceeds the available context size. try increasing the context size or enable "
+       "context shift",
+       0, 0},  // llama.cpp
+      {400,
+       "request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it",
+       4096, 5000},
       {500, "prompt too long; exceeded max context length by 5 tokens", 0, 0},  // Ollama
-      {400, "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length", 32768, 40000},  // Mistral
-      {400, "The input token count (1,196,265) exceeds the maximum number of tokens allowed (1,048,575).", 1048575, 1196265},  // Gemini
-      {413, "Request too large for model `x` on tokens per minute (TPM): Limit 6000, Requested 7000, please reduce your message size and try again.", 0, 0},  // Groq
+      {400,
+       "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum "
+       "context length",
+       32768, 40000},  // Mistral
+      {400,
+       "The input token count (1,196,265) exceeds the maximum number of tokens allowed "
+       "(1,048,575).",
+       1048575, 1196265},  // Gemini
+      {413,
+       "Request too large for model `x` on tokens per minute (TPM): Limit 6000, Requested 7000, "
+       "please reduce your message size and try again.",
+       0, 0},  // Groq
       {400, "Please reduce the length of the messages or completion.", 0, 0},
-      {400, "too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 5000", 4081, 5000},  // Cohere
-      {422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097. Given: 5000 `inputs` tokens and 512 `max_new_tokens`", 4097, 5000},  // Together, TGI
+      {400,
+       "too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 5000",
+       4081, 5000},  // Cohere
+      {422,
+       "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097. Given: 5000 "
+       "`inputs` tokens and 512 `max_new_tokens`",
+       4097, 5000},                                           // Together, TGI
       {400, "Input is too long for requested model.", 0, 0},  // Bedrock
-      {400, "Invalid request: Your request exceeded model token limit: 8192 (requested: 10000)", 8192, 10000},  // Kimi
-      {400, "This model's maximum prompt length is 131072 but the request contains 537812 tokens.", 131072, 537812},  // xAI
-      {400, "This endpoint's maximum context length is 128000 tokens. However, you requested about 150000 tokens (149000 of text input, 1000 in the output).", 128000, 150000},  // OpenRouter
-      {400, "Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens", 4096, 5000},  // LM Studio
+      {400, "Invalid request: Your request exceeded model token limit: 8192 (requested: 10000)",
+       8192, 10000},  // Kimi
+      {400, "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+       131072, 537812},  // xAI
+      {400,
+       "This endpoint's maximum context length is 128000 tokens. However, you requested about "
+       "150000 tokens (149000 of text input, 1000 in the output).",
+       128000, 150000},  // OpenRouter
+      {400,
+       "Trying to keep the first 5000 tokens when context the overflows. However, the model is "
+       "loaded with context length of only 4096 tokens",
+       4096, 5000},  // LM Studio
   };
   for (const Case& known : cases) {
-    std::optional<ContextExcess> excess = context_excess(known.status, {known.status, known.message});
+    std::optional<ContextExcess> excess =
+        context_excess(known.status, {known.status, known.message});
     ASSERT_TRUE(excess) << known.message;
     EXPECT_EQ(excess->limit_tokens, known.limit) << known.message;
     if (known.asked > 0) {
@@ -106,8 +149,9 @@ TEST(ContextExcess, IsKnownFromTheWordsOfServers) {
     EXPECT_EQ(excess->message, known.message);
   }
   EXPECT_TRUE(context_excess(400, {400, "no", "context_length_exceeded"}));
-  for (const char* other : {"max_tokens is too large: 100000. This model's maximum context length is 8192",
-                            "Invalid schema for function 'f'", "Unknown model", ""}) {
+  for (const char* other :
+       {"max_tokens is too large: 100000. This model's maximum context length is 8192",
+        "Invalid schema for function 'f'", "Unknown model", ""}) {
     EXPECT_FALSE(context_excess(400, {400, other})) << other;
   }
   for (int status : {200, 401, 403, 404, 429}) {
@@ -136,21 +180,30 @@ std::string learned(int status, const char* message, const ModelRequest& request
 
 TEST(LearnedTraits, AreReadFromTheWordsOfServers) {
   const std::vector<std::tuple<int, const char*, const char*>> cases{
-      {400, "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.", "token_limit"},
+      {400,
+       "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
+       "'max_completion_tokens' instead.",
+       "token_limit"},
       {400, "Unrecognized request argument supplied: stream_options", "no_stream_options"},
       {422, "body.stream_options: Extra inputs are not permitted", "no_stream_options"},
       {400, "This response_format type is unavailable now", "no_response_format"},  // DeepSeek
-      {400, "json mode cannot be combined with tool/function calling", "no_response_format"},  // Groq
+      {400, "json mode cannot be combined with tool/function calling",
+       "no_response_format"},  // Groq
       {400, "This model does not support response format `json_schema`.", "no_response_format"},
-      {400, "Function calling with a response mime type: 'application/json' is unsupported", "no_response_format"},  // Gemini
-      {400, "Unsupported parameter: 'parallel_tool_calls' is not supported with this model.", "no_parallel_tool_calls"},
+      {400, "Function calling with a response mime type: 'application/json' is unsupported",
+       "no_response_format"},  // Gemini
+      {400, "Unsupported parameter: 'parallel_tool_calls' is not supported with this model.",
+       "no_parallel_tool_calls"},
       {422, "body.tools.0.function.strict: Extra inputs are not permitted", "no_strict"},
-      {400, "Unsupported value: 'temperature' does not support 0.5 with this model.", "no_temperature"},
+      {400, "Unsupported value: 'temperature' does not support 0.5 with this model.",
+       "no_temperature"},
       {400, "`temperature` is deprecated for this model.", "no_temperature"},
-      {400, "Unsupported value: 'messages[0].role' does not support 'system' with this model.", "no_system_role"},
+      {400, "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
+       "no_system_role"},
       {500, "System role not supported", "no_system_role"},  // llama.cpp with Gemma's template
       {400, "Developer instruction is not enabled for models/gemma-3", "no_system_role"},
-      {400, "max_tokens is too large: 100000. This model supports at most 4096 completion tokens", ""},
+      {400, "max_tokens is too large: 100000. This model supports at most 4096 completion tokens",
+       ""},
       {400, "Unsupported parameter: 'seed' is not supported with this model.", ""},
       {400, "Unsupported parameter: 'tool_choice'", ""},
       {400, "Invalid schema for response_format 'n': strict needs additionalProperties", ""},
@@ -174,7 +227,8 @@ TEST(LearnedTraits, AreLearnedOfWhatWasSent) {
   bare.messages = {{ChatRole::user, "q"}};
   for (const char* member : {"max_tokens", "response_format", "parallel_tool_calls", "strict",
                              "temperature", "system role"}) {
-    EXPECT_EQ(learned(400, (std::string(member) + " is not supported").c_str(), bare), "") << member;
+    EXPECT_EQ(learned(400, (std::string(member) + " is not supported").c_str(), bare), "")
+        << member;
   }
   // Once: a second refusal of the same teaches nothing.
   ModelRequest known = full_request();
@@ -191,8 +245,9 @@ TEST(LearnedTraits, TellOwnReasoningFromGiven) {
   ModelRequest request = full_request();
   request.messages.push_back({ChatRole::assistant, parts_of("", {{"c", "f", "{}"}})});
   EXPECT_EQ(learned(400, missing, request), "wants_own_calls");
-  EXPECT_EQ(learned(400, "Function call is missing a thought_signature in functionCall parts.", request),
-            "wants_own_calls");
+  EXPECT_EQ(
+      learned(400, "Function call is missing a thought_signature in functionCall parts.", request),
+      "wants_own_calls");
   request.messages.back().parts.emplace_back(
       OpaquePart{OpaquePart::Place::message, R"({"reasoning_content":"x"})"});
   EXPECT_EQ(learned(400, missing, request), "takes_given_reasoning");

@@ -72,10 +72,9 @@ TEST(StreamForms, OfErrorsAreErrors) {
 TEST(StreamForms, OfErrorsThatAreNone) {
   for (const char* nothing :
        {"null", "false", "0", "\"\"", "{}", "[]", R"({"message":"","code":0,"param":null})"}) {
-    ReadTurn turn(ProviderKind::openai,
-                  {R"({"error":)" + std::string(nothing) +
-                       R"(,"choices":[{"index":0,"delta":{"content":"x"}}]})",
-                   end_chunk("stop")});
+    ReadTurn turn(ProviderKind::openai, {R"({"error":)" + std::string(nothing) +
+                                             R"(,"choices":[{"index":0,"delta":{"content":"x"}}]})",
+                                         end_chunk("stop")});
     EXPECT_TRUE(turn.is_good()) << nothing;
     EXPECT_EQ(turn.turn.text(), "x") << nothing;
   }
@@ -84,12 +83,20 @@ TEST(StreamForms, OfErrorsThatAreNone) {
 TEST(FinishReasons, HaveATable) {
   using enum FinishReason;
   const std::vector<std::pair<const char*, FinishReason>> known{
-      {"stop", stop},         {"STOP", stop},          {"end_turn", stop},
-      {"length", length},     {"MAX_TOKENS", length},  {"model_length", length},
-      {"tool_calls", tool_calls},                      {"function_call", tool_calls},
-      {"content_filter", content_filter},              {"SAFETY", content_filter},
-      {"RECITATION", content_filter},                  {"prohibited_content", content_filter},
-      {"max_output_tokens", length},                   {"sensitive", content_filter}};
+      {"stop", stop},
+      {"STOP", stop},
+      {"end_turn", stop},
+      {"length", length},
+      {"MAX_TOKENS", length},
+      {"model_length", length},
+      {"tool_calls", tool_calls},
+      {"function_call", tool_calls},
+      {"content_filter", content_filter},
+      {"SAFETY", content_filter},
+      {"RECITATION", content_filter},
+      {"prohibited_content", content_filter},
+      {"max_output_tokens", length},
+      {"sensitive", content_filter}};
   for (const auto& [word, reason] : known) {
     EXPECT_EQ(finish_named(word).reason, reason) << word;
     EXPECT_FALSE(finish_named(word).is_fault) << word;
@@ -115,9 +122,9 @@ TEST(FinishReasons, OfFaultsCompleteNothing) {
               "it ended its answer with `" + std::string(word) + "`");
   }
   // The words of the provider, where it has some, are better.
-  ReadTurn told(ProviderKind::openai,
-                {text_chunk("x"), end_chunk("error"), R"({"error":{"message":"out of memory"}})"});
-  EXPECT_EQ(told.reader->fault()->error.message, "out of memory");
+  ReadTurn reported(ProviderKind::openai, {text_chunk("x"), end_chunk("error"),
+                                           R"({"error":{"message":"out of memory"}})"});
+  EXPECT_EQ(reported.reader->fault()->error.message, "out of memory");
   EXPECT_FALSE(ReadTurn(ProviderKind::openai, {end_chunk("whatever")}).is_good())
       << "an unknown word behind nothing";
   EXPECT_TRUE(ReadTurn(ProviderKind::openai, {text_chunk("x"), end_chunk("whatever")}).is_good());
@@ -178,9 +185,8 @@ std::string raw_delta(std::string_view member, std::string_view text) {
 }
 
 TEST(HalfPairs, MakeOneCharacter) {
-  ReadTurn turn(ProviderKind::openai,
-                {raw_delta("content", "smile \\ud83d"), raw_delta("content", "\\ude00 end"),
-                 end_chunk("stop")});
+  ReadTurn turn(ProviderKind::openai, {raw_delta("content", "smile \\ud83d"),
+                                       raw_delta("content", "\\ude00 end"), end_chunk("stop")});
   EXPECT_EQ(turn.turn.text(), "smile \U0001F600 end");
   EXPECT_EQ(turn.listener.received, "smile |\U0001F600 end|");
 
@@ -225,8 +231,9 @@ TEST(HalfPairs, AloneAreReplacedAndNothingElseIsLost) {
 TEST(Usage, IsReadWhereverItStands) {
   const std::string tokens = R"({"prompt_tokens":1234,"completion_tokens":567.0})";
   for (const std::vector<std::string>& events :
-       {std::vector<std::string>{R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":)" +
-                                 tokens + "}]}"},
+       {std::vector<std::string>{
+            R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":)" + tokens +
+            "}]}"},
         {end_chunk("stop"), R"({"choices":[],"x_groq":{"usage":)" + tokens + "}}"},
         {end_chunk("stop"), "[DONE]", R"({"choices":[],"usage":)" + tokens + "}"},
         {R"({"choices":[],"usage":{"prompt_tokens":1234,"completion_tokens":1}})",
