@@ -6,14 +6,14 @@ headers, body, rpc, tool}. Paths are /REVISION/FORM/NAME: REVISION is modern (20
 (2025-11-25, with a session); FORM is json, sse (with a message that is cut off before the answer),
 torn (an event stream that ends before the answer, taken up by GET), or beside (it asks on the
 stream of a GET); NAME sets servers apart. /odd/HABIT/NAME is an older server with a
-habit of real ones (ODD_DISCOVERY, serve_odd). POST /definition/NAME with a description changes what the
-tools of NAME say of themselves. It runs until it is killed.
+habit of real ones (ODD_DISCOVERY, serve_odd). POST /definition/NAME with a description changes what
+the tools of NAME say of themselves. It runs until it is killed.
 
 Tools: echo {text}, order (structured), fail (an error of the tool), refuse (an error of the
 protocol), picture, ask (asks for a form, then tells what it got; an older server on the stream of
 the call), slow and slow_again {ms} (the second is idempotent), hang_up (the connection breaks), big
-{bytes}, both (text and other structured content), nul (a text with U+0000). Of the modern revision also tasks: later {ms} ends so much later, later_asks asks for a
-form, later_fails and later_lost end badly, later_never goes on until it is cancelled. Besides,
+{bytes}, both (text and other structured content), nul (a text with U+0000). Of the modern revision
+also tasks: later {ms} ends so much later, later_asks asks for a form, later_fails and later_lost end badly, later_never goes on until it is cancelled. Besides,
 takes_list, takes_anything and takes_nothing, whose inputSchema is none that MCP allows, and
 takes_either, whose inputSchema has branches at its root.
 """

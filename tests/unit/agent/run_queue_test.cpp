@@ -117,8 +117,8 @@ TEST(RunQueueTest, TakesRunsOverWhileNotificationsNeverStop) {
 // A run whose model asked its user something, as an earlier daemon left it.
 std::string new_asking_run(RunFixture& fixture) {
   std::string run_id = fixture.new_run(fixture.new_thread());
-  const char* question =
-      R"([{"type": "call", "id": "c1", "name": "ask_user", "arguments": "{\"message\": \"Which?\"}"}])";
+  const char* question = R"([{"type": "call", "id": "c1", "name": "ask_user", )"
+                         R"("arguments": "{\"message\": \"Which?\"}"}])";
   fixture.column(
       fmt::format("WITH turned AS (INSERT INTO run_turns (run_id, org_id, turn, parts, last_seq) "
                   "VALUES ('{0}', '{1}', 1, '{2}', 0)) UPDATE runs SET turns = 1 WHERE id = '{0}' "

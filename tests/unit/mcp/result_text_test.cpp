@@ -35,23 +35,23 @@ TEST(ResultText, SaysNothingTwice) {
     const char* result;
     const char* text;
   };
-  for (
-      const Row& row : {
-          Row{R"({"content":[{"type":"text","text":"{\"b\":[1.0],\n\"a\":2}"}],)"
-              R"("structuredContent":{"a":2,"b":[1]}})",
-              R"({"a":2,"b":[1]})"},
-          Row{R"({"content":[{"type":"text","text":"{\"a\":2}"},{"type":"text","text":"more"}],)"
-              R"("structuredContent":{"a":2}})",
-              R"("more\n\n{\"a\":2}")"},
-          // As frameworks wrap what is no object.
-          Row{R"({"content":[{"type":"text","text":"a\nb"}],"structuredContent":{"result":"a\nb"}})",
-              R"("a\nb")"},
-          Row{R"({"content":[{"type":"text","text":"7"}],"structuredContent":{"result":7}})",
-              R"({"result":7})"},
-          Row{R"({"content":[{"type":"text","text":"x"},{"type":"text","text":"{\"n\":1}"}],)"
-              R"("structuredContent":{"result":["x",{"n":1}]}})",
-              R"({"result":["x",{"n":1}]})"},
-      }) {
+  for (const Row& row : {
+           Row{R"({"content":[{"type":"text","text":"{\"b\":[1.0],\n\"a\":2}"}],)"
+               R"("structuredContent":{"a":2,"b":[1]}})",
+               R"({"a":2,"b":[1]})"},
+           Row{R"({"content":[{"type":"text","text":"{\"a\":2}"},{"type":"text","text":"more"}],)"
+               R"("structuredContent":{"a":2}})",
+               R"("more\n\n{\"a\":2}")"},
+           // As frameworks wrap what is no object.
+           Row{R"({"content":[{"type":"text","text":"a\nb"}],)"
+               R"("structuredContent":{"result":"a\nb"}})",
+               R"("a\nb")"},
+           Row{R"({"content":[{"type":"text","text":"7"}],"structuredContent":{"result":7}})",
+               R"({"result":7})"},
+           Row{R"({"content":[{"type":"text","text":"x"},{"type":"text","text":"{\"n\":1}"}],)"
+               R"("structuredContent":{"result":["x",{"n":1}]}})",
+               R"({"result":["x",{"n":1}]})"},
+       }) {
     EXPECT_EQ(read_tool_result(row.result).text, row.text) << row.result;
   }
 }

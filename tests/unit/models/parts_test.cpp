@@ -76,8 +76,8 @@ TEST(OwnData, IsJoinedFromItsPieces) {
 
   ReadTurn details(
       ProviderKind::openai,
-      {delta(
-           R"("reasoning":"hm","reasoning_details":[{"type":"reasoning.text","index":0,"text":"h"}])"),
+      {delta(R"("reasoning":"hm",)"
+             R"("reasoning_details":[{"type":"reasoning.text","index":0,"text":"h"}])"),
        delta(
            R"("reasoning_details":[{"type":"reasoning.text","index":0,"text":"m","signature":"s"},)"
            R"({"type":"reasoning.encrypted","index":1,"data":"xyz"}])"),
