@@ -14,8 +14,9 @@ protocol), picture, ask (asks for a form, then tells what it got; an older serve
 the call), slow and slow_again {ms} (the second is idempotent), hang_up (the connection breaks), big
 {bytes}, both (text and other structured content), nul (a text with U+0000). Of the modern revision
 also tasks: later {ms} ends so much later, later_asks asks for a form, later_fails and later_lost
-end badly, later_never goes on until it is cancelled. Besides, takes_list, takes_anything and takes_nothing, whose inputSchema is none that MCP allows, and
-takes_either, whose inputSchema has branches at its root.
+end badly, later_never goes on until it is cancelled. Besides, takes_list, takes_anything and
+takes_nothing, whose inputSchema is none that MCP allows, and takes_either, whose inputSchema has
+branches at its root.
 """
 import asyncio
 import itertools
