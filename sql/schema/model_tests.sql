@@ -39,7 +39,8 @@ CREATE OR REPLACE FUNCTION model_test_claim(full_orgs uuid[])
 RETURNS TABLE (test_id uuid, org_id uuid, is_org_scope boolean, model text, provider_kind text, base_url text,
                secret_id uuid, secret_org_id uuid, secret_kind text, key_version integer, wrapped_key bytea,
                sealed bytea)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
+SET enable_sort = off SET enable_bitmapscan = off AS $$
 DECLARE
     t model_tests;
 BEGIN

@@ -233,7 +233,8 @@ BEGIN
             answers[s.nth], are_incomplete[s.nth],
             -- Every turn but the last one is stored.
             CASE WHEN turn_numbers[s.nth] > 0 THEN turn_numbers[s.nth] > 1 OR turn_parts[s.nth] <> ''
-                 ELSE EXISTS (SELECT FROM run_turns o WHERE o.run_id = s.run_id) END,
+                 -- EXISTS may be planned as a read of the whole table.
+                 ELSE coalesce((SELECT true FROM run_turns o WHERE o.run_id = s.run_id LIMIT 1), false) END,
             CASE WHEN s.is_taken_back THEN s.run_id END,
             words_vector(answer_words[s.nth])
         FROM step s JOIN threads t ON t.id = s.thread_id WHERE s.is_ended AND answers[s.nth] <> ''),

@@ -147,7 +147,7 @@ TEST_F(LeftCalls, AreReadWithTheirRunsUpToTheBudget) {
   }
   std::string run_id = make(chat({"a", "b", "c"}));
   postgres::DbSession session = database_.as_runner();
-  constexpr int64_t run_bytes = 2 * (50 + 2 + 50);  // a turn without calls is [] there
+  constexpr int64_t run_bytes = 2 * (50 + 50);
   auto read = [&](int64_t bytes_max) {
     postgres::Result rows =
         session.run(query::RunPutBack{.run_id = run_id, .bytes_max = bytes_max});

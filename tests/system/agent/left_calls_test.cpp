@@ -130,7 +130,7 @@ TEST_P(LeftCallsByForm, StandWithAllOfTheirRunInTheRequestThatAnswersThem) {
   ASSERT_EQ(first.status, 200) << first.body;
   Json answer = first.json();
   EXPECT_EQ(choice_of(answer).text_or("finish_reason"), "tool_calls");
-  EXPECT_EQ(message_of(answer).text_or("content"), "First.Then.");
+  EXPECT_EQ(message_of(answer).text_or("content"), "First.\n\nThen.");
   ASSERT_EQ(message_of(answer).find("tool_calls")->as_array()->size(), 2u) << first.body;
   EXPECT_EQ(received_at(tooled.path).size(), 2u);
   std::string sent_first = messages_in(last_sent(tooled));
@@ -172,8 +172,8 @@ TEST(LeftCalls, AreOneEventBeforeTheEnd) {
   Answer answer = tooled.user.client.post(chats, body_of(user_says(script)));
   std::string run_id = answer.header("x-hostler-run");
   EXPECT_EQ(of_run(run_id, "type"),
-            "run.started message.delta tool.call tool.result message.delta tool.call tool.call "
-            "tool.call tool.result run.tool_calls run.completed");
+            "run.started message.delta tool.call tool.result message.delta message.delta "
+            "tool.call tool.call tool.call tool.result run.tool_calls run.completed");
   RunStory story = story_of(tooled.user.client, run_id);
   const Json data = story.only("run.tool_calls");
   const Json::Array& calls = *data.find("calls")->as_array();

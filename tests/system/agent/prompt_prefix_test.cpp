@@ -58,7 +58,7 @@ TEST_P(PromptPrefix, StaysThroughWaitsAndTakeOversAndIntoTheNextRun) {
   std::string persona = make_persona(user_, "ask_user web_search");
   std::string further = fmt::format(R"("route_id":"{}","persona_id":"{}")", route_id, persona);
   std::string thread_id = make_thread(user_.client);
-  post_message(user_.client, thread_id, " \n ");
+  post_message(user_.client, thread_id, " \n.");
   post_message(user_.client, thread_id, script);
   std::string body = run_with_tools({city_tool("weather")}, further);
   std::string run_id = start_run(user_.client, thread_id, body);
@@ -117,9 +117,12 @@ TEST_P(PromptPrefix, MakesTheInputOfTwentyTurnsCostLessThanAThird) {
       "/v1/admin/credits/adjust",
       fmt::format(R"({{"org_id":"{}","amount":1000000,"note":"test"}})", user_.org_id));
   EXPECT_EQ(granted.status, 200) << granted.body;
-  std::string script =
-      "[say " + std::string(400, 'a') + "] [tool no_tool {}] [repeat 19] [say end] ";
-  std::string run_id = start_output(user_.client, script + std::string(8000, 'q'),
+  std::string script;
+  for (int turn = 1; turn < 20; ++turn) {
+    // The same refused call three times would end the run.
+    script += fmt::format(R"([say {}] [tool no_tool {{"turn":{}}}] )", std::string(400, 'a'), turn);
+  }
+  std::string run_id = start_output(user_.client, script + "[say end]",
                                     fmt::format(R"({{"route_id":"{}"}})", route_id));
   ASSERT_EQ(wait_for_status(user_.client, run_id, "completed"), "completed")
       << story_of(user_.client, run_id).text();
