@@ -39,8 +39,9 @@ bool has_any(std::string_view text, const std::string_view (&words)[size]) {
 
 class Refusal {
  public:
-  Refusal(const ProviderError& error, const ModelRequest& request) : request_(request) {
-    text_ = ascii::lower_case(std::string_view(error.message).substr(0, read_bytes_max));
+  Refusal(const ProviderError& error, const ModelRequest& request)
+      : request_(request),
+        text_(ascii::lower_case(std::string_view(error.message).substr(0, read_bytes_max))) {
     // The member may stand beside the words.
     text_ += ' ';
     text_ += ascii::lower_case(error.param);

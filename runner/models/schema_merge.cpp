@@ -218,12 +218,11 @@ bool is_of_members(const SchemaMender& mender, const Json& branch) {
   const Json* noted = is_reference ? mender.target(*ref) : &branch;
   if (noted == nullptr || !noted->is_object())
     return noted == nullptr || noted->as_boolean() != nullptr;
-  return std::all_of(noted->as_object()->begin(), noted->as_object()->end(),
-                     [](const Json::Member& member) {
-                       std::string_view name = member.first;
-                       return name == "type" || name == "properties" || name == "required" ||
-                              name == "title" || name == "description";
-                     });
+  return std::ranges::all_of(*noted->as_object(), [](const Json::Member& member) {
+    std::string_view name = member.first;
+    return name == "type" || name == "properties" || name == "required" || name == "title" ||
+           name == "description";
+  });
 }
 
 // The sets of members of which one is enough, where the whole is too long to be told.
@@ -286,8 +285,9 @@ MergedRoot merged_root(const SchemaMender& mender, const Json::Object& root) {
     const Json* value = member_of(merged.object, keyword);
     if (value == nullptr) continue;
     bool is_noted = keyword == "allOf" && value->is_array() &&
-                    std::all_of(value->as_array()->begin(), value->as_array()->end(),
-                                [&](const Json& one) { return is_of_members(mender, one); });
+                    std::ranges::all_of(*value->as_array(), [&](const Json& one) {
+                      return is_of_members(mender, one);
+                    });
     bool is_empty = value->is_null() || (value->is_array() && value->as_array()->empty());
     if (!is_noted && !is_empty) stated.emplace_back(std::string(keyword), *value);
     merged.has_changed = true;
