@@ -155,8 +155,9 @@ Members Merger::members_of_branches(const Json& branches, bool is_any, int nesti
   std::vector<std::pair<std::string, Json::Array>> variants;
   for (const Members& one : noted) {
     for (const auto& [name, value] : one.properties) {
-      auto known = std::find_if(variants.begin(), variants.end(),
-                                [&](const auto& variant) { return variant.first == name; });
+      auto known =
+          std::find_if(variants.begin(), variants.end(),
+                       [&name = name](const auto& variant) { return variant.first == name; });
       if (known == variants.end()) known = variants.insert(variants.end(), {name, {}});
       known->second.push_back(value);
     }

@@ -69,8 +69,9 @@ std::string take_unnameable(Json::Object& root) {
     if (is_word(name, "_.-")) continue;
     taken.insert(name);
     bool is_required = required != nullptr &&
-                       std::ranges::any_of(*required->as_array(),
-                                           [&](const Json& one) { return *one.as_text() == name; });
+                       std::ranges::any_of(*required->as_array(), [&name = name](const Json& one) {
+                         return *one.as_text() == name;
+                       });
     std::string shown = schema.dump();
     if (shown.size() > shown_schema_bytes_max) shown = "{}";
     if (note.size() > note_bytes_max) continue;
