@@ -7,8 +7,6 @@
 #include <atomic>
 #include <csignal>
 
-#include <fmt/format.h>
-
 #include "runner/models/openai.h"
 #include "runner/models/run_failure.h"
 #include "tests/support/clients/turn_listener.h"
@@ -255,58 +253,6 @@ TEST_F(ModelClientTest, TakesAnErrorInsideA200AsTheStatusItNames) {
   EXPECT_EQ(tries_, 1);
   EXPECT_EQ(stream_answers({refusal("200", R"({"error":{"message":"m","code":400}})")}),
             "model.rejected");
-}
-
-TEST_F(ModelClientTest, KeepsCallsThatABrokenConnectionCutAndNoneThatAnErrorFollows) {
-  const std::string call =
-      R"(data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":)"
-      R"({"name":"f","arguments":"{\"a"}}]}}]})"
-      "\n\n";
-  EXPECT_EQ(stream_answers({stream_head + chunk(call)}), "ok");
-  EXPECT_EQ(tries_, 3) << "nothing was shown";
-  EXPECT_TRUE(turn_.is_broken_off);
-  EXPECT_EQ(turn_.finish_reason, FinishReason::none);
-  ASSERT_EQ(turn_.calls().size(), 1u);
-  EXPECT_EQ(turn_.calls()[0].arguments, R"({"a)");
-  EXPECT_EQ(stream_answers({stream_of(call)}), "ok") << "a stream without a reason";
-  EXPECT_TRUE(turn_.is_broken_off);
-
-  const std::string error = "data: {\"error\":{\"message\":\"exploded\"}}\n\n";
-  EXPECT_EQ(stream_answers({stream_of(call + error)}), "model.unavailable");
-  EXPECT_NE(message_.find("exploded"), std::string::npos) << message_;
-}
-
-TEST_F(ModelClientTest, HandsBackTheToolThatAProviderRefuses) {
-  const std::string body =
-      R"({"error":{"message":"Invalid schema for function 'g': too deep, sk-secret"}})";
-  ScriptedServer server([&](Peer& peer) {
-    while (!peer.read_request().empty()) peer.send(refusal("400", body));
-  });
-  ModelRequest request = request_to(server);
-  request.tools = {{"f", "", "{}"}, {"g", "", "{}"}};
-  EXPECT_EQ(stream(request), "ok");
-  ASSERT_TRUE(turn_.refused_tool);
-  EXPECT_EQ(turn_.refused_tool->name, "g");
-  EXPECT_NE(turn_.refused_tool->reason.find("too deep, ****"), std::string::npos);
-  EXPECT_EQ(turn_.adaptations, 1);
-  request.adaptations_left = 0;
-  EXPECT_EQ(stream(request), "model.rejected");
-}
-
-TEST_F(ModelClientTest, KnowsWhatItLearnedAlsoOfATurnThatFails) {
-  ScriptedServer server([&](Peer& peer) {
-    for (std::string got = peer.read_request(); !got.empty(); got = peer.read_request()) {
-      const char* named = got.find("temperature") != got.npos      ? "temperature"
-                          : got.find("stream_options") != got.npos ? "stream_options"
-                                                                   : "model";
-      peer.send(refusal("400", fmt::format(R"({{"error":"unknown argument: {}"}})", named)));
-    }
-  });
-  ModelRequest request = request_to(server);
-  request.temperature = 0.5;
-  EXPECT_EQ(stream(request), "model.rejected");
-  EXPECT_TRUE(turn_.traits.no_temperature);
-  EXPECT_TRUE(turn_.traits.no_stream_options);
 }
 
 TEST_F(ModelClientTest, AcceptsAWholeAnswerInsteadOfAStream) {
