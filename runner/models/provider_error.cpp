@@ -181,16 +181,16 @@ std::string with_raw(std::string words, const Json& object, int depth) {
 
 // Laravel, Rails: a list of words for each member that is wrong.
 std::string words_by_member(const Json::Object& members, int depth) {
-  constexpr size_t told_max = 4;
+  constexpr size_t members_max = 4;
   std::string all;
-  size_t told = 0;
+  size_t count = 0;
   for (const auto& [name, value] : members) {
     std::string words =
         value.as_number() || value.as_boolean() != nullptr ? "" : words_of(value, depth + 1);
     if (words.empty()) continue;
     if (!all.empty()) all += "; ";
     all += name + ": " + words;
-    if (++told == told_max) break;
+    if (++count == members_max) break;
   }
   return all;
 }
