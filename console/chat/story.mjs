@@ -7,13 +7,16 @@
 //   status   queued (nothing seen), running, waiting, completed, failed, cancelled
 //   entries  in order, each with `key`, `turn`, `seq` and `at` (of its first event), `until`
 //     (when it was done):
-//     text, thinking   { text, ends_at }        ends_at: the seq of its newest piece
-//     tool             { id, name, arguments, state, result?, error?, duration_ms? }
+//     text, thinking   { text, ends_at, follows? }   ends_at: the seq of its newest piece;
+//                        follows: a blank line stands before it in the message
+//     tool             { id, name, arguments, state, cut?, result?, error?, duration_ms? }
+//                        cut: why the model did not finish the call
 //     wait             { request_id, wait_kind, message, id?, name?, arguments?, calls?, schema?,
 //                        server_id?, server_key?, is_open }
 //     resumed          { attempt }                  repair { attempt, errors }
 //     output           { output }                   handed { calls }: what an OpenAI client
 //       answers
+//     left_out         { name, reason }             a tool that the model is not offered
 //     cut              { finish_reason }            the provider ended the answer, not the model
 //   wait     the open one, or null;   retrying  data of run.retrying while it is the newest
 //   ended    { type, code?, message?, reason?, at } or null
@@ -25,6 +28,7 @@ export const empty_story = Object.freeze({
   run: null,
   status: 'queued',
   turns: 0,
+  follows: false, // the next text stands behind a blank line
   turn_phase: 'none', // says; calls; none: whatever comes next begins a turn
   entries: Object.freeze([]),
   wait: null,
@@ -78,7 +82,10 @@ class Draft {
     const last = this.entries.at(-1);
     const goes_on = last?.kind === kind && last.turn === this.turns;
     // The blank line between the texts of two turns, which are entries of their own here.
-    if (!goes_on && kind === 'text' && content === '\n\n') return;
+    if (!goes_on && kind === 'text' && content === '\n\n') {
+      this.follows = true;
+      return;
+    }
     if (goes_on) {
       this.entries[this.entries.length - 1] = {
         ...last,
@@ -87,7 +94,10 @@ class Draft {
         until: event.created_at,
       };
     } else {
-      this.add(event, kind, { text: content, ends_at: event.seq, until: event.created_at });
+      const members = { text: content, ends_at: event.seq, until: event.created_at };
+      const follows = kind === 'text' && this.follows;
+      if (kind === 'text') this.follows = false;
+      this.add(event, kind, follows ? { ...members, follows } : members);
     }
   }
 
@@ -213,6 +223,12 @@ class Draft {
       case 'tool.result':
         this.take_result(event, data);
         break;
+      case 'tool.cut':
+        this.change_tool(data.tool_call_id, { cut: data.reason });
+        break;
+      case 'tool.left_out':
+        this.add(event, 'left_out', { name: data.tool_name, reason: data.reason });
+        break;
       case 'run.waiting_for_input':
         this.begin_wait(event, data);
         break;
@@ -264,11 +280,11 @@ export function advance(story, events) {
 
 export const story_of = (events) => advance(empty_story, events);
 
-// The answer as the run's message has it: the texts of all turns, nothing between.
+// The answer as the run's message has it: the texts of all turns, a blank line between two.
 export const answer_of = (story) =>
   story.entries
     .filter((entry) => entry.kind === 'text')
-    .map((entry) => entry.text)
+    .map((entry) => (entry.follows ? `\n\n${entry.text}` : entry.text))
     .join('');
 
 // What of an open wait for tool results nobody has given yet, and a human may.

@@ -60,6 +60,9 @@ class Entry extends Component {
         return html`<p class="note">${t('chat.resumed', { attempt: entry.attempt })}</p>`;
       case 'output':
         return html`<${JsonBlock} value=${entry.output} label=${t('chat.output')} />`;
+      case 'left_out':
+        return html`<p class="note">${t('chat.left_out', { name: entry.name })}${' '}
+          <bdi>${entry.reason}</bdi></p>`;
       case 'cut':
         return html`<p class="note">${t(`chat.cut.${entry.finish_reason}`)}</p>`;
       case 'handed':

@@ -33,11 +33,11 @@ const one_line = (value) => {
 export function ToolView({ entry }) {
   const t = useWords();
   const [is_open, set_open] = useState(false);
-  const { name, state, result, error, duration_ms } = entry;
+  const { name, state, cut, result, error, duration_ms } = entry;
   return html`<details class=${`tool tool-${state}`}
     onToggle=${(event) => set_open(event.currentTarget.open)}>
     <summary>
-      <span class="tool-state">${t(`chat.tool.${state}`)}</span>
+      <span class="tool-state">${t(`chat.tool.${cut ? 'cut' : state}`)}</span>
       <bdi class="tool-name">${name}</bdi>
       <code class="tool-arguments" dir="ltr">${one_line(entry.arguments)}</code>
       <span class="tool-time">${duration(duration_ms)}</span>
@@ -45,6 +45,7 @@ export function ToolView({ entry }) {
     ${
       is_open &&
       html`
+      ${cut && html`<p class="note">${t(`chat.call_cut.${cut}`)}</p>`}
       <${JsonBlock} value=${entry.arguments ?? {}} label=${t('chat.arguments')} />
       ${
         error &&

@@ -20,7 +20,6 @@ function Check({ check }) {
     }</li>`;
 }
 
-// What daemons learned of the model by its refusals belongs below the checks.
 export function ModelTest({ provider, model, query, on_close }) {
   const t = useWords();
   const [{ result, error }, set_state] = useState({ result: null, error: null });

@@ -98,7 +98,7 @@ void refuse_cut_calls(const RunPtr& run, RunParts& parts, const std::vector<CutC
     json.begin_object().member("tool_call_id", call.id);
     json.member("reason", cut_reason_name(found->reason)).end_object();
     run->writer->append("tool.cut", json.take());
-    commit_refusal(run, parts, call, cut_outcome(found->reason, parts.request.output_tokens_max));
+    commit_refusal(run, parts, call, cut_outcome(*found, parts.request.output_tokens_max));
   }
 }
 
@@ -171,6 +171,16 @@ RunFailure misfit_failure(const ModelTurn& turn, const std::string& reason) {
                     "The model's answer does not fit response_format: " + reason);
 }
 
+// Of whichever tool has the name; empty: none does.
+std::string parameters_of(AgentServices& services, const RunParts& parts, const std::string& tool) {
+  std::vector<ToolDefinition> tools;
+  const DeclaredTools* declaring = parts.declaring(tool);
+  tools = declaring != nullptr ? declaring->definitions() : services.tools.definitions({tool});
+  auto found = std::find_if(tools.begin(), tools.end(),
+                            [&](const ToolDefinition& known) { return known.name == tool; });
+  return found == tools.end() ? std::string() : found->parameters;
+}
+
 // Nothing, blanks and null mean a call without arguments.
 void complete_arguments(Parts& parts) {
   for (Part& part : parts) {
@@ -194,7 +204,8 @@ Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
   }
   check_tool_limit(progress, parts.limits);
   give_own_ids(progress.turn.parts, parts.turns);
-  open.cut = cut_calls(services, parts, progress.turn);
+  open.cut = cut_calls(
+      progress.turn, [&](const std::string& tool) { return parameters_of(services, parts, tool); });
   complete_arguments(progress.turn.parts);
   if (parts.format && !has_calls(progress.turn.parts)) {
     co_await check_open_answer(services, run, parts, open);

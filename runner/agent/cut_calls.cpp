@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "lib/json.h"
-#include "runner/tools/tool_box.h"
 
 namespace hostler::runner {
 namespace {
@@ -27,27 +26,27 @@ bool is_whole(const ToolCall& call) {
   return arguments && arguments->is_object();
 }
 
-bool requires_arguments(std::string_view parameters) {
+// The members that the schema requires, for people; empty: none.
+std::string required_members(std::string_view parameters) {
+  constexpr size_t names_bytes_max = 200;
   std::optional<Json> schema = parse_json_or_nothing(parameters);
   const Json* required = schema ? schema->find("required") : nullptr;
-  return required != nullptr && required->is_array() && !required->as_array()->empty();
-}
-
-// Of whichever tool has the name; empty: none does.
-std::string parameters_of(AgentServices& services, const RunParts& parts, const std::string& tool) {
-  std::vector<ToolDefinition> tools;
-  const DeclaredTools* declaring = parts.declaring(tool);
-  tools = declaring != nullptr ? declaring->definitions() : services.tools.definitions({tool});
-  auto found = std::find_if(tools.begin(), tools.end(),
-                            [&](const ToolDefinition& known) { return known.name == tool; });
-  return found == tools.end() ? std::string() : found->parameters;
+  std::string names;
+  if (required == nullptr || !required->is_array()) return names;
+  for (const Json& name : *required->as_array()) {
+    if (!name.is_text() || names.size() > names_bytes_max) continue;
+    if (!names.empty()) names += ", ";
+    names += name.dump();
+  }
+  return names;
 }
 
 // What was refused before anything was done.
 bool was_refused(const ToolResult& result) {
   static constexpr std::string_view codes[] = {
-      "tool.args_invalid", "tool.args_cut", "tool.unknown",       "tool.not_configured",
-      "tool.url_denied",   "tool.denied",   "tool.not_connected", "tool.definition_changed"};
+      "tool.args_invalid",   "tool.args_cut",       "tool.unknown",       "tool.not_configured",
+      "tool.url_denied",     "tool.denied",         "tool.not_connected", "tool.definition_changed",
+      "tool.limit_exceeded", "credits.insufficient"};
   return std::find(std::begin(codes), std::end(codes), result.error_code) != std::end(codes);
 }
 
@@ -77,8 +76,7 @@ std::string_view cut_reason_name(CutReason reason) {
   return "broken_off";
 }
 
-std::vector<CutCall> cut_calls(AgentServices& services, const RunParts& parts,
-                               const ModelTurn& turn) {
+std::vector<CutCall> cut_calls(const ModelTurn& turn, const ParametersOf& parameters_of) {
   std::vector<CutCall> cut;
   std::optional<CutReason> reason = stopped_by(turn);
   std::vector<ToolCall> calls = turn.calls();
@@ -86,9 +84,9 @@ std::vector<CutCall> cut_calls(AgentServices& services, const RunParts& parts,
     bool is_last = &call == &calls.back();
     if (reason && (is_last || !is_whole(call))) {
       cut.push_back({call.id, *reason});
-    } else if (has_no_arguments(call) &&
-               requires_arguments(parameters_of(services, parts, call.name))) {
-      cut.push_back({call.id, CutReason::no_arguments});
+    } else if (has_no_arguments(call)) {
+      std::string missing = required_members(parameters_of(call.name));
+      if (!missing.empty()) cut.push_back({call.id, CutReason::no_arguments, std::move(missing)});
     }
   }
   return cut;
@@ -99,7 +97,7 @@ bool was_cut_for_caller(const RunParts& parts, const ModelTurn& turn) {
          has_calls(turn.parts);
 }
 
-ToolOutcome cut_outcome(CutReason reason, std::optional<int64_t> output_tokens_max) {
+ToolOutcome cut_outcome(const CutCall& cut, std::optional<int64_t> output_tokens_max) {
   ToolOutcome outcome;
   outcome.error_code = "tool.args_cut";
   std::string limit = "the limit of tokens for one answer";
@@ -107,7 +105,7 @@ ToolOutcome cut_outcome(CutReason reason, std::optional<int64_t> output_tokens_m
   constexpr std::string_view mend =
       " The call was not made. Call again with smaller arguments, or make several calls with a "
       "part each.";
-  switch (reason) {
+  switch (cut.reason) {
     case CutReason::length:
       outcome.error_message = fmt::format("The call was cut off by {}.{}", limit, mend);
       break;
@@ -120,9 +118,9 @@ ToolOutcome cut_outcome(CutReason reason, std::optional<int64_t> output_tokens_m
       break;
     case CutReason::no_arguments:
       outcome.error_message = fmt::format(
-          "The call has no arguments, and the tool requires some. They may have been cut off by "
+          "The call has no arguments, and the tool requires {}. They may have been cut off by "
           "{}.{}",
-          limit, mend);
+          cut.missing, limit, mend);
       break;
   }
   return outcome;

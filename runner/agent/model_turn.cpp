@@ -57,25 +57,26 @@ class TurnObserver : public ModelObserver {
   bool follows_text_;
 };
 
-// What the turn taught of the model, for this run and all others. A store that fails costs another
-// request that is refused, and nothing else.
-Task<void> keep_traits(AgentServices& services, RunPtr run, RunParts& parts) {
-  const ModelTraits& traits = run->progress.turn.traits;
-  if (traits == parts.request.traits) co_return;
-  parts.request.traits = traits;
-  const ModelEndpoint& endpoint = parts.request.endpoint;
-  std::string learned = traits_json(traits, origin_of(endpoint.base_url, endpoint.model));
-  postgres::Batch batch;
-  batch.add(query::ModelLearn{.run_id = run->claim.id, .learned = learned});
-  co_await services.db.attempt(std::move(batch));
-}
-
 ModelRequest request_of_turn(const RunParts& parts) {
   ModelRequest request = parts.request;
   request.messages = parts.messages();
   request.sampling.tool_choice = choice_of_next_turn(parts);
   request.tools = *parts.fitted_tools;
   return request;
+}
+
+// Once a run: in its first turn.
+void tell_left_out(const RunPtr& run, const RunParts& parts, const std::string& tool,
+                   const std::string& reason) {
+  if (!parts.turns.empty()) return;
+  JsonWriter json;
+  json.begin_object().member("tool_name", tool).member("reason", reason).end_object();
+  run->writer->append("tool.left_out", json.take());
+  log_warning("tool_left_out", {{"run_id", run->claim.id},
+                                {"org_id", run->claim.org_id},
+                                {"trace_id", run->claim.trace_id},
+                                {"tool", tool},
+                                {"cause", reason}});
 }
 
 // Once a run and daemon: makes the tools fit for the provider, and tells which ones cannot be. What
@@ -97,18 +98,14 @@ Task<void> fit_run_tools(AgentServices& services, RunPtr run, RunParts& parts) {
     all = co_await loop::on_thread<FittedTools>(services.loop, std::move(fit));
   }
   parts.fitted_tools = std::move(all.fitted);
-  bool is_first = parts.turns.empty();
-  for (const LeftOutTool& tool : all.left_out) {
-    if (!is_first) break;
-    JsonWriter json;
-    json.begin_object().member("tool_name", tool.name).member("reason", tool.reason).end_object();
-    run->writer->append("tool.left_out", json.take());
-    log_warning("tool_left_out", {{"run_id", run->claim.id},
-                                  {"org_id", run->claim.org_id},
-                                  {"trace_id", run->claim.trace_id},
-                                  {"tool", tool.name},
-                                  {"cause", tool.reason}});
-  }
+  for (const LeftOutTool& tool : all.left_out) tell_left_out(run, parts, tool.name, tool.reason);
+}
+
+// The provider refuses the request for this tool, which looked fit.
+void leave_out(const RunPtr& run, RunParts& parts, const ToolRefusal& refusal) {
+  std::erase_if(*parts.fitted_tools,
+                [&](const ToolDefinition& tool) { return tool.name == refusal.name; });
+  tell_left_out(run, parts, refusal.name, refusal.reason);
 }
 
 int64_t bytes_of_all(const std::vector<ChatMessage>& messages) {
@@ -171,6 +168,17 @@ void shorten_history(RunParts& parts, const std::vector<ChatMessage>& sent,
 
 }  // namespace
 
+Task<void> keep_traits(AgentServices& services, RunPtr run, RunParts& parts) {
+  const ModelTraits& traits = run->progress.turn.traits;
+  if (traits == parts.request.traits) co_return;
+  parts.request.traits = traits;
+  const ModelEndpoint& endpoint = parts.request.endpoint;
+  std::string learned = traits_json(traits, origin_of(endpoint.base_url, endpoint.model));
+  postgres::Batch batch;
+  batch.add(query::ModelLearn{.run_id = run->claim.id, .learned = learned});
+  co_await services.db.attempt(std::move(batch));
+}
+
 Task<void> ask_model(AgentServices& services, RunPtr run, RunParts& parts) {
   RunProgress& progress = run->progress;
   if (!parts.fitted_tools) co_await fit_run_tools(services, run, parts);
@@ -193,6 +201,8 @@ Task<void> ask_model(AgentServices& services, RunPtr run, RunParts& parts) {
     co_await keep_traits(services, run, parts);
     if (progress.turn.wants_other_history) {
       parts.history = without_foreign_calls(std::move(parts.history));
+    } else if (progress.turn.refused_tool) {
+      leave_out(run, parts, *progress.turn.refused_tool);
     } else if (progress.turn.context_excess) {
       shorten_history(parts, parts.messages(), *progress.turn.context_excess);
     } else {

@@ -11,4 +11,8 @@ namespace hostler::runner {
 // run and for its model. Throws RunFailure. parts outlives the task.
 Task<void> ask_model(AgentServices& services, RunPtr run, RunParts& parts);
 
+// Stores what the open turn taught of the model, for this run and all others; also of a turn that
+// failed. A store that fails costs another request that is refused, and nothing else.
+Task<void> keep_traits(AgentServices& services, RunPtr run, RunParts& parts);
+
 }  // namespace hostler::runner

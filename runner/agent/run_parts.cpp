@@ -77,11 +77,14 @@ std::vector<std::string> texts_of(std::string_view json) {
 
 void add_steps(RunParts& parts, const postgres::Result& turns, const postgres::Result& results,
                const postgres::Result& inputs) {
+  // The provider may have got another address while the run waited.
+  std::string origin = origin_of(parts.request.endpoint.base_url, parts.request.endpoint.model);
   for (int i = 0; i < turns.size(); ++i) {
     postgres::Row row = turns[i];
     FinishedTurn turn;
     turn.turn = static_cast<int>(row.integer("turn"));
     turn.parts = parts_from(row.text("parts"));
+    keep_opaque_of(turn.parts, origin);
     parts.turns.push_back(std::move(turn));
     parts.last_step_seq = std::max(parts.last_step_seq, row.integer("last_seq"));
   }

@@ -10,6 +10,7 @@
 #include "lib/loop/task_set.h"
 #include "queries/chat_runs.h"
 #include "queries/daemon.h"
+#include "runner/agent/model_turn.h"
 #include "runner/agent/tool_calls.h"
 #include "runner/models/run_failure.h"
 
@@ -123,12 +124,12 @@ Task<void> write_cancelled(AgentServices& services, RunPtr run) {
 Task<std::optional<RunFailure>> execute(AgentServices& services, RunPtr run) {
   std::optional<RunOutcome> outcome;
   std::optional<RunFailure> failure;
+  std::optional<RunParts> parts;
   try {
     // Its organization's limit is among what is read: until then the setting bounds it.
     int64_t load_ms = services.settings.current()->integer("limit.run_seconds") * 1000;
     Task<RunParts> load = begin_run(services, run);
-    std::optional<RunParts> parts =
-        co_await loop::with_timeout(services.loop, std::move(load), load_ms);
+    parts = co_await loop::with_timeout(services.loop, std::move(load), load_ms);
     if (parts) {
       Task<RunOutcome> work = execute_run(services, run, *parts);
       int64_t rest_ms = parts->limits.seconds * 1000 - run->claim.worked_ms;
@@ -146,6 +147,7 @@ Task<std::optional<RunFailure>> execute(AgentServices& services, RunPtr run) {
     log_broken(run, std::current_exception());
     failure = RunFailure("internal.error", "Something went wrong on our side.");
   }
+  if (failure && parts && run->progress.turn_is_open) co_await keep_traits(services, run, *parts);
   co_return failure;
 }
 

@@ -1,6 +1,9 @@
 // Reads what Anthropic's API reference (streaming messages) says. See runner/models/anthropic.h.
 #include "runner/models/anthropic.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "lib/utf8.h"
 
 namespace hostler {
@@ -13,7 +16,7 @@ constexpr int64_t own_texts_stream = -10;
 
 void AnthropicReader::take_event(const Json& event) {
   std::string_view type = event.text_or("type");
-  if (type.starts_with("message_st") || type.starts_with("content_block_")) has_answer_ = true;
+  if (type.starts_with("content_block_")) has_answer_ = true;
   if (type == "message_start") {
     if (const Json* message = event.find("message")) take_usage(*message, false);
   } else if (type == "content_block_start") {
@@ -103,6 +106,20 @@ void AnthropicReader::close_block(int64_t index) {
   if (found == blocks_.end()) return;
   block_at(found->second.place).data = Json(std::move(found->second.members)).dump();
   blocks_.erase(found);
+}
+
+// Servers that speak like Anthropic forget to close blocks: one that is signed is whole.
+void AnthropicReader::finish_held() {
+  std::vector<int64_t> whole;
+  for (const auto& [index, block] : blocks_) {
+    bool is_signed =
+        std::any_of(block.members.begin(), block.members.end(), [](const auto& member) {
+          bool is_proof = member.first == "signature" || member.first == "data";
+          return is_proof && member.second.is_text() && !member.second.as_text()->empty();
+        });
+    if (is_signed) whole.push_back(index);
+  }
+  for (int64_t index : whole) close_block(index);
 }
 
 void AnthropicReader::finish_by(const Json& holder) {

@@ -24,6 +24,7 @@ class AnthropicReader : public TurnReader {
   void take_document(const Json& document) override;
   bool is_last_event(std::string_view) const override { return false; }  // message_stop, by type
   bool has_answer() const override { return has_answer_; }
+  void finish_held() override;
   void begin_block(int64_t index, const Json& block);
   void take_delta(const Json& event);
   void add_to_block(int64_t index, std::string_view name, std::string_view piece);

@@ -70,11 +70,9 @@ std::string spoken(std::string_view name, std::string_view text) {
   return words += text;
 }
 
-// Roles take turns: what the user says at one time becomes one message, and the results of a turn's
-// tool calls stand together at the head of the user's next one. The API wants the user to have the
-// first word, and the last: newer models refuse to go on with a message of their own. A word of the
-// user's that is put in for that stays when the conversation goes on: what was sent is never
-// changed, so that a provider that keeps it finds it again.
+// Roles take turns: what one of the two says in a row becomes one message, and the results of a
+// turn's tool calls stand together at the head of the user's next one. The API wants the user to
+// have the first word, and the last: newer models refuse to go on with a message of their own.
 std::vector<WireMessage> wire_messages(const std::vector<ChatMessage>& messages) {
   std::vector<WireMessage> wire;
   for (const ChatMessage& message : messages) {
@@ -82,10 +80,9 @@ std::vector<WireMessage> wire_messages(const std::vector<ChatMessage>& messages)
     if (message.role != ChatRole::system) blocks = blocks_of(message);
     if (blocks.empty()) continue;
     bool is_user = is_of_user(message);
-    if (!is_user && (wire.empty() || !wire.back().is_user)) {
-      // A history that was cut begins with an answer.
-      std::string_view word = wire.empty() ? "(Earlier messages are left out.)" : "(Go on.)";
-      wire.push_back({true, {text_block(word)}});
+    // A history that was cut begins with an answer.
+    if (!is_user && wire.empty()) {
+      wire.push_back({true, {text_block("(Earlier messages are left out.)")}});
     }
     if (wire.empty() || wire.back().is_user != is_user) wire.push_back({is_user});
     std::vector<Block>& all = wire.back().blocks;

@@ -48,7 +48,13 @@ constexpr std::string_view marks[] = {"context_length_exceeded",
                                       "string too long",
                                       "number of tokens",
                                       "input length",
-                                      "request exceeds the maximum size"};
+                                      "request exceeds the maximum size",
+                                      "prompt token count",
+                                      "prompt exceeds",
+                                      "exceeds max length",
+                                      "prompt is longer than",
+                                      "input is longer than",
+                                      "maximum input"};
 
 // These speak of the limit of the output, or of rates, and a shorter history does not help.
 constexpr std::string_view other_marks[] = {"max_tokens' is too large",

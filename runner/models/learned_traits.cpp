@@ -72,14 +72,23 @@ class Refusal {
     return std::any_of(request_.messages.begin(), request_.messages.end(),
                        [](const ChatMessage& message) { return has_calls(message.parts); });
   }
-  bool has_given_opaque() const {
+  // is_given: of a client's history; else what the provider sent itself.
+  bool has_opaque_members(bool is_given) const {
     return std::any_of(
-        request_.messages.begin(), request_.messages.end(), [](const ChatMessage& message) {
-          return std::any_of(message.parts.begin(), message.parts.end(), [](const Part& part) {
-            const OpaquePart* own = std::get_if<OpaquePart>(&part);
-            return own != nullptr && own->origin.empty();
-          });
+        request_.messages.begin(), request_.messages.end(), [is_given](const ChatMessage& message) {
+          return std::any_of(message.parts.begin(), message.parts.end(),
+                             [is_given](const Part& part) {
+                               const OpaquePart* own = std::get_if<OpaquePart>(&part);
+                               return own != nullptr && own->place != OpaquePart::Place::block &&
+                                      own->origin.empty() == is_given;
+                             });
         });
+  }
+  // "reasoning" alone is also a kind of model.
+  bool names_opaque_member() const {
+    return names("reasoning_content") || names("reasoning_details") || names("extra_content") ||
+           names("'reasoning'") || names("`reasoning`") || names("\"reasoning\"") ||
+           names(".reasoning:") || names("thought_signature");
   }
   bool has_system_text() const {
     return std::any_of(request_.messages.begin(), request_.messages.end(),
@@ -94,21 +103,24 @@ class Refusal {
 
   // DeepSeek, Kimi, Gemini and Anthropic want what they sent, and some take it from a client.
   bool learn_reasoning(ModelTraits& traits) const {
-    bool is_reasoning = names("reasoning") || names("thought_signature") || names("thinking`");
+    bool is_reasoning = names("reasoning") || names("thought_signature") || names("thinking`") ||
+                        names("extra_content");
     if (!is_reasoning) return false;
     bool is_missing = names("missing") || names("must be passed") || names("required") ||
                       names("must start with") || names("expected `thinking`") ||
                       names("must be provided") || names("should be passed");
     bool is_sent = traits.takes_given_reasoning && !traits.no_given_reasoning;
     if (is_missing) {
-      if (is_openai() && has_given_opaque() && !is_sent && !traits.no_given_reasoning) {
+      if (is_openai() && has_opaque_members(true) && !is_sent && !traits.no_given_reasoning) {
         return traits.takes_given_reasoning = true;
       }
       if (!has_calls_in_history() || traits.wants_own_calls) return false;
       return traits.wants_own_calls = true;
     }
-    if (!refuses_ || !is_sent || !has_given_opaque()) return false;
-    return traits.no_given_reasoning = true;
+    if (!refuses_ || !is_openai() || !names_opaque_member()) return false;
+    if (is_sent && has_opaque_members(true)) return traits.no_given_reasoning = true;
+    if (traits.no_own_reasoning || !has_opaque_members(false)) return false;
+    return traits.no_own_reasoning = true;
   }
 
   bool learn_limit(ModelTraits& traits) const {
@@ -203,6 +215,7 @@ std::string_view trait_changed(const ModelTraits& before, const ModelTraits& aft
   if (before.no_system_role != after.no_system_role) return "no_system_role";
   if (before.no_given_reasoning != after.no_given_reasoning) return "no_given_reasoning";
   if (before.takes_given_reasoning != after.takes_given_reasoning) return "takes_given_reasoning";
+  if (before.no_own_reasoning != after.no_own_reasoning) return "no_own_reasoning";
   if (before.wants_own_calls != after.wants_own_calls) return "wants_own_calls";
   if (before.context_tokens != after.context_tokens) return "context_tokens";
   return {};

@@ -110,6 +110,7 @@ struct ModelTraits {
   bool no_system_role = false;         // the first message of the user begins with the system text
   bool no_given_reasoning = false;     // reasoning_content of a client's history is refused
   bool takes_given_reasoning = false;  // it sends such members itself, or wants them
+  bool no_own_reasoning = false;       // what it sent itself is refused when it comes back
   bool wants_own_calls = false;        // calls of other models in a history are refused
   int64_t context_tokens = 0;          // that its refusal named; 0: unknown
 
@@ -140,6 +141,12 @@ struct ContextExcess {
   bool operator==(const ContextExcess&) const = default;
 };
 
+// A tool for which the provider refuses the whole request.
+struct ToolRefusal {
+  std::string name;
+  std::string reason;  // a sentence, with the provider's words
+};
+
 enum class FinishReason { none, stop, tool_calls, length, content_filter };
 
 struct ModelTurn {
@@ -158,6 +165,9 @@ struct ModelTurn {
   // The provider refused the history, and traits.wants_own_calls says how it has to be; there is no
   // answer, and nothing was shown.
   bool wants_other_history = false;
+  // The provider refused the request for one of its tools; there is no answer, and nothing was
+  // shown.
+  std::optional<ToolRefusal> refused_tool = std::nullopt;
 };
 
 enum class TextChannel { answer, thinking };

@@ -15,6 +15,7 @@
 #include "runner/models/context_excess.h"
 #include "runner/models/learned_traits.h"
 #include "runner/models/openai.h"
+#include "runner/models/refused_tool.h"
 #include "runner/models/run_failure.h"
 #include "runner/models/try_end.h"
 #include "runner/models/turn_reader.h"
@@ -206,7 +207,13 @@ Lesson learn(ModelRequest& request, ModelTurn& turn, ModelObserver& observer, co
   }
   if (adaptations >= request.adaptations_left) return Lesson::none;
   std::optional<ModelTraits> learned = learned_from(refusal.status, refusal, request);
-  if (!learned) return Lesson::none;
+  if (!learned) {
+    turn.refused_tool = refused_tool(refusal.status, refusal, request);
+    if (!turn.refused_tool) return Lesson::none;
+    turn.refused_tool->reason = safe_excerpt(turn.refused_tool->reason, request.endpoint.api_key);
+    ++adaptations;
+    return Lesson::hand_back;
+  }
   ++adaptations;
   request.traits = *learned;
   announce_trait(request, observer, known, *learned, excerpt);
@@ -223,12 +230,20 @@ void note_own_members(const ModelRequest& request, ModelTurn& turn, ModelObserve
   announce_trait(request, observer, request.traits, turn.traits, {});
 }
 
-// The calls that a broken answer began are worth another turn; text alone is not.
+// The calls that a broken answer began are worth another turn; text alone is not. An error that the
+// provider reports in its stream stays one.
 bool keep_broken_off(ModelTurn& turn, const TryEnd& end) {
-  if (end.is_unreadable || !has_calls(turn.parts)) return false;
+  if (end.is_unreadable || end.refusal || !has_calls(turn.parts)) return false;
   turn.is_broken_off = true;
   turn.finish_reason = FinishReason::none;
   return true;
+}
+
+// A turn that ends at any moment knows what was learned before.
+ModelTurn empty_turn(const ModelRequest& request) {
+  ModelTurn turn;
+  turn.traits = request.traits;
+  return turn;
 }
 
 }  // namespace
@@ -239,7 +254,7 @@ Task<void> stream_model_turn(http::HttpClient& http, loop::Loop& loop, ModelRequ
   int adaptations = 0;
   for (int attempt = 1;; ++attempt) {
     StreamedText shown(observer);
-    turn = ModelTurn();
+    turn = empty_turn(request);
     TryEnd end = co_await try_turn(http, loop, request, turn, shown);
     Lesson lesson = Lesson::none;
     if (!shown.is_any()) lesson = learn(request, turn, observer, end, adaptations);
@@ -263,7 +278,7 @@ Task<void> stream_model_turn(http::HttpClient& http, loop::Loop& loop, ModelRequ
       throw RunFailure(end.code, end.message);
     }
     observer.on_retrying(attempt + 1, wait_ms, end.reason);
-    turn = ModelTurn();
+    turn = empty_turn(request);
     co_await loop::sleep_ms(loop, wait_ms);
     delay_ms *= 2;
   }

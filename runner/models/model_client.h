@@ -22,9 +22,10 @@ struct RetryTiming {
 // again only while nothing of the turn was shown; the turn is then empty again.
 //
 // A refusal may teach a trait of the model (learned_traits.h): it is asked again at once, at most
-// adaptations_left times. turn.traits has what was learned, turn.adaptations how often. Three turns
-// return without an answer, and nothing of them was shown or made: one with context_excess, one
-// with wants_other_history, and one with is_broken_off, whose calls began before the answer broke.
+// adaptations_left times. turn.traits has what was learned, turn.adaptations how often. Some turns
+// return without an answer, and nothing of them was shown or made: with context_excess, with
+// wants_other_history, with refused_tool, and with is_broken_off, whose calls began before the
+// answer broke.
 //
 // Throws RunFailure:
 // model.rejected, model.rate_limited, model.unavailable, model.stream_broken, model.bad_response,

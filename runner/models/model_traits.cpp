@@ -29,6 +29,7 @@ constexpr NamedTrait named_traits[] = {
     {"no_system_role", &ModelTraits::no_system_role},
     {"no_given_reasoning", &ModelTraits::no_given_reasoning},
     {"takes_given_reasoning", &ModelTraits::takes_given_reasoning},
+    {"no_own_reasoning", &ModelTraits::no_own_reasoning},
     {"wants_own_calls", &ModelTraits::wants_own_calls},
 };
 

@@ -14,6 +14,12 @@ constexpr int64_t function_call_index = INT64_MIN;
 // Numbers of texts for the joining of halves of characters; others are in turn_reader.cpp.
 constexpr int64_t own_texts_stream = -10;
 
+// Some servers write null as a word.
+bool is_no_reason(std::string_view reason) {
+  return reason.empty() || reason == "null" || reason == "None" || reason == "none" ||
+         reason == "undefined";
+}
+
 // A further piece of a detail: text goes on, what else it says replaces.
 void join_detail(Json::Object& detail, const Json::Object& piece) {
   for (const auto& [name, value] : piece) {
@@ -62,6 +68,15 @@ void OpenAiReader::take_event(const Json& event) {
   take_choices(event, "delta");
 }
 
+void OpenAiReader::take_late_event(const Json& event) {
+  take_usage(event);
+  const Json* choices = event.find("choices");
+  if (choices == nullptr || choices->as_array() == nullptr) return;
+  for (const Json& choice : *choices->as_array()) {
+    if (choice.is_object()) take_usage(choice);
+  }
+}
+
 void OpenAiReader::take_document(const Json& document) {
   take_usage(document);
   take_choices(document, "message");
@@ -79,10 +94,8 @@ void OpenAiReader::take_choices(const Json& event, std::string_view message_memb
     std::optional<ProviderError> error;
     if (choice.find("error") != nullptr) error = read_provider_error(choice);
     if (error) return fail(*std::move(error));
-    const Json* reason = choice.find("finish_reason");
-    if (reason != nullptr && reason->is_text() && !reason->as_text()->empty()) {
-      finish_with(*reason->as_text());
-    }
+    std::string_view reason = choice.text_or("finish_reason");
+    if (!is_no_reason(reason)) finish_with(reason);
     // Moonshot.
     if (choice.find("usage") != nullptr) take_usage(choice);
   }

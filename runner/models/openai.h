@@ -27,7 +27,7 @@ class OpenAiReader : public TurnReader {
  private:
   void take_event(const Json& event) override;
   void take_document(const Json& document) override;
-  void take_late_event(const Json& event) override { take_usage(event); }
+  void take_late_event(const Json& event) override;
   bool is_last_event(std::string_view text) const override { return text.starts_with("[DONE]"); }
   bool has_answer() const override { return has_choice_; }
   void finish_held() override;

@@ -55,9 +55,10 @@ std::string text_of(const Said& series) {
   return text;
 }
 
-// What a client's history brought goes to providers that take it.
+// What the provider sent itself goes back, unless it refuses that. What a client's history brought
+// goes to providers that take it.
 bool is_sent(const OpaquePart& own, const ModelTraits& traits) {
-  if (!own.origin.empty()) return true;
+  if (!own.origin.empty()) return !traits.no_own_reasoning;
   return traits.takes_given_reasoning && !traits.no_given_reasoning;
 }
 

@@ -179,6 +179,22 @@ std::string with_raw(std::string words, const Json& object, int depth) {
   return inner.empty() ? words : words + ": " + inner;
 }
 
+// Laravel, Rails: a list of words for each member that is wrong.
+std::string words_by_member(const Json::Object& members, int depth) {
+  constexpr size_t members_max = 4;
+  std::string all;
+  size_t count = 0;
+  for (const auto& [name, value] : members) {
+    std::string words =
+        value.as_number() || value.as_boolean() != nullptr ? "" : words_of(value, depth + 1);
+    if (words.empty()) continue;
+    if (!all.empty()) all += "; ";
+    all += name + ": " + words;
+    if (++count == members_max) break;
+  }
+  return all;
+}
+
 // The words of an error in whatever form; empty: there are none.
 std::string words_of(const Json& value, int depth) {
   constexpr int depth_max = 6;
@@ -195,15 +211,15 @@ std::string words_of(const Json& value, int depth) {
   if (const Json::Array* items = value.as_array()) return list_words(*items, depth);
   if (!value.is_object()) return {};
   if (value.find("msg") != nullptr) return located_words(value, depth);
-  for (const char* name : {"message", "Message", "error", "detail", "errors", "error_message",
-                           "error_msg", "errorMessage", "error_description", "description", "title",
-                           "reason", "code", "type", "status"}) {
+  for (const char* name : {"message", "Message", "error_description", "error", "detail", "details",
+                           "errors", "error_message", "error_msg", "errorMessage", "description",
+                           "title", "reason", "code", "type", "status"}) {
     const Json* member = value.find(name);
     if (member == nullptr) continue;
     std::string words = words_of(*member, depth + 1);
     if (!words.empty()) return with_raw(std::move(words), value, depth);
   }
-  return {};
+  return words_by_member(*value.as_object(), depth);
 }
 
 void take_names(const Json& holder, ProviderError& error) {
@@ -222,6 +238,8 @@ ProviderError error_of(const Json& document) {
   result.message = words_of(document, 0);
   take_names(*error, result);
   take_names(*holder, result);
+  bool is_named = result.message.find(result.param) != result.message.npos;
+  if (!is_named && !result.message.empty()) result.message += " (" + result.param + ")";
   for (const Json* reported : {error, holder}) {
     for (const char* member : {"code", "status", "type", "status_code", "statusCode"}) {
       std::optional<int> status = status_of(reported->find(member));

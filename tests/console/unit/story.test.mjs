@@ -268,6 +268,31 @@ test('what servers of tools ask stands at their call, and an answer that was cut
   );
 });
 
+test('a call that was cut and a tool that was left out are told', () => {
+  const story = story_of(
+    log_of(
+      started,
+      ['tool.left_out', { tool_name: 'odd', reason: 'Its schema admits no arguments.' }],
+      say('a'),
+      call('1'),
+      ['tool.cut', { tool_call_id: '1', reason: 'length' }],
+      ['tool.result', { tool_call_id: '1', tool_name: 'f', error: { code: 'tool.args_cut' } }],
+      say('\n\n'),
+      say('b'),
+    ),
+  );
+  assert.deepEqual(
+    story.entries.map(({ kind, name, reason, cut, state }) => [kind, name ?? reason, cut, state]),
+    [
+      ['left_out', 'odd', undefined, undefined],
+      ['text', undefined, undefined, undefined],
+      ['tool', story.entries[2].name, 'length', 'failed'],
+      ['text', undefined, undefined, undefined],
+    ],
+  );
+  assert.equal(answer_of(story), 'a\n\nb');
+});
+
 test('of 2,000 random logs, cut anywhere and sent twice, the story is the same', () => {
   for (let seed = 1; seed <= 2000; ++seed) {
     const random = random_from(seed);

@@ -224,14 +224,26 @@ TEST(AnthropicRequest, GivesTheUserTheLastWord) {
   EXPECT_EQ(messages_of(request_of({})), empty);
 }
 
+TEST(AnthropicRequest, JoinsWhatOneSaysInARow) {
+  EXPECT_EQ(messages_of(request_of({{ChatRole::user, "a"},
+                                    {ChatRole::user, "b"},
+                                    {ChatRole::assistant, "c"},
+                                    {ChatRole::assistant, " "},
+                                    {ChatRole::assistant, "d"},
+                                    {ChatRole::user, "e"}})),
+            R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},)"
+            R"({"role":"assistant","content":[{"type":"text","text":"c"},)"
+            R"({"type":"text","text":"d"}]},)"
+            R"({"role":"user","content":[{"type":"text","text":"e"}]}])");
+}
+
 TEST(AnthropicRequest, KeepsWhatItSentWhenTheConversationGoesOn) {
   std::vector<ChatMessage> turns{
-      {ChatRole::user, " "},     {ChatRole::assistant, "a"},
-      {ChatRole::assistant, ""}, {ChatRole::assistant, parts_of("b", {{"x", "f", "{}"}})},
-      tool_message("r", "x"),    {ChatRole::assistant, "c"}};
+      {ChatRole::user, " "},  {ChatRole::assistant, parts_of("b", {{"x", "f", "{}"}})},
+      tool_message("r", "x"), {ChatRole::assistant, parts_of("", {{"y", "f", "{}"}})},
+      tool_message("r", "y"), {ChatRole::assistant, "c"}};
   std::string before;
-  for (size_t count = 1; count <= turns.size(); ++count) {
-    if (count == 4) continue;  // a call is sent with its result
+  for (size_t count = 1; count <= turns.size(); count += 2) {
     std::string body =
         messages_of(request_of({turns.begin(), turns.begin() + static_cast<ptrdiff_t>(count)}));
     EXPECT_TRUE(body.starts_with(before)) << body << "\nbehind " << before;

@@ -157,6 +157,29 @@ TEST(OwnData, OfAnthropicKeepsItsOrder) {
   EXPECT_EQ(std::get<OpaquePart>(turn.turn.parts[1]).data,
             R"({"type":"redacted_thinking","data":"xyz"})");
   EXPECT_EQ(std::get<ToolCall>(turn.turn.parts[2]).name, "f");
+
+  ReadTurn open(ProviderKind::anthropic,
+                {block(0, R"({"type":"thinking","thinking":"x","signature":"c2ln"})"),
+                 block(1, R"({"type":"text","text":"y"})"),
+                 R"({"type":"message_delta","delta":{"stop_reason":"end_turn"}})"});
+  ASSERT_EQ(open.turn.parts.size(), 2u) << "a signed block is whole, be it closed or not";
+  EXPECT_EQ(std::get<OpaquePart>(open.turn.parts[0]).data,
+            R"({"type":"thinking","thinking":"x","signature":"c2ln"})");
+}
+
+TEST(OwnData, GoesBackUnlessItWasRefused) {
+  ModelRequest request;
+  Parts answer{OpaquePart{OpaquePart::Place::message, R"({"reasoning_content":"own"})", "o"},
+               ToolCall{"c", "f", "{}"},
+               OpaquePart{OpaquePart::Place::call, R"({"extra_content":{"a":1}})", "o"}};
+  request.messages = {{ChatRole::user, "q"}, {ChatRole::assistant, answer}};
+  std::string body = openai_request(request).body;
+  EXPECT_NE(body.find(R"("reasoning_content":"own")"), std::string::npos) << body;
+  EXPECT_NE(body.find(R"("extra_content":{"a":1})"), std::string::npos) << body;
+  request.traits.no_own_reasoning = true;
+  body = openai_request(request).body;
+  EXPECT_EQ(body.find("own"), std::string::npos) << body;
+  EXPECT_EQ(body.find("extra_content"), std::string::npos) << body;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "runner/models/context_excess.h"
 #include "runner/models/learned_traits.h"
+#include "runner/models/refused_tool.h"
 #include "runner/models/try_end.h"
 
 namespace hostler {
@@ -27,6 +28,13 @@ TEST(ReadRefusal, FindsTheWordsInAnyForm) {
       {R"({"Message":"m"})", "m"},
       {R"({"success":false,"errors":[{"code":1,"message":"m"},{"message":"n"}]})", "m; n"},
       {R"({"error":{"type":"overloaded_error"}})", "overloaded_error"},
+      {R"({"error":"invalid_request","error_description":"m"})", "m"},
+      {R"({"error":"","details":["m"]})", "m"},
+      {R"({"errors":{"model":["is unknown"],"stop":["is too long","is no list"]}})",
+       "model: is unknown; stop: is too long; is no list"},
+      {R"({"fault":{"faultstring":"m"}})", "fault: faultstring: m"},
+      {R"({"error":{"message":"m","param":"seed"}})", "m (seed)"},
+      {R"({"error":{"message":"no seed","param":"seed"}})", "no seed"},
       {"\"m\"", "m"},
       {"  plain words\n", "plain words"},
       {"<html><head><title> 502 Bad Gateway </title></head><body>secret</body></html>",
@@ -39,6 +47,7 @@ TEST(ReadRefusal, FindsTheWordsInAnyForm) {
   for (const auto& [body, words] : cases) EXPECT_EQ(read_refusal(body).message, words) << body;
   ProviderError named =
       read_refusal(R"({"error":{"message":"m","code":"unsupported_parameter","param":"seed"}})");
+  EXPECT_EQ(named.message, "m (seed)");
   EXPECT_EQ(named.code, "unsupported_parameter");
   EXPECT_EQ(named.param, "seed");
 }
@@ -125,6 +134,8 @@ TEST(ContextExcess, IsKnownFromTheWordsOfServers) {
        "`inputs` tokens and 512 `max_new_tokens`",
        4097, 5000},                                           // Together, TGI
       {400, "Input is too long for requested model.", 0, 0},  // Bedrock
+      {400, "Prompt exceeds max length", 0, 0},               // Zhipu
+      {400, "prompt token count of 13000 exceeds the limit of 12288", 12288, 13000},  // Copilot
       {400, "Invalid request: Your request exceeded model token limit: 8192 (requested: 10000)",
        8192, 10000},  // Kimi
       {400, "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
@@ -254,6 +265,44 @@ TEST(LearnedTraits, TellOwnReasoningFromGiven) {
   EXPECT_EQ(learned(400, refused, request), "") << "it was not sent";
   request.traits.takes_given_reasoning = true;
   EXPECT_EQ(learned(400, refused, request), "no_given_reasoning");
+  // Both are there: the provider's own goes after the client's.
+  name_origin(request.messages.back().parts, "o");
+  EXPECT_EQ(learned(400, refused, request), "no_own_reasoning");
+  EXPECT_EQ(learned(422, "body.messages.2.reasoning: Extra inputs are not permitted", request),
+            "no_own_reasoning");
+  EXPECT_EQ(learned(400, "temperature is not supported by reasoning models", request),
+            "no_temperature");
+  request.traits.no_own_reasoning = true;
+  EXPECT_EQ(learned(400, refused, request), "");
+}
+
+std::string tool_refused(const char* message, int status = 400, const char* param = "") {
+  ModelRequest request = full_request();
+  request.tools = {{"files__look", "", "{}"}, {"get-it", "", "{}"}};
+  std::optional<ToolRefusal> refusal = refused_tool(status, {status, message, "", param}, request);
+  return refusal ? refusal->name : "";
+}
+
+TEST(RefusedTool, IsTheOneThatTheProviderNames) {
+  EXPECT_EQ(tool_refused("Invalid schema for function 'get-it': In context=('properties', 'x'), "
+                         "schema must have a 'type' key."),
+            "get-it");
+  EXPECT_EQ(tool_refused("tools.1.custom.input_schema: JSON schema is invalid."), "get-it");
+  EXPECT_EQ(tool_refused("Invalid JSON payload received. Unknown name \"const\" at "
+                         "'tools[0].function_declarations[0].parameters'"),
+            "files__look");
+  EXPECT_EQ(tool_refused("Invalid value", 400, "tools[1].function.parameters"), "get-it");
+  EXPECT_EQ(tool_refused("the tool files__look has a schema that is too deep", 500), "files__look");
+  for (const char* other :
+       {"tools.7.custom.input_schema: JSON schema is invalid.", "This model does not support tools",
+        "Invalid schema for function 'get-its'", "tool names must be unique: 'get-it'",
+        "messages.1.content.0.tool_use.name: 'get-it'", "Unknown model", "tool_choice 'get-it'"}) {
+    EXPECT_EQ(tool_refused(other), "") << other;
+  }
+  EXPECT_EQ(tool_refused("Invalid schema for function 'get-it'", 429), "");
+  ModelRequest wanted = full_request();
+  wanted.sampling.tool_choice = ToolChoice{ToolChoice::Kind::named, "f"};
+  EXPECT_FALSE(refused_tool(400, {400, "Invalid schema for function 'f'"}, wanted));
 }
 
 }  // namespace

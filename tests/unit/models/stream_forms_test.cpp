@@ -139,6 +139,21 @@ TEST(StreamForms, WithoutAnyChoiceAreNoAnswer) {
     ASSERT_TRUE(turn.reader->fault());
     EXPECT_EQ(turn.reader->fault()->kind, TurnFault::Kind::no_answer);
   }
+  ReadTurn empty(ProviderKind::anthropic,
+                 {R"({"type":"message_start","message":{}})", R"({"type":"message_stop"})"});
+  ASSERT_TRUE(empty.reader->fault()) << "neither a block nor a reason";
+  EXPECT_EQ(empty.reader->fault()->kind, TurnFault::Kind::no_answer);
+}
+
+TEST(FinishReasons, ThatAreTheWordNullAreNone) {
+  for (const char* word : {"null", "None", "undefined", ""}) {
+    std::string open = R"({"choices":[{"index":0,"delta":{"content":""},"finish_reason":")" +
+                       std::string(word) + R"("}]})";
+    EXPECT_FALSE(ReadTurn(ProviderKind::openai, {open, text_chunk("x")}).is_good()) << word;
+    EXPECT_TRUE(
+        ReadTurn(ProviderKind::openai, {open, text_chunk("x"), end_chunk("stop")}).is_good())
+        << word;
+  }
 }
 
 TEST(StreamForms, OfLines) {
@@ -235,6 +250,7 @@ TEST(Usage, IsReadWhereverItStands) {
             R"({"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":)" + tokens +
             "}]}"},
         {end_chunk("stop"), R"({"choices":[],"x_groq":{"usage":)" + tokens + "}}"},
+        {end_chunk("stop"), "[DONE]", R"({"choices":[{"index":0,"usage":)" + tokens + "}]}"},
         {end_chunk("stop"), "[DONE]", R"({"choices":[],"usage":)" + tokens + "}"},
         {R"({"choices":[],"usage":{"prompt_tokens":1234,"completion_tokens":1}})",
          end_chunk("stop"), R"({"choices":[],"usage":)" + tokens + "}"}}) {
