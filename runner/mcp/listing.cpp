@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/json_whole.h"
 #include "lib/loop/wait.h"
 #include "lib/utf8.h"
 #include "runner/mcp/param_headers.h"
@@ -104,7 +105,8 @@ Page take_page(ListedSoFar& listing, std::string_view result, bool has_param_hea
     return {std::nullopt, "The server lists more tools than can be read."};
   }
   const Json* ttl = json->find("ttlMs");
-  if (ttl != nullptr && ttl->is_integer()) listing.ttl_ms = *ttl->as_integer();
+  std::optional<int64_t> ttl_ms = ttl == nullptr ? std::nullopt : whole_of(*ttl);
+  if (ttl_ms) listing.ttl_ms = *ttl_ms;
   std::string cursor(json->text_or("nextCursor"));
   if (cursor.size() > cursor_bytes_max) return {std::nullopt, "The server's cursor is too long."};
   if (cursor.empty()) return {};

@@ -9,6 +9,7 @@
 
 #include "lib/ascii.h"
 #include "lib/crypto.h"
+#include "lib/json_whole.h"
 #include "runner/models/anthropic.h"
 #include "runner/models/openai.h"
 
@@ -164,7 +165,7 @@ void TurnReader::add_arguments(ToolCall& call, std::string_view piece) {
 bool TurnReader::are_counts(const Json& usage, std::initializer_list<std::string_view> names) {
   return std::all_of(names.begin(), names.end(), [&usage](std::string_view name) {
     const Json* count = usage.find(name);
-    return count == nullptr || count->is_null() || count->as_integer() != nullptr;
+    return count == nullptr || count->is_null() || whole_of(*count);
   });
 }
 

@@ -48,8 +48,8 @@ LANGUAGE sql VOLATILE AS $$
          unnest(ARRAY[0, 1, 2, 3, 4, 5, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17]) WITH ORDINALITY AS digit(i, n)
 $$;
 
--- POST /v1/admin/redemption-codes/batch. wanted: {count, type, value, value_type, max_uses, expires_at, batch_id},
--- checked by the handler.
+-- POST /v1/admin/redemption-codes/batch. wanted: {count, type, value, value_type, max_uses, expires_at, batch_id,
+-- warning}, checked by the handler; a warning stands in each code.
 CREATE OR REPLACE FUNCTION redemption_code_batch(wanted jsonb) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -64,10 +64,13 @@ BEGIN
                 current_user_id())
         ON CONFLICT (code) DO NOTHING RETURNING * INTO created;
         IF created.id IS NOT NULL THEN
-            items := items || redemption_code_json(created);
+            items := items || CASE WHEN wanted ? 'warning'
+                THEN (left(redemption_code_json(created)::text, -1) || ', "warning" : ' || (wanted -> 'warning') || '}')::json
+                ELSE redemption_code_json(created) END;
         END IF;
     END LOOP;
-    PERFORM audit('redemption_codes.create', 'redemption_code', NULL, NULL, NULL, wanted - 'value_type');
+    PERFORM audit('redemption_codes.create', 'redemption_code', NULL, NULL, NULL,
+                  wanted - 'value_type' - 'warning');
     RETURN array_to_json(items);
 END
 $$;
