@@ -82,7 +82,7 @@ BEGIN
             due := NULL;
         END IF;
         EXIT WHEN due IS NULL OR due > clock_timestamp();
-        SELECT coalesce(least(sum(g.amount), monthly), 0) INTO before FROM subscription_grants g
+        SELECT least(coalesce(sum(g.amount), 0), monthly) INTO before FROM subscription_grants g
         WHERE g.org_id = s.org_id AND g.due_at >= date_trunc('day', due, 'UTC')
               AND g.due_at < date_trunc('day', due, 'UTC') + interval '1 day';
         INSERT INTO subscription_grants (subscription_id, org_id, due_at, amount)
