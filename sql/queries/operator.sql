@@ -245,8 +245,8 @@ ORDER BY j.job;
 
 -- name: doctor_collations
 -- Collations that changed since Postgres recorded their version, as with an upgrade of the system's locales or of ICU,
--- of those that indexes here depend on: by a column, or by a function that names one. mend: what records the new version
--- once the indexes are built anew.
+-- of those that indexes here depend on: by a column, or by a function that names one. mend: what records the new
+-- version once the indexes are built anew.
 WITH named AS MATERIALIZED (
     SELECT i.indexrelid, c.oid AS collation_oid
     FROM pg_index i JOIN pg_class k ON k.oid = i.indexrelid AND k.relnamespace = 'public'::regnamespace
