@@ -9,6 +9,8 @@
 
 namespace hostler::route_table {
 
+using enum Method;
+
 struct QueryRow {
   Method method;
   std::string_view path;

@@ -50,8 +50,7 @@ Task<bool> until_ready(PgConnection& connection) {
   co_return connection.ready();
 }
 
-Task<Pooling> examine(loop::Loop& loop, const DatabaseOptions& options) {
-  PgConnection first(loop, options);
+Task<Pooling> examine(PgConnection& first, PgConnection& second) {
   bool is_ready = co_await until_ready(first);
   if (!is_ready) co_return Pooling::unknown;
   std::optional<int64_t> server = co_await server_of(first, false);
@@ -64,15 +63,15 @@ Task<Pooling> examine(loop::Loop& loop, const DatabaseOptions& options) {
     if (!again) co_return Pooling::unknown;
     if (again != server) co_return Pooling::transactions;
   }
+  bool is_second_ready = co_await until_ready(second);
+  if (!is_second_ready) co_return Pooling::unknown;
   for (int i = 0; i < rounds; ++i) {
-    PgConnection second(loop, options);
-    bool is_second_ready = co_await until_ready(second);
-    if (!is_second_ready) co_return Pooling::unknown;
     std::optional<int64_t> other = co_await server_of(second, true);
     if (!other) co_return Pooling::unknown;
     std::optional<int64_t> again = co_await server_of(first, false);
     if (!again) co_return Pooling::unknown;
     if (other == server || again != server) co_return Pooling::transactions;
+    if (second.ready()) second.send_plain("ROLLBACK");
   }
   co_return Pooling::sessions;
 }
@@ -86,9 +85,13 @@ const char* const transaction_pooling_fault =
     "itself";
 
 Task<Pooling> pooling_of(loop::Loop& loop, const DatabaseOptions& options) {
-  Task<Pooling> examination = examine(loop, options);
+  PgConnection first(loop, options);
+  PgConnection second(loop, options);
+  Task<Pooling> examination = examine(first, second);
   std::optional<Pooling> found =
       co_await loop::with_timeout(loop, std::move(examination), limit_ms);
+  // A connection that goes on in here must not end in here.
+  co_await loop::sleep_ms(loop, 0);
   co_return found.value_or(Pooling::unknown);
 }
 
