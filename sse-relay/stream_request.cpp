@@ -58,9 +58,9 @@ void read_follow(const http::Target& target, StreamRequest& wanted) {
 // As the pool does for its routes (fcgi/http/query_names.h).
 void refuse_unknown(const http::Target& target, StreamRequest& wanted) {
   for (const auto& [name, value] : target.query) {
-    auto is_told = [&name](const FieldFault& fault) { return fault.field == name; };
+    auto is_known = [&name](const FieldFault& fault) { return fault.field == name; };
     if (name == "after_seq" || name == "follow") continue;
-    if (std::any_of(wanted.faults.begin(), wanted.faults.end(), is_told)) continue;
+    if (std::any_of(wanted.faults.begin(), wanted.faults.end(), is_known)) continue;
     wanted.faults.push_back(
         {name, "unknown", "is no query parameter: this route takes after_seq follow"});
   }

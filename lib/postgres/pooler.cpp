@@ -5,14 +5,13 @@
 // asks for the process several times, each time in a transaction of its own. Then a second one
 // holds a transaction open and the first asks again. Where transactions are pooled the second one
 // gets the server that the first has just left, or, where servers are taken in turn, the first one
-// gets others. Where sessions are pooled neither ever happens.
+// gets others. Where sessions are pooled neither ever happens. A pooler of statements ends the
+// second one instead.
 #include "lib/postgres/pooler.h"
 
 #include <cstdlib>
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "lib/log.h"
@@ -28,8 +27,9 @@ constexpr int64_t retry_ms = 1'000;
 constexpr int exit_bad_configuration = 78;  // sysexits.h: EX_CONFIG
 constexpr int questions = 4;                // of the first connection alone
 constexpr int rounds = 3;                   // with a second one
-// PgBouncer's own words; there not even the settings of the session can be pinned.
-constexpr std::string_view statement_pooling = "statement pooling";
+// Times that the second one loses its connection by a transaction while the first one lives on: a
+// pooler of statements refuses transactions so.
+constexpr int cut_off_max = 2;
 
 // Which server process does a transaction of this connection; nothing when it does not answer.
 Task<std::optional<int64_t>> server_of(PgConnection& connection, bool stays_open) {
@@ -54,8 +54,6 @@ Task<Pooling> examine(PgConnection& first, PgConnection& second) {
   bool is_ready = co_await until_ready(first);
   if (!is_ready) co_return Pooling::unknown;
   std::optional<int64_t> server = co_await server_of(first, false);
-  if (first.last_failure().find(statement_pooling) != std::string::npos)
-    co_return Pooling::transactions;
   if (!server) co_return Pooling::unknown;
   if (!first.is_pooled()) co_return Pooling::none;
   for (int i = 1; i < questions; ++i) {
@@ -63,17 +61,18 @@ Task<Pooling> examine(PgConnection& first, PgConnection& second) {
     if (!again) co_return Pooling::unknown;
     if (again != server) co_return Pooling::transactions;
   }
-  bool is_second_ready = co_await until_ready(second);
-  if (!is_second_ready) co_return Pooling::unknown;
+  int cut_off = 0;
   for (int i = 0; i < rounds; ++i) {
+    bool is_second_ready = co_await until_ready(second);
+    if (!is_second_ready) co_return Pooling::unknown;
     std::optional<int64_t> other = co_await server_of(second, true);
-    if (!other) co_return Pooling::unknown;
     std::optional<int64_t> again = co_await server_of(first, false);
     if (!again) co_return Pooling::unknown;
     if (other == server || again != server) co_return Pooling::transactions;
+    if (!other && ++cut_off == cut_off_max) co_return Pooling::transactions;
     if (second.ready()) second.send_plain("ROLLBACK");
   }
-  co_return Pooling::sessions;
+  co_return cut_off == 0 ? Pooling::sessions : Pooling::unknown;
 }
 
 }  // namespace

@@ -35,8 +35,8 @@ ParsedAddress parse_address(const std::string& conninfo);
 class DbSession {
  public:
   // database: instead of the one that conninfo names, unless empty. Waits at most 10 s. Throws
-  // database_unavailable when there is no connection, or only one to a standby (unless conninfo says
-  // otherwise); cause says why.
+  // database_unavailable when there is no connection, or only one to a standby (unless conninfo
+  // says otherwise); cause says why.
   DbSession(const std::string& conninfo, const std::string& application_name,
             const std::string& database = "");
 

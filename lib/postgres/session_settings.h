@@ -1,7 +1,7 @@
 // The settings of Postgres that every session pins: whatever the operator, a package or an older
 // installation set for the cluster, the database or the role, our statements mean the same. Sent
 // behind the connection, ahead of the session's first batch and without waiting for an answer. They
-// are no start-up options, because PgBouncer refuses those. Used by lib/postgres only, and by tests.
+// are no start-up options, because PgBouncer refuses those. Used by lib/postgres, and by tests.
 #pragma once
 
 #include <cstdint>

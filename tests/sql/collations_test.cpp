@@ -1,5 +1,5 @@
-// What indexes stand on: no order that an upgrade of the system could change, but for those of names
-// that ICU compares; and what becomes of a database whose collation did change.
+// What indexes stand on: no order that an upgrade of the system could change, but for those of
+// names that ICU compares; and what becomes of a database whose collation did change.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

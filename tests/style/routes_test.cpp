@@ -158,15 +158,6 @@ TEST(Routes, ReadABodyAndCountCallsAsTheDocumentSays) {
   }
 }
 
-// A parameter of an operation, behind its $ref if it has one.
-const Json& parameter_of(const Json& document, const Json& parameter) {
-  std::string_view reference = parameter.text_or("$ref");
-  if (reference.empty()) return parameter;
-  const Json& components = member_or_null(document, "components");
-  return member_or_null(member_or_null(components, "parameters"),
-                        reference.substr(reference.rfind('/') + 1));
-}
-
 TEST(Routes, TakeTheQueryParametersThatTheDocumentNames) {
   Json document = openapi_document();
   std::vector<Operation> operations = operations_of(document);
@@ -175,10 +166,13 @@ TEST(Routes, TakeTheQueryParametersThatTheDocumentNames) {
     const Operation* operation = operation_named(operations, route.name());
     if (operation == nullptr || route.query == "*") continue;
     std::set<std::string> documented, taken;
-    const Json::Array* parameters = member_or_null(*operation->body, "parameters").as_array();
-    for (const Json& given : parameters == nullptr ? Json::Array() : *parameters) {
-      const Json& parameter = parameter_of(document, given);
-      if (parameter.text_or("in") == "query") documented.emplace(parameter.text_or("name"));
+    const Json& path = member_or_null(member_or_null(document, "paths"), route.path);
+    for (const Json* level : {&path, operation->body}) {
+      const Json::Array* parameters = member_or_null(*level, "parameters").as_array();
+      for (const Json& given : parameters == nullptr ? Json::Array() : *parameters) {
+        const Json& parameter = resolved(document, given);
+        if (parameter.text_or("in") == "query") documented.emplace(parameter.text_or("name"));
+      }
     }
     std::istringstream names(route.query);
     for (std::string name; names >> name;) taken.insert(name);

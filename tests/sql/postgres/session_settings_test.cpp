@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/postgres/param.h"
 #include "lib/postgres/session_settings.h"
 #include "tests/support/rigs/database.h"
 #include "tests/support/run_task.h"
