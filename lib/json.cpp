@@ -29,7 +29,7 @@ constexpr size_t number_bytes_kept_max = 400;
 // their digits.
 Json rounded(double value, std::string_view written) {
   bool has_exponent = written.find_first_of("eE") != written.npos;
-  if (has_exponent && std::abs(value) > whole_double_max) {
+  if (has_exponent && std::abs(value) >= whole_double_max) {
     std::optional<int64_t> whole = whole_number(written);
     if (whole) return Json(value, std::to_string(*whole));
   }
