@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -137,10 +136,9 @@ class Standby {
                            parameter("in_hot_standby", "on") + message('K', "\0\0\0\1\0\0\0\1"s) +
                            message('Z', "I");
     pollfd waiting{fd_, POLLIN, 0};
-    while (poll(&waiting, 1, -1) == 1) {
+    while (poll(&waiting, 1, -1) == 1 && (waiting.revents & POLLHUP) == 0) {
       int client = accept(fd_, nullptr, nullptr);
-      if (client < 0 && errno == EAGAIN) continue;
-      if (client < 0) return;
+      if (client < 0) continue;
       std::array<char, 1024> start{};
       if (read(client, start.data(), start.size()) > 0) {
         [[maybe_unused]] ssize_t sent = write(client, greeting.data(), greeting.size());
