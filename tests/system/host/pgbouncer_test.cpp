@@ -2,6 +2,8 @@
 // with transaction or statement both programs refuse to start and hostlerctl doctor says why.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pwd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,7 +43,7 @@ class PgBouncer {
         "auth_type = trust\nauth_file = {}/users\npool_mode = {}\nmax_client_conn = 400\n"
         "default_pool_size = 90\n{}",
         std::filesystem::path(server).parent_path().string(), port, port, folder_, folder_,
-        pool_mode, geteuid() == 0 ? "user = postgres\n" : "");
+        pool_mode, geteuid() == 0 ? "user = " + owner_of(server) + "\n" : "");
     settings.close();
     child_ = std::make_unique<Child>(
         ChildPlan{{program, folder_ + "/pgbouncer.ini"}, {}, folder_ + "/pgbouncer.log", false});
@@ -63,6 +65,12 @@ class PgBouncer {
   }
 
  private:
+  // PgBouncer refuses to run as root, and Postgres knows its own user.
+  static std::string owner_of(const std::string& path) {
+    struct stat found {};
+    const passwd* owner = stat(path.c_str(), &found) == 0 ? getpwuid(found.st_uid) : nullptr;
+    return owner == nullptr ? "nobody" : owner->pw_name;
+  }
   static std::string new_folder() {
     std::string path = (std::filesystem::temp_directory_path() / "pgbouncer-XXXXXX").string();
     return mkdtemp(path.data()) == nullptr ? "" : path;
