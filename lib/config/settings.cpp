@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "lib/ascii.h"
+#include "lib/json_whole.h"
 #include "lib/net/address_guard.h"
 #include "lib/net/client_address.h"
 #include "lib/utf8.h"
@@ -244,8 +245,8 @@ SettingReading read_setting(const SettingRow& row, std::string_view text) {
 SettingReading read_setting(const SettingRow& row, const Json& json) {
   std::string shown = row.is_secret ? "the value" : std::string(utf8_prefix(json.dump(), 100));
   if (row.type == SettingType::integer) {
-    const int64_t* value = json.as_integer();
-    return value == nullptr ? SettingReading(wrong_type(row, shown)) : bounded(row, *value);
+    std::optional<int64_t> value = whole_of(json);
+    return value ? bounded(row, *value) : SettingReading(wrong_type(row, shown));
   }
   if (row.type == SettingType::number) {
     std::optional<double> value = json.as_number();

@@ -8,7 +8,7 @@ CREATE TABLE users (
     email text NOT NULL,
     email_verified_at timestamptz,
     password_hash text,
-    status text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended', 'deleted')),
+    status text COLLATE "C" NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended', 'deleted')),
     platform_admin boolean NOT NULL DEFAULT false,
     personal_org_id uuid NOT NULL,
     avatar_url text,
@@ -36,14 +36,14 @@ GRANT SELECT (id, login, username, email, email_verified_at, status, platform_ad
 
 -- Logins and usernames share one name space, whatever their case.
 CREATE TABLE user_names (
-    name_key text PRIMARY KEY,
+    name_key text COLLATE "C" PRIMARY KEY,
     user_id uuid NOT NULL REFERENCES users
 );
 CREATE INDEX user_names_user ON user_names (user_id);
 
 CREATE TABLE orgs (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
-    slug text NOT NULL UNIQUE,
+    slug text COLLATE "C" NOT NULL UNIQUE,
     name text NOT NULL,
     type text NOT NULL CHECK (type IN ('personal', 'workspace')),
     ip_rule_count integer NOT NULL DEFAULT 0,  -- maintained with ip_rules: authenticate() reads no more than this

@@ -5,7 +5,7 @@ CREATE TABLE audit_logs (
     org_id uuid,
     actor_user_id uuid,
     actor_api_key_id uuid,
-    action text NOT NULL,
+    action text COLLATE "C" NOT NULL,
     target_type text,
     target_id text,
     trace_id text,

@@ -4,7 +4,7 @@
 CREATE TABLE ip_rules (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     org_id uuid NOT NULL REFERENCES orgs ON DELETE CASCADE,
-    type text NOT NULL CHECK (type IN ('allowlist', 'blocklist')),
+    type text COLLATE "C" NOT NULL CHECK (type IN ('allowlist', 'blocklist')),
     cidr cidr NOT NULL,
     note text,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),

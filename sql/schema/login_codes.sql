@@ -6,7 +6,7 @@
 -- a day. Who is_at_home() is counted apart, and so is whoever proves a session that lives.
 
 CREATE TABLE login_codes (
-    email_key text PRIMARY KEY,
+    email_key text COLLATE "C" PRIMARY KEY,
     user_id uuid REFERENCES users,  -- null: nobody has the address
     hmac bytea NOT NULL,            -- of user and code, by a key that the database does not have
     guesses integer[] NOT NULL DEFAULT '{0,0,0}',  -- wrong ones: by strangers, from home, in a session

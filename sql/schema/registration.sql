@@ -5,7 +5,7 @@
 CREATE TABLE invite_codes (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     user_id uuid NOT NULL REFERENCES users,
-    code text NOT NULL UNIQUE,
+    code text COLLATE "C" NOT NULL UNIQUE,
     max_uses integer NOT NULL CHECK (max_uses >= 0),
     use_count integer NOT NULL DEFAULT 0 CHECK (use_count <= max_uses),
     is_active boolean NOT NULL DEFAULT true,

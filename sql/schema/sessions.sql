@@ -44,7 +44,7 @@ CREATE INDEX refresh_tokens_session ON refresh_tokens (session_id);
 CREATE INDEX refresh_tokens_expiry ON refresh_tokens (expires_at);
 
 CREATE TABLE login_failures (
-    login_key text NOT NULL,
+    login_key text COLLATE "C" NOT NULL,
     client_ip inet NOT NULL,  -- the network: request_network()
     at timestamptz NOT NULL DEFAULT clock_timestamp(),
     is_forgiven boolean NOT NULL DEFAULT false  -- by a success from the same network; the wider limits count it
@@ -55,8 +55,8 @@ CREATE INDEX login_failures_at ON login_failures (at);
 
 -- What is counted for a while: kind is what was done ("auth.check"), subject by whom.
 CREATE TABLE attempts (
-    kind text NOT NULL,
-    subject text NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    subject text COLLATE "C" NOT NULL,
     at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE INDEX attempts_subject ON attempts (kind, subject, at);

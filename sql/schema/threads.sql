@@ -6,7 +6,7 @@ CREATE TABLE threads (
     created_by_user_id uuid NOT NULL REFERENCES users,
     title text,
     is_private boolean NOT NULL DEFAULT false,
-    end_user text,  -- whom of its users an app opened it for, by a name of the app's
+    end_user text COLLATE "C",  -- whom of its users an app opened it for, by a name of the app's
     metadata json NOT NULL DEFAULT '{}',
     active_run_id uuid,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),

@@ -59,6 +59,9 @@ std::string read_batch(const Input& input) {
   std::string value = fields.required_text("value", {.min = 1, .max = 1000, .trims = true});
   wanted.member("type", type).member("value", value);
   wanted.member("value_type", read_value_type(fields, type, value));
+  std::string warning;
+  if (type == "entitlement") warning = entitlement_warning({value.substr(0, value.find('='))});
+  if (!warning.empty()) wanted.member("warning", warning);
   wanted.member("max_uses", fields.optional_integer("max_uses", {1, uses_max}).value_or(1));
   std::optional<std::string> expires_at = fields.nullable_time("expires_at").value;
   if (expires_at) wanted.member("expires_at", *expires_at);
