@@ -12,8 +12,15 @@
 
 namespace hostler::account {
 
-// Without the blanks around it: what is checked and stored.
+// Without the blanks around it, and in NFC: what is checked and stored.
 std::string trimmed_name(std::string_view name);
+// Without the blanks around it, as entered.
+std::string trimmed_email(std::string_view email);
+// What a login, username or address that somebody typed is looked up and counted by: of an address
+// mail_address_key(), of a name the name; the database compares names without case.
+std::string login_key(std::string_view typed);
+// What a login or username looks like, as the SQL functions that store one take it: {skeleton, icu}.
+std::string name_look(std::string_view name);
 // en_US, as systems name locales, is the language tag en-US: what is checked and stored.
 std::string language_tag(std::string locale);
 

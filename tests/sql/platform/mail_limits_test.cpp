@@ -54,12 +54,12 @@ class MailLimits : public ::testing::Test {
     return ErrorCode::count_;
   }
   ErrorCode register_from(const std::string& address, const std::string& login) {
-    return ask_from(
-        address,
-        fmt::format("SELECT register_user('{0}', '{0}@example.org', 'x', 'en', NULL, NULL, NULL, "
-                    "'{{\"credit.initial_grant\": 0, \"invite.default_max_uses\": 1, "
-                    "\"limit.registrations_per_network_hour\": 2}}')",
-                    login));
+    return ask_from(address,
+                    fmt::format("SELECT register_user('{0}', '{0}@example.org', '{0}@example.org', "
+                                "'x', 'en', NULL, NULL, NULL, "
+                                "'{{\"credit.initial_grant\": 0, \"invite.default_max_uses\": 1, "
+                                "\"limit.registrations_per_network_hour\": 2}}')",
+                                login));
   }
   // Recipients of what a claim takes, and whether it is over by then.
   std::string claim(int limit, int others) {
@@ -159,8 +159,9 @@ TEST_F(MailLimits, LetOneOfTwoInvitationsAtOnceWaitForTheOther) {
 TEST_F(MailLimits, AreKeptByTheSchemaToo) {
   postgres::DbSession session = database_.as_superuser();
   std::string row = fmt::format(
-      "INSERT INTO org_invitations (org_id, email, role, invited_by_user_id, token_hash) VALUES "
-      "('{}', '{{}}@example.org', 'member', '{}', '\\x{{}}')",
+      "INSERT INTO org_invitations (org_id, email, email_key, role, invited_by_user_id, "
+      "token_hash) "
+      "VALUES ('{}', '{{0}}@example.org', lower('{{0}}@example.org'), 'member', '{}', '\\x{{1}}')",
       fixture_.org_id, fixture_.owner_id);
   session.run_text(fmt::format(fmt::runtime(row), "x", to_hex(random_bytes(32))));
   EXPECT_THROW(session.run_text(fmt::format(fmt::runtime(row), "X", to_hex(random_bytes(32)))),
