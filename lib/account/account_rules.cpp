@@ -75,6 +75,10 @@ std::optional<TextFault> password_fault(std::string_view password, std::string_v
   return std::nullopt;
 }
 
+bool is_overlong_password(std::string_view password) {
+  return character_count(unicode::opaque_string(password)) > password_characters_max;
+}
+
 std::string language_tag(std::string locale) {
   std::replace(locale.begin(), locale.end(), '_', '-');
   return locale;

@@ -34,6 +34,8 @@ std::optional<TextFault> name_fault(std::string_view name);    // a login or use
 std::optional<TextFault> email_fault(std::string_view email);  // lib/mail_address.h
 std::optional<TextFault> password_fault(std::string_view password, std::string_view login,
                                         std::string_view email);
+// No account has one of so many characters.
+bool is_overlong_password(std::string_view password);
 std::optional<TextFault> locale_fault(std::string_view locale);      // BCP 47, by its form
 std::optional<TextFault> timezone_fault(std::string_view timezone);  // of the IANA database
 

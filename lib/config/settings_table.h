@@ -293,7 +293,7 @@ inline constexpr auto setting_rows = [] {
     integer_row("limit.otp_sends_per_email_day", live, "10", rate_or_off, "mails",
       "Login codes sent to one mail address within 24 hours; 0: any number."),
     integer_row("limit.otp_failures_per_account_day", live, "20", rate_or_off, "guesses",
-      "Wrong login codes of one account within 24 hours before it takes none for an hour; 0: any number."),
+      "Wrong login codes of one account within an hour before it takes none; 0: any number."),
     integer_row("limit.registrations_per_network_hour", live, "10", rate_or_off, "registrations",
       "Registrations an hour from one network (an IPv4 address, an IPv6 /64); 0: any number."),
     integer_row("limit.invitations_per_inviter_day", live, "20", rate_or_off, "mails",

@@ -67,7 +67,8 @@ $$;
 -- Takes the code of an address if it is the user's, who is held (null: nobody's address), and answers whether it was.
 -- Guesses at one code come one after the other; after limit_otp_guesses wrong ones it is locked, until the next is
 -- sent, for those who guessed them: strangers, who is at home, or the session that is proved with it (null: none is).
--- After limit_otp_failures_per_account_day wrong ones within a day, over all codes, each closes this way in for an hour.
+-- After limit_otp_failures_per_account_day wrong ones within an hour, over all codes, this way in is closed to those who
+-- gave them until the first of these is an hour old. How many codes are sent a day bounds the guesses of a day.
 CREATE OR REPLACE FUNCTION login_code_take(address text, of_user uuid, given_hmac bytea, session uuid,
     limit_otp_guesses integer, limit_otp_failures_per_account_day integer) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -77,19 +78,16 @@ DECLARE
                                         WHEN 2 THEN concat_ws(' ', of_user, request_network())
                                         ELSE coalesce(of_user::text, address) END;
     code login_codes;
-    last_failure timestamptz;
+    oldest timestamptz;
 BEGIN
     SELECT * INTO code FROM login_codes WHERE email_key = address FOR UPDATE;
     IF limit_otp_failures_per_account_day > 0 THEN
-        -- The newest failure, when there are so many within a day.
-        SELECT max(f.at) INTO last_failure FROM (
-            SELECT a.at FROM attempts a
-            WHERE a.kind = 'otp.failure' AND a.subject = counted AND a.at > clock_timestamp() - interval '1 day'
-            ORDER BY a.at DESC LIMIT limit_otp_failures_per_account_day) AS f
-        HAVING count(*) = limit_otp_failures_per_account_day;
-        IF last_failure > clock_timestamp() - interval '1 hour' THEN
+        SELECT a.at INTO oldest FROM attempts a
+        WHERE a.kind = 'otp.failure' AND a.subject = counted AND a.at > clock_timestamp() - interval '1 hour'
+        ORDER BY a.at DESC OFFSET limit_otp_failures_per_account_day - 1 LIMIT 1;
+        IF oldest IS NOT NULL THEN
             PERFORM fail('auth.otp_rate_limited', 'guessed_too_often', jsonb_build_object('retry_after_s',
-                greatest(1, ceil(extract(epoch FROM last_failure + interval '1 hour' - clock_timestamp()))::integer)));
+                greatest(1, ceil(extract(epoch FROM oldest + interval '1 hour' - clock_timestamp()))::integer)));
         END IF;
     END IF;
     IF code.guesses[place] >= limit_otp_guesses THEN

@@ -119,6 +119,9 @@ Attempt read_attempt(const Input& input) {
   Attempt attempt;
   attempt.login = account::login_key(fields.required_text("login", login_text));
   attempt.password = fields.required_text("password", given_password);
+  if (account::is_overlong_password(attempt.password)) {
+    fields.fault("password", "too_long", "must have at most 128 characters");
+  }
   attempt.captcha_token = read_captcha_token(fields);
   fields.check();
   return attempt;
