@@ -32,8 +32,8 @@ TEST(AccountAddress, IsKeptAsEnteredAndOneHoweverItIsWritten) {
         "/v1/auth/login",
         fmt::format(R"({{"login":{},"password":"correct horse"}})", json_quote(same)));
     EXPECT_EQ(in.status, 200) << in.body;
-    Answer check = stack().client().post("/v1/auth/check",
-                                         fmt::format(R"({{"login":{}}})", json_quote(same)));
+    Answer check =
+        stack().client().post("/v1/auth/check", fmt::format(R"({{"login":{}}})", json_quote(same)));
     EXPECT_EQ(check.member("exists"), "true") << same;
   }
 }
@@ -93,8 +93,8 @@ TEST(AccountName, LooksLikeNobodyElsesWhereOneIsNotAscii) {
   std::string cyrillic = "\u0441\u043e\u0441\u043e\u0430" + digits;
   Answer made = try_to_register("cocoa" + digits, new_name() + "@example.org");
   ASSERT_EQ(made.status, 201) << made.body;
-  EXPECT_TRUE(is_problem(try_to_register(cyrillic, new_name() + "@example.org"), 409,
-                         "auth.login_exists"));
+  EXPECT_TRUE(
+      is_problem(try_to_register(cyrillic, new_name() + "@example.org"), 409, "auth.login_exists"));
   TestUser other = register_user(stack());
   EXPECT_TRUE(is_problem(
       other.client.patch("/v1/me", fmt::format(R"({{"username":{}}})", json_quote(cyrillic))), 409,
@@ -104,10 +104,9 @@ TEST(AccountName, LooksLikeNobodyElsesWhereOneIsNotAscii) {
   EXPECT_EQ(try_to_register("m" + digits, new_name() + "@example.org").status, 201);
   // A name that is one's own may change its look.
   std::string russian = "Ольга " + digits;
-  EXPECT_EQ(other.client
-                .patch("/v1/me", fmt::format(R"({{"username":{}}})", json_quote(russian)))
-                .status,
-            200);
+  EXPECT_EQ(
+      other.client.patch("/v1/me", fmt::format(R"({{"username":{}}})", json_quote(russian))).status,
+      200);
   EXPECT_TRUE(is_problem(try_to_register("ОЛЬГА " + digits, new_name() + "@example.org"), 409,
                          "auth.login_exists"));
 }
