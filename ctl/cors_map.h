@@ -14,7 +14,7 @@ namespace hostler {
 // The content of /etc/nginx/hostler/cors_origins.map.
 std::string cors_map(std::span<const std::string> origins);
 
-// Whether this host's nginx has the origins in force; says nothing where the site is not installed.
+// Reports whether this host's nginx has the origins in force, if the site is installed here.
 void look_at_cors_map(const config::Settings& in_force, DoctorReport& report);
 
 }  // namespace hostler

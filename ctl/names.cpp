@@ -1,5 +1,5 @@
-// What the doctor says of names and addresses, whose keys come from libraries that change with
-// Unicode; and the command that makes what names look like anew. See ctl/names.h.
+// The doctor's findings about names and addresses, whose keys come from libraries that change with
+// Unicode, and the command that computes skeletons again. See ctl/names.h.
 #include "ctl/names.h"
 
 #include <map>
@@ -29,7 +29,7 @@ void list(std::string& words, size_t count, std::string_view name) {
   if (count == listed_max) words += ", …";
 }
 
-// Those whose key the programs of today make otherwise: two may meet in one key.
+// Lists addresses whose stored key is outdated, and addresses of several accounts with one key.
 void look_at_addresses(postgres::DbSession& session, DoctorReport& report) {
   postgres::Result rows = session.run(query::DoctorAddresses{.limit = addresses_max});
   std::map<std::string, std::vector<std::string>> by_key;

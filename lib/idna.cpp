@@ -32,8 +32,8 @@ bool has_host_form(std::string_view domain) {
 }  // namespace
 
 std::optional<std::string> ascii_domain(std::string_view domain) {
-  // Of any form of Unicode a label of 63 bytes is made of at most so many; libidn2 takes its time
-  // for long ones.
+  // Refuse long texts early, because libidn2 takes its time for them. Four bytes of UTF-8 make at
+  // least one byte of an A-label.
   if (domain.empty() || domain.size() > 4 * domain_bytes_max) return std::nullopt;
   char* out = nullptr;
   int status = idn2_to_ascii_8z(std::string(domain).c_str(), &out,

@@ -19,8 +19,8 @@ struct Parts {
   std::string_view domain;
 };
 
-// Of any length: one @ with something on either side, no blank, no control character, nothing that
-// has a meaning in an address list.
+// Splits a text of any length at its only @. Returns nothing if a side is empty, or if the text has
+// a blank, a control character, or a character with a meaning in address lists.
 std::optional<Parts> parts_of(std::string_view address) {
   constexpr std::string_view refused = " <>()[]\\,;:\"";
   size_t at = address.find('@');
@@ -45,8 +45,8 @@ bool is_same_label(std::string_view entered, std::string_view mapped) {
   return unicode::fold_case(unicode::nfc(entered)) == unicode::fold_case(mapped);
 }
 
-// Whether the mapping only changed case and the form of Unicode, label by label. A label that came
-// as an A-label is compared as one.
+// Returns whether the mapping changed only case and normalization, label by label. A label that
+// came as an A-label is compared as one.
 bool is_same_domain(std::string_view entered, std::string_view as_ascii,
                     std::string_view as_unicode) {
   for (;;) {

@@ -18,25 +18,25 @@ std::string fold_case(std::string_view text);   // for comparing alone
 // RFC 8265, section 4.2.2: every space is U+0020, and the text is in NFC.
 std::string opaque_string(std::string_view text);
 
-// A code as it was made, however it was typed: in NFKC (full-width digits are digits), without white
-// space and hyphens of any kind.
+// Returns a typed code as it was made: in NFKC (full-width digits become digits), without white
+// space and without hyphens of any kind.
 std::string plain_code(std::string_view typed);
 
-// What two texts that look alike have in common (UTS 39, section 4), whatever their case. Another
-// ICU may make another one: version() says which it was.
+// Returns the skeleton that texts of one look share (UTS 39, section 4), whatever their case.
+// Another version of ICU may return another one; version() names this one.
 std::string skeleton(std::string_view text);
 std::string version();
 
-// Why the text is no name that people are to see, in words behind "must"; nothing: it is one. No
-// character is invisible, a format or control character, or one that separates lines: the words
-// name the first. ZWJ and ZWNJ may stand where IDNA's rules of context (RFC 5892, appendix A) or a
-// sequence of emoji have them, a variation selector behind an emoji, tags in the flags that Unicode
-// recommends. At least one character is visible.
+// Says why people must not see the text as a name, in words after "must"; nothing: they may. Each
+// invisible, format, control or line-separating character is refused, and the words name the first.
+// ZWJ and ZWNJ are allowed where IDNA's rules of context (RFC 5892, appendix A) or an emoji sequence
+// have them. Variation selectors are allowed after an emoji, tags in the flags that Unicode
+// recommends. At least one character must be visible.
 std::optional<std::string> visible_name_fault(std::string_view text);
 
-// Why the text is no identifier, in words behind "must": a visible name whose letters are of one
-// script, or of Latin and one other that is not confusable with it (UTS 39, "moderately
-// restrictive"), without private and unassigned characters and without a mark that is repeated.
+// Says why the text is no identifier, in words after "must". An identifier is a visible name whose
+// letters are of one script, or of Latin and one other that does not look like it (UTS 39,
+// "moderately restrictive"). It has no private or unassigned character and repeats no mark.
 std::optional<std::string> identifier_fault(std::string_view text);
 
 }  // namespace hostler::unicode

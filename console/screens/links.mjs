@@ -64,7 +64,7 @@ export function Revert() {
     }} />`;
 }
 
-// What somebody who is invited does first; who has no account may find registration closed.
+// Tells an invited visitor to sign in, or that registration is closed.
 function InvitedStranger() {
   const t = useWords();
   const mode = useCall('/v1/auth/registration-mode', { is_open: true });

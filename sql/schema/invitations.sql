@@ -7,8 +7,8 @@ CREATE TABLE org_invitations (
     email_key text NOT NULL,
     role text NOT NULL CHECK (role IN ('member', 'admin')),
     invited_by_user_id uuid NOT NULL REFERENCES users,
-    token_hash bytea NOT NULL UNIQUE CHECK (length(token_hash) = 32),  -- of the one that the inviter saw: proves nothing
-    -- Of the one that the mail alone carries: whoever has it reads what is sent to the address.
+    token_hash bytea NOT NULL UNIQUE CHECK (length(token_hash) = 32),  -- of the token that the inviter saw; it proves nothing
+    -- Hash of the token that only the mail carries. Its holder reads the mail of the address.
     mail_token_hash bytea UNIQUE CHECK (length(mail_token_hash) = 32),
     expires_at timestamptz NOT NULL DEFAULT clock_timestamp() + interval '7 days',
     accepted_at timestamptz,
@@ -162,7 +162,7 @@ LANGUAGE sql STABLE AS $$
         AND inviter_may_invite(i.org_id, i.invited_by_user_id)
 $$;
 
--- Whether an invitation's mail, of which this is the token's hash, went to the address, and still serves.
+-- Returns whether this is the hash of the token in an invitation's mail to the address, and the invitation is open.
 CREATE OR REPLACE FUNCTION invitation_proves(given_hash bytea, address_key text) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT EXISTS (SELECT FROM org_invitations i

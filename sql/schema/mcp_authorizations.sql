@@ -12,7 +12,7 @@ CREATE TABLE mcp_authorizations (
     session_id uuid NOT NULL,
     is_of_org boolean NOT NULL,  -- the connection will be the organization's
     state_hash bytea NOT NULL UNIQUE CHECK (length(state_hash) = 32),
-    -- Of the cookie that marks the browser, where the session's own does not come along (auth.cookie_samesite none).
+    -- Hash of the cookie that marks the browser if the refresh cookie is partitioned (auth.cookie_samesite none).
     cookie_hash bytea CHECK (length(cookie_hash) = 32),
     status text NOT NULL DEFAULT 'begun' CHECK (status IN ('begun', 'returned', 'exchanging', 'done', 'failed')),
     -- As it was begun, whatever is found out later:

@@ -120,7 +120,7 @@ BEGIN
 END
 $$;
 
--- Whether somebody else has a name that looks like this one. Of two in ASCII everybody knows the letters.
+-- Returns whether another user has a name that looks like this one. Two names in ASCII never conflict here.
 CREATE OR REPLACE FUNCTION user_name_looks_taken(new_name text, look jsonb, except_id uuid) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT EXISTS (SELECT FROM user_names n
@@ -298,8 +298,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
             THEN 'auth.email_exists' END
 $$;
 
--- Refuses a registration for its login's form, its invitation code, or since it is closed and no invitation opens it.
--- Returns whether the invitation counts: in open mode always, else while auth.invitations_register is on.
+-- Refuses a registration for its login's form, for its invitation code, or because it is closed and no invitation opens
+-- it. Returns whether the invitation counts: in open mode always, else while auth.invitations_register is on.
 CREATE OR REPLACE FUNCTION registration_check(new_login text, new_email_key text, given_code text,
     invitation_hash bytea, settings jsonb) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$

@@ -176,14 +176,14 @@ BEGIN
 END
 $$;
 
--- Hashes of 32 bytes each, one behind the other.
+-- Splits concatenated hashes of 32 bytes each.
 CREATE OR REPLACE FUNCTION hashes_of(given bytea) RETURNS bytea[]
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     SELECT array_agg(substr(given, 32 * n + 1, 32) ORDER BY n) FROM generate_series(0, length(given) / 32 - 1) AS n
 $$;
 
--- Of the tokens that came the first that lives; else the one that is judged: of a session that goes on, or ended by
--- reuse. null: none is known.
+-- Returns the hash of the first token that is valid. If none is, returns one whose session is active or ended by reuse,
+-- so that reuse is judged. null: none is known.
 CREATE OR REPLACE FUNCTION refresh_token_chosen(given bytea[], auth_refresh_race_seconds integer) RETURNS bytea
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT t.hash FROM refresh_tokens t JOIN sessions s ON s.id = t.session_id JOIN users u ON u.id = s.user_id

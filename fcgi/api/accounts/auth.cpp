@@ -160,8 +160,8 @@ postgres::BoundStatement login_end(const Attempt& attempt, const SessionTokens& 
                             .settings = account_settings(settings)};
 }
 
-// Whether the origin is that of the address by which the client called, or of mail.site_url, where
-// something before nginx changes the name.
+// Returns whether the origin is the one that the client called, or that of mail.site_url, because a
+// proxy in front of nginx may change the host name.
 bool is_own_origin(const Input& input, std::string_view origin) {
   std::string_view scheme = input.request().is_tls ? "https://" : "http://";
   if (origin == fmt::format("{}{}", scheme, input.request().header("HTTP_HOST"))) return true;

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::string_view token_prefix = "inv_";
 
-// How somebody who is invited, and has no account, comes to one: as SQL's invitation_create() takes
-// it.
+// Returns how an invited person without an account may register: open, code or closed. SQL's
+// invitation_create() takes it.
 std::string_view registration_of(const config::Settings& settings) {
   const std::string& mode = settings.text("auth.registration_mode");
   if (mode == "open") return "open";

@@ -89,7 +89,7 @@ void write_description(JsonWriter& json, const config::SettingRow& row) {
   json.end_array();
 }
 
-// What is to be done for a change to be in force everywhere; empty: nothing.
+// Returns what the operator must do so that a change is in force everywhere; empty: nothing.
 std::string_view notice_of(const config::SettingRow& row) {
   if (row.name != "http.cors_origins") return "";
   return "nginx keeps the list for its own errors: on each host of nginx hostlerctl cors-map > "

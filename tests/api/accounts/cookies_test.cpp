@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* page = "https://app.example";
 
-// Of an API that pages of another site use.
+// An API that pages of another site use.
 ApiStack& stack() {
   static ApiStack own(
       {{"HOSTLER_AUTH_COOKIE_SAMESITE=none", "HOSTLER_HTTP_CORS_ORIGINS=https://app.example",

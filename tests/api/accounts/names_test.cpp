@@ -99,7 +99,7 @@ TEST(AccountName, LooksLikeNobodyElsesWhereOneIsNotAscii) {
   EXPECT_TRUE(is_problem(
       other.client.patch("/v1/me", fmt::format(R"({{"username":{}}})", json_quote(cyrillic))), 409,
       "users.username_exists"));
-  // Of two in ASCII everybody knows the letters.
+  // Two names in ASCII never conflict by their looks.
   EXPECT_EQ(try_to_register("rn" + digits, new_name() + "@example.org").status, 201);
   EXPECT_EQ(try_to_register("m" + digits, new_name() + "@example.org").status, 201);
   // A name that is one's own may change its look.

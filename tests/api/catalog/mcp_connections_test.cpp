@@ -117,7 +117,7 @@ TEST(McpConnections, AreMadeInTheSessionThatBeganThemAlone) {
   EXPECT_EQ(outcome_of(come_back(good, user.refresh)), "invalid_state") << "a state counts once";
 }
 
-// Where pages of other sites have the refresh cookie in a partition of their own.
+// The refresh cookie of a page of another site is in that site's partition.
 TEST(McpConnections, AreMadeInTheBrowserThatBeganThemWhereTheCookieIsPartitioned) {
   TestUser user = register_user(stack());
   std::string id = oauth_server(user);

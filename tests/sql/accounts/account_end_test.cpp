@@ -1,5 +1,4 @@
-// The end of accounts, from SQL: what deletion leaves behind, who may not go, and that of any
-// number who leave at once one administrator and one owner stay.
+// The end of accounts, from SQL: what it leaves behind, who may not go, and many at once.
 #include <gtest/gtest.h>
 
 #include <atomic>
