@@ -80,8 +80,7 @@ std::string registration_warning(const postgres::Row& created, const NewAccount&
   }
   bool is_invited = created.boolean("is_invited");
   if (account.invitation_hash && !is_invited) {
-    warnings.push_back(
-        "The invitation does not prove this address; you are registered without it.");
+    warnings.push_back("This invitation_token does not prove the address: verify it by mail.");
   }
   if (!is_invited && !created.boolean("mail_is_stored") && !mail_is_configured(settings)) {
     warnings.push_back("No mail can be sent yet, so your address is not verified.");
