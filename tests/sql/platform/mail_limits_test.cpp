@@ -9,6 +9,7 @@
 
 #include "lib/crypto.h"
 #include "lib/error.h"
+#include "lib/mail_address.h"
 #include "queries/access.h"
 #include "queries/orgs.h"
 #include "queries/outbox.h"
@@ -23,14 +24,17 @@ class MailLimits : public ::testing::Test {
   std::string value(const std::string& text) { return fixture_.column(text); }
   // As the API calls it, in the session's transaction; the code it raised, count_ for none.
   ErrorCode invite(postgres::DbSession& session, const std::string& email) {
-    std::string secret = value(
-        "SELECT jsonb_build_object('id', uuidv7(), 'key_version', 1, 'wrapped_key', 'eA==', "
-        "'sealed', 'eA==')");
+    std::string mail = value(fmt::format(
+        "SELECT jsonb_build_object('token_hash', '{}', 'secret', jsonb_build_object('id', "
+        "uuidv7(), 'key_version', 1, 'wrapped_key', 'eA==', 'sealed', 'eA=='))",
+        to_hex(random_bytes(32))));
     try {
       session.run(query::InvitationCreate{.email = email,
+                                          .email_key = mail_address_key(email),
                                           .role = "member",
                                           .token_hash = random_bytes(32),
-                                          .secret = secret,
+                                          .mail = mail,
+                                          .registration = "open",
                                           .invite_member_seconds = 600,
                                           .limit_invitations_per_inviter_day = 20,
                                           .limit_invitations_per_recipient_day = 3});
