@@ -136,7 +136,9 @@ TEST_F(Bystanders, LoseNothingByWhatEndsForAnother) {
       {fmt::format("SELECT user_set_status('{}', 'suspended')", ada_),
        "(SELECT status FROM u) = 'suspended'"},
       {as_owner(fmt::format("member_remove('{}')", ada_)), "(SELECT revoked_at FROM k) NOTNULL"},
-      {as_owner(fmt::format("admin_user_update('{}', '{{\"email\": \"eve@example.org\"}}')", ada_)),
+      {as_owner(fmt::format("admin_user_update('{}', '{{\"email\": \"eve@example.org\", "
+                            "\"email_key\": \"eve@example.org\"}}')",
+                            ada_)),
        "(SELECT email FROM u) = 'eve@example.org'"},
       {as_ada("session_end(true)"), "(SELECT revoked_at FROM s) NOTNULL"},
       {as_ada("session_end(false)"), "(SELECT revoked_at FROM s) NOTNULL"},
