@@ -12,8 +12,10 @@
 
 #include <fmt/format.h>
 
+#include "ctl/cors_map.h"
 #include "ctl/doctor_report.h"
 #include "ctl/gateway.h"
+#include "ctl/names.h"
 #include "ctl/output.h"
 #include "ctl/owner_session.h"
 #include "ctl/secrets.h"
@@ -140,8 +142,10 @@ void look_at_database(const config::Settings& settings, const std::optional<conf
   config::Settings in_force =
       config::settings_with_stored(settings, session.run(query::SettingsAll{}), nullptr);
   look_at_gateway(in_force, session, report);
+  look_at_cors_map(in_force, report);
   health::look_at_work(row, report);
   look_at_maintenance(session, report);
+  look_at_names(session, report);
   look_at_mail(in_force, box ? &*box : nullptr, session, report);
 }
 

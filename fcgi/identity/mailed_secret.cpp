@@ -14,8 +14,8 @@ std::string mailed_secret(const config::SecretBox& secret_box, std::string_view 
   return seal_secret(secret_box, "", "mail", plain.take()).json;
 }
 
-std::string new_mailed_token(const config::SecretBox& secret_box) {
-  Token token = make_token("");
+std::string new_mailed_token(const config::SecretBox& secret_box, std::string_view prefix) {
+  Token token = make_token(prefix);
   JsonWriter mail;
   mail.begin_object().member("token_hash", to_hex(token.hash));
   mail.member_raw("secret", mailed_secret(secret_box, "token", token.text));

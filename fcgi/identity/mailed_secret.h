@@ -15,6 +15,6 @@ std::string mailed_secret(const config::SecretBox& secret_box, std::string_view 
 
 // A new token for an address, or for the link that takes a changed one back, as the SQL functions
 // about addresses take it: {token_hash, secret}.
-std::string new_mailed_token(const config::SecretBox& secret_box);
+std::string new_mailed_token(const config::SecretBox& secret_box, std::string_view prefix = "");
 
 }  // namespace hostler

@@ -12,8 +12,15 @@
 
 namespace hostler::account {
 
-// Without the blanks around it: what is checked and stored.
+// Returns the name without the blanks around it, in NFC. Only this form is checked and stored.
 std::string trimmed_name(std::string_view name);
+// Returns the address as entered, without the blanks around it.
+std::string trimmed_email(std::string_view email);
+// Returns the text by which a typed login, username or address is looked up and counted: an
+// address' mail_address_key(), or the trimmed name, which the database compares without case.
+std::string login_key(std::string_view typed);
+// Returns a name's skeleton, as the SQL functions that store names take it: {skeleton, icu}.
+std::string name_look(std::string_view name);
 // en_US, as systems name locales, is the language tag en-US: what is checked and stored.
 std::string language_tag(std::string locale);
 
@@ -27,6 +34,8 @@ std::optional<TextFault> name_fault(std::string_view name);    // a login or use
 std::optional<TextFault> email_fault(std::string_view email);  // lib/mail_address.h
 std::optional<TextFault> password_fault(std::string_view password, std::string_view login,
                                         std::string_view email);
+// Returns whether the password has more characters than any account's.
+bool is_overlong_password(std::string_view password);
 std::optional<TextFault> locale_fault(std::string_view locale);      // BCP 47, by its form
 std::optional<TextFault> timezone_fault(std::string_view timezone);  // of the IANA database
 

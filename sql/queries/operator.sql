@@ -149,10 +149,11 @@ INSERT INTO schema_migrations (version, name, checksum, compatible_from) VALUES 
 
 -- name: admin_register
 -- A user as by POST /v1/auth/register, without a session; no mode and no code stop an operator.
--- $1 login text, $2 email text, $3 password_hash text, $4 credit_initial_grant bigint,
--- $5 invite_default_max_uses integer
-SELECT new_user_id FROM register_user($1, $2, $3, 'en', NULL, NULL, NULL, jsonb_build_object(
-    'auth.registration_mode', 'open', 'credit.initial_grant', $4::bigint, 'invite.default_max_uses', $5::integer));
+-- $1 login text, $2 email text, $3 email_key text, $4 password_hash text, $5 credit_initial_grant bigint,
+-- $6 invite_default_max_uses integer, $7 look jsonb
+SELECT new_user_id FROM register_user($1, $2, $3, $4, 'en', NULL, NULL, NULL, jsonb_build_object(
+    'auth.registration_mode', 'open', 'credit.initial_grant', $5::bigint, 'invite.default_max_uses', $6::integer),
+    NULL, $7);
 
 -- name: admin_promote
 -- Marks the user as platform administrator, and the address as proved; 404 when there is none.
@@ -379,3 +380,31 @@ SELECT r.id, r.org_id, r.thread_id, r.status, r.queued, r.trace_id, r.persona_id
        r.total_input_tokens, r.total_output_tokens, r.credits_used, r.ended_at IS NOT NULL AS is_ended,
        coalesce(r.error_code, '') AS error_code
 FROM runs r WHERE r.id = $1;
+
+-- name: doctor_addresses
+-- Addresses whose keys are not merely the address in lower case.
+-- $1 limit bigint
+SELECT email, email_key FROM users
+WHERE status <> 'deleted' AND (email ~ '[^[:ascii:]]' OR email ~* '@(.*\.)?xn--' OR email_key <> lower(email))
+ORDER BY id LIMIT $1;
+
+-- name: names_stale_count
+-- How many names no ICU of this version has looked at.
+-- $1 icu text
+SELECT count(*) AS count FROM user_names WHERE icu IS DISTINCT FROM $1;
+
+-- name: names_stale
+-- Some of them.
+-- $1 icu text, $2 limit bigint
+SELECT name_key FROM user_names WHERE icu IS DISTINCT FROM $1 LIMIT $2;
+
+-- name: names_look_set
+-- $1 names text[], $2 skeletons text[], $3 icu text
+UPDATE user_names n SET skeleton = made.skeleton, icu = $3::text
+FROM unnest($1::text[], $2::text[]) AS made (name, skeleton) WHERE n.name_key = made.name;
+
+-- name: names_alike
+-- Names of several users that look alike, where one is not ASCII.
+SELECT string_agg(n.name_key, ', ' ORDER BY n.name_key) AS names FROM user_names n
+WHERE n.skeleton IN (SELECT q.skeleton FROM user_names q WHERE q.name_key ~ '[^[:ascii:]]')
+GROUP BY n.skeleton HAVING count(DISTINCT n.user_id) > 1 ORDER BY n.skeleton LIMIT 100;

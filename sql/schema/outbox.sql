@@ -10,6 +10,7 @@ CREATE TABLE outbox (
     -- it, a JSON object too, is a row of secrets.
     template text,
     recipient text,
+    recipient_key text COLLATE "C",  -- users.email_key of the recipient
     locale text,
     fields jsonb,
     secret_id uuid,
@@ -47,7 +48,7 @@ CREATE INDEX outbox_webhooks_due ON outbox (is_put_off, endpoint_id, next_attemp
     WHERE status = 'pending' AND kind = 'webhook';
 CREATE INDEX outbox_webhooks_put_off ON outbox (next_attempt_at)
     WHERE status = 'pending' AND kind = 'webhook' AND is_put_off;
-CREATE INDEX outbox_recipient ON outbox (name_key(recipient)) WHERE kind = 'mail';
+CREATE INDEX outbox_recipient ON outbox (recipient_key) WHERE kind = 'mail';
 CREATE INDEX outbox_of_endpoint ON outbox (endpoint_id, id);
 CREATE INDEX outbox_owned ON outbox (owner_id) WHERE owner_id IS NOT NULL;
 CREATE INDEX outbox_org ON outbox (org_id) WHERE org_id IS NOT NULL;
@@ -64,9 +65,10 @@ GRANT USAGE ON SEQUENCE outbox_epochs TO hostler_runner;
 
 -- Queues a mail in the caller's transaction. secret: what only the mail may say, sealed outside of the database
 -- as kind mail with no organization (lib/config/secret_box.h, secret_json), or null. For definer functions only.
--- A mail whose fields say minutes or expires_at is not sent later than that.
+-- A mail whose fields say minutes or expires_at is not sent later than that. mail_recipient_key: users.email_key of the
+-- recipient, when that is not the address itself.
 CREATE OR REPLACE FUNCTION mail_queue(mail_template text, mail_recipient text, mail_locale text, mail_fields jsonb,
-                                      secret jsonb DEFAULT NULL) RETURNS uuid
+                                      secret jsonb DEFAULT NULL, mail_recipient_key text DEFAULT NULL) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     queued uuid;
@@ -74,8 +76,8 @@ BEGIN
     IF secret IS NOT NULL THEN
         PERFORM secret_insert(NULL, 'mail', secret);
     END IF;
-    INSERT INTO outbox (kind, template, recipient, locale, fields, secret_id, expires_at)
-    VALUES ('mail', mail_template, mail_recipient, mail_locale, mail_fields, (secret ->> 'id')::uuid,
+    INSERT INTO outbox (kind, template, recipient, recipient_key, locale, fields, secret_id, expires_at)
+    VALUES ('mail', mail_template, mail_recipient, coalesce(mail_recipient_key, mail_recipient), mail_locale, mail_fields, (secret ->> 'id')::uuid,
             mail_end(mail_fields, clock_timestamp()))
     RETURNING id INTO queued;
     RETURN queued;

@@ -11,6 +11,7 @@
 #include "fcgi/identity/session_answer.h"
 #include "lib/account/account_rules.h"
 #include "lib/crypto.h"
+#include "lib/mail_address.h"
 #include "queries/email.h"
 #include "queries/outbox.h"
 
@@ -57,7 +58,8 @@ OneStatement revert_email(const Input& input) {
 
 Task<Response> change_email(Call& call) {
   Fields fields = call.input.body();
-  std::string email = fields.required_text("email", {.min = 1, .takes_control = true});
+  std::string email =
+      fields.required_text("email", {.min = 1, .trims = true, .takes_control = true});
   std::optional<std::string> current = fields.optional_text("current_password", given_password);
   std::optional<account::TextFault> fault = account::email_fault(email);
   if (fault && !email.empty()) {
@@ -77,7 +79,8 @@ Task<Response> change_email(Call& call) {
   const config::Settings& settings = call.input.settings;
   int64_t per_hour = settings.integer("limit.verification_mails_per_hour");
   postgres::BoundStatement change = query::EmailChangeBegin{
-      .email = std::move(email),
+      .email = email,
+      .email_key = mail_address_key(email),
       .own_hash = checked_hash,
       .mail = new_mailed_token(call.input.secret_box),
       .limit_verification_mails_per_hour = per_hour,

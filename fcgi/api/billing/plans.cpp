@@ -50,9 +50,9 @@ OneStatement create_plan(const Input& input) {
   Fields fields = input.body();
   JsonWriter wanted;
   wanted.begin_object();
-  wanted.member("name", fields.required_text("name", {.min = 1, .max = 200, .trims = true}));
-  wanted.member("display_name",
-                fields.required_text("display_name", {.min = 1, .max = 200, .trims = true}));
+  constexpr TextBounds name_bounds{.min = 1, .max = 200, .trims = true, .is_name = true};
+  wanted.member("name", fields.required_text("name", name_bounds));
+  wanted.member("display_name", fields.required_text("display_name", name_bounds));
   std::string warning = entitlement_warning(read_entitlements(fields, wanted));
   wanted.end_object();
   fields.check();

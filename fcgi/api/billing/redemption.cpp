@@ -11,6 +11,7 @@
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
 #include "lib/json.h"
+#include "lib/unicode.h"
 #include "queries/credits.h"
 
 namespace hostler {
@@ -74,10 +75,7 @@ std::string read_batch(const Input& input) {
 
 // A code with the hyphens that it was made with, whether they were typed, or blanks, or nothing.
 std::string as_made(const std::string& typed) {
-  std::string letters;
-  for (char c : typed) {
-    if (c != '-' && c != ' ') letters += c;
-  }
+  std::string letters = unicode::plain_code(typed);
   bool is_ascii =
       std::all_of(letters.begin(), letters.end(), [](char c) { return c > ' ' && c < 0x7f; });
   if (letters.size() != letters_count || !is_ascii) return typed;
