@@ -83,7 +83,8 @@ TryEnd end_by_status(int status, std::string_view excerpt) {
   return end;
 }
 
-TryEnd end_by_http_failure(http::HttpFailureKind kind) {
+TryEnd end_by_http_failure(const http::HttpFailure& failure) {
+  http::HttpFailureKind kind = failure.kind;
   TryEnd end;
   end.reason = http::http_failure_name(kind);
   end.code = "model.unavailable";
@@ -97,7 +98,8 @@ TryEnd end_by_http_failure(http::HttpFailureKind kind) {
     end.message = "The model provider's answer could not be read.";
     end.may_retry = false;
   } else {
-    end.message = "The model provider is not available (" + end.reason + ").";
+    end.message =
+        "The model provider is not available (" + http::http_failure_words(failure) + ").";
   }
   return end;
 }
@@ -229,9 +231,9 @@ Task<TryEnd> read_refusal(loop::Loop& loop, http::HttpExchange& exchange,
 TryEnd outcome_of_try(const http::HttpExchange& exchange, const http::HttpHead& head,
                       const BodyReader& body, const TurnReader& reader, std::string_view api_key) {
   if (reader.fault()) return end_by_fault(*reader.fault(), api_key);
-  if (body.is_too_long()) return end_by_http_failure(http::HttpFailureKind::too_large);
+  if (body.is_too_long()) return end_by_http_failure({http::HttpFailureKind::too_large, {}});
   if (reader.is_complete()) return TryEnd();
-  if (exchange.failure()) return end_by_http_failure(exchange.failure()->kind);
+  if (exchange.failure()) return end_by_http_failure(*exchange.failure());
   // A stream may end with nothing but its server's comments.
   bool is_stream = head.header("content-type").starts_with("text/event-stream");
   if (body.is_no_stream() && !is_stream) {
@@ -273,7 +275,7 @@ Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelReque
     log_warning("model_call_failed",
                 {{"kind", std::string(http::http_failure_name(exchange.failure()->kind))},
                  {"cause", exchange.failure()->message}});
-    co_return end_by_http_failure(exchange.failure()->kind);
+    co_return end_by_http_failure(*exchange.failure());
   }
   if (head->status < 200 || head->status > 299) {
     TryEnd refused = co_await read_refusal(loop, exchange, *head, request.endpoint.api_key);
