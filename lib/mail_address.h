@@ -14,5 +14,7 @@ constexpr size_t mail_address_bytes_max = 254;  // RFC 5321, section 4.5.3.1.3, 
 bool has_mail_address_form(std::string_view address);
 // As it may stand in an envelope.
 bool is_mail_address(std::string_view address);
+// Whether its local part has letters beyond ASCII: only a server with SMTPUTF8 (RFC 6531) takes it.
+bool local_part_needs_smtputf8(std::string_view address);
 
 }  // namespace hostler

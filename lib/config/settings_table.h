@@ -5,103 +5,11 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <string_view>
 
+#include "lib/config/setting_row.h"
+
 namespace hostler::config {
-
-// start: file and environment only, read once. live: an administrator may change it while all runs.
-enum class SettingKind { start, live };
-enum class SettingType { text, integer, number, boolean, strings, choice };
-// What a text, or each of the strings, must look like.
-enum class SettingForm {
-  any,
-  web_url,       // http:// or https:// with a host; empty is fine
-  network,       // an address or a CIDR
-  part_network,  // as network, but none wider than /8
-  origin,        // scheme://host[:port], as browsers send it
-};
-
-struct SettingRow {
-  std::string_view name;  // dotted: section and member of the file
-  SettingKind kind;
-  SettingType type;
-  std::string_view fallback;  // as an environment variable would say it
-  std::string_view sentence;
-  std::string_view unit = {};     // of an integer
-  int64_t min = 0;                // of an integer or number
-  int64_t max = 0;                // of an integer or number
-  std::string_view choices = {};  // of a choice, parted by |; may begin with | for "none"
-  bool is_secret = false;         // never shown; when live, stored encrypted
-  SettingForm form = SettingForm::any;
-};
-
-namespace settings_table {
-
-using enum SettingKind;
-using enum SettingType;
-using Name = std::string_view;
-
-constexpr SettingRow text_row(Name name, SettingKind kind, Name fallback, Name sentence) {
-  return {.name = name, .kind = kind, .type = text, .fallback = fallback, .sentence = sentence};
-}
-constexpr SettingRow secret_row(Name name, SettingKind kind, Name sentence) {
-  SettingRow row = text_row(name, kind, "", sentence);
-  row.is_secret = true;
-  return row;
-}
-constexpr SettingRow boolean_row(Name name, SettingKind kind, Name fallback, Name sentence) {
-  return {.name = name, .kind = kind, .type = boolean, .fallback = fallback, .sentence = sentence};
-}
-constexpr SettingRow url_row(Name name, SettingKind kind, Name fallback, Name sentence) {
-  SettingRow row = text_row(name, kind, fallback, sentence);
-  row.form = SettingForm::web_url;
-  return row;
-}
-constexpr SettingRow strings_row(Name name, SettingKind kind, SettingForm form, Name sentence) {
-  SettingRow row = text_row(name, kind, "", sentence);
-  row.type = strings;
-  row.form = form;
-  return row;
-}
-constexpr SettingRow choice_row(Name name, SettingKind kind, Name fallback, Name choices,
-                                Name sentence) {
-  SettingRow row = text_row(name, kind, fallback, sentence);
-  row.type = choice;
-  row.choices = choices;
-  return row;
-}
-struct Bounds {
-  int64_t min;
-  int64_t max;
-};
-constexpr SettingRow integer_row(Name name, SettingKind kind, Name fallback, Bounds bounds,
-                                 Name unit, Name sentence) {
-  SettingRow row = text_row(name, kind, fallback, sentence);
-  row.type = integer;
-  row.unit = unit;
-  row.min = bounds.min;
-  row.max = bounds.max;
-  return row;
-}
-
-constexpr SettingRow number_row(Name name, SettingKind kind, Name fallback, Bounds bounds,
-                                Name sentence) {
-  SettingRow row = integer_row(name, kind, fallback, bounds, "", sentence);
-  row.type = number;
-  return row;
-}
-
-constexpr Bounds any_count{0, 1'000'000'000};
-constexpr Bounds rate{1, 1'000'000};
-constexpr Bounds rate_or_off{0, 1'000'000};       // 0: not counted
-constexpr Bounds any_bytes{0, int64_t{1} << 50};  // 0: not counted
-constexpr Bounds timeout{10, 600'000};
-constexpr Bounds lifetime{1, 10 * 366 * 86'400};
-constexpr Bounds some_days{1, 3650};
-constexpr Bounds days_or_off{0, 3650};  // 0: for ever
-
-}  // namespace settings_table
 
 // clang-format off
 inline constexpr auto setting_rows = [] {
@@ -162,7 +70,7 @@ inline constexpr auto setting_rows = [] {
       "A folder that takes mails as .eml files while no SMTP server is set; empty: they wait."),
     text_row("mail.from", start, "",
       "The sender of all mail, unless an administrator stored mail settings."),
-    text_row("mail.smtp_host", start, "",
+    host_row("mail.smtp_host", start, "",
       "The mail server, unless an administrator stored mail settings; empty: none."),
     integer_row("mail.smtp_port", start, "587", {1, 65535}, "",
       "The port of mail.smtp_host."),
@@ -175,6 +83,14 @@ inline constexpr auto setting_rows = [] {
     url_row("mail.site_url", live, "",
       "The address of this site as its users know it; mails link to its console then, and carry the "
       "token in any case. Empty: no links."),
+    host_row("mail.helo", live, "",
+      "The host name or IP address with which Hostler greets the mail server (EHLO). "
+      "Empty: the host of mail.site_url, and this host's own name when that is empty too."),
+    boolean_row("mail.smtputf8", live, "false",
+      "Whether mail addresses may have letters beyond ASCII before the @. Mails to them need a "
+      "mail server with SMTPUTF8, and wait while it has none."),
+    integer_row("mail.retry_seconds", live, "172800", {60, 30 * 86'400}, "seconds",
+      "For how long a mail that the mail server does not take is tried again, from its first try."),
 
     text_row("outbound.socket", start, "",
       "The Unix socket on which the runner carries the API pool's calls to captcha and mail server, "

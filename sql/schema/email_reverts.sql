@@ -131,7 +131,8 @@ BEGIN
     PERFORM mail_queue('email_changed', old_state.email, old_state.locale,
                        jsonb_build_object('username', old_state.username,
                                           'days', ceil(auth_email_revert_seconds / 86400.0)),
-                       mail -> 'secret');
+                       mail -> 'secret', old_state.id,
+                       clock_timestamp() + make_interval(secs => auth_email_revert_seconds));
 END
 $$;
 

@@ -71,7 +71,7 @@ BEGIN
             clock_timestamp() + make_interval(secs => invite_member_seconds)) RETURNING * INTO created;
     PERFORM mail_queue('invitation', new_email, coalesce(invitee.locale, inviter.locale), jsonb_build_object(
         'org_name', org_row.name, 'inviter', inviter.username, 'role', new_role,
-        'expires_at', rfc3339(created.expires_at)), secret);
+        'expires_at', rfc3339(created.expires_at)), secret, created.id, created.expires_at);
     PERFORM audit('invitations.create', 'invitation', created.id::text, org_row.id, NULL,
                   invitation_json(created)::jsonb);
     RETURN invitation_json(created);

@@ -7,12 +7,12 @@
 #include "fcgi/http/input.h"
 #include "fcgi/identity/caller_database.h"
 #include "fcgi/identity/login_hmac.h"
-#include "fcgi/identity/mailed_secret.h"
 #include "fcgi/identity/session_answer.h"
 #include "lib/account/account_rules.h"
 #include "lib/account/password.h"
 #include "lib/http/cors.h"
 #include "lib/json.h"
+#include "lib/mail/mailed_secret.h"
 #include "queries/auth.h"
 #include "queries/outbox.h"
 
@@ -44,8 +44,9 @@ NewAccount read_new_account(const Input& input) {
       fields.nullable_text("invite_code", {.trims = true, .takes_control = true}).value;
   if (account.invite_code == "") account.invite_code.reset();
   account.captcha_token = read_captcha_token(fields);
+  bool takes_smtputf8 = input.settings.boolean("mail.smtputf8");
   for (FieldFault& fault :
-       account::account_faults(account.login, account.email, account.password)) {
+       account::account_faults(account.login, account.email, account.password, takes_smtputf8)) {
     fields.fault(fault.field, std::move(fault.code), std::move(fault.message));
   }
   std::optional<account::TextFault> fault = account::locale_fault(account.locale);
@@ -184,7 +185,7 @@ Task<Response> register_account(OpenCall& call) {
                           .access_hash = tokens.access.hash,
                           .refresh_hash = tokens.refresh.hash,
                           .settings = account_settings(settings),
-                          .mail = new_mailed_token(call.input.secret_box)};
+                          .mail = mail::new_mailed_token(call.input.secret_box)};
   postgres::BoundStatement notification = query::OutboxNotify{};
   postgres::Result created =
       co_await call.database.query_and_notify(std::move(registration), std::move(notification));
