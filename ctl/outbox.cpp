@@ -135,7 +135,7 @@ RetryCounts retry_each(const std::string& id, const config::SecretBox* box,
   std::string after = "00000000-0000-0000-0000-000000000000";
   for (bool goes_on = true; goes_on;) {
     postgres::Result rows = session.run(
-        query::OutboxRetriable{.message_id = text_or_none(id), .after = after, .limit = page});
+        query::OutboxRetriable{.message_id = text_or_none(id), .after_id = after, .limit = page});
     for (int i = 0; i < rows.size(); ++i) {
       after = rows[i].text("id");
       retry_one(rows[i], box, in_force, session, counts);

@@ -129,7 +129,7 @@ ORDER BY o.id LIMIT $3;
 
 -- name: outbox_retriable
 -- What outbox_retry has to look at: one message, or every one that failed or expired (no id), some at a time.
--- $1 message_id uuid or null, $2 after uuid, $3 limit bigint
+-- $1 message_id uuid or null, $2 after_id uuid, $3 limit bigint
 SELECT o.id, o.template, o.subject_id FROM outbox o
 WHERE o.id > $2::uuid AND (o.id = $1 OR ($1 IS NULL AND (o.status = 'failed'
           OR (o.status = 'pending' AND o.kind = 'mail' AND o.expires_at <= clock_timestamp()))))

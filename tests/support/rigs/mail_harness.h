@@ -24,8 +24,8 @@ inline std::unique_ptr<ApiStack> start_mail_stack(std::vector<std::string> setti
 
 // In a transaction of its own, as a definer function does it in that of its cause.
 inline std::string queue_mail(ApiStack& stack, std::string_view to,
-                       std::string_view fields = R"({"username": "Ada", "minutes": 60})",
-                       std::string_view locale = "en") {
+                              std::string_view fields = R"({"username": "Ada", "minutes": 60})",
+                              std::string_view locale = "en") {
   return sql_value(stack, fmt::format("SELECT mail_queue('verify_email', '{}', '{}', '{}')", to,
                                       locale, fields));
 }
@@ -36,7 +36,7 @@ inline std::string of_mail(ApiStack& stack, const std::string& id, std::string_v
 }
 
 inline std::string wait_for_mail(ApiStack& stack, const std::string& id, std::string_view status,
-                          std::string_view attempts) {
+                                 std::string_view attempts) {
   std::string current;
   EXPECT_TRUE(eventually(20'000,
                          [&] {
