@@ -217,7 +217,7 @@ void add_outbox_commands(CommandLine& line) {
   auto id = std::make_shared<std::string>();
   auto all_failed = std::make_shared<bool>(false);
   CommandWord retry = line.command(
-      topic, "retry", "try again now what failed or waits",
+      topic, "retry", "try again now what failed or waits, with a new code or link where needed",
       [id, all_failed](const CommandCall& call) { return retry_outbox(call, *id, *all_failed); });
   retry.add_option("ID", *id, "the message");
   retry.add_flag("--all-failed", *all_failed, "every message that failed or expired");

@@ -26,7 +26,7 @@ class StrictMailServer {
   std::vector<std::string> commands() const {
     std::vector<std::string> commands;
     for (const Json& record : peer_->records()) {
-      if (record.find("command") != nullptr) commands.push_back(record.text_or("command"));
+      if (record.find("command") != nullptr) commands.emplace_back(record.text_or("command"));
     }
     return commands;
   }
