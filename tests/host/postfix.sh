@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # Mails through Debian's Postfix on the host: part of tests/host/run, which sources it and has the helpers. Postfix
 # takes mail for this host alone, and says whatever it refuses at RCPT.
+# shellcheck disable=SC2154  # host_root and folder are of tests/host/run
 
 as_postgres() { inside runuser -u postgres -- psql -X -q -A -t -d hostler -c "$1"; }
 queue_mail_to() { as_postgres "SELECT mail_queue('password_changed', '$1', 'en', '{\"username\": \"Ada\"}')"; }
