@@ -241,7 +241,8 @@ $$;
 -- What operators see: a mail whose code or link is over is expired, also while it waits for its turn.
 CREATE OR REPLACE FUNCTION outbox_shown_status(o outbox) RETURNS text
 LANGUAGE sql STABLE AS $$
-    SELECT CASE WHEN o.is_expired OR (o.status = 'pending' AND o.kind = 'mail' AND o.expires_at <= clock_timestamp())
+    SELECT CASE WHEN (o.is_expired AND o.status = 'failed')
+                     OR (o.status = 'pending' AND o.kind = 'mail' AND o.expires_at <= clock_timestamp())
            THEN 'expired' ELSE o.status END
 $$;
 
