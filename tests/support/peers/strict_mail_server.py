@@ -1,19 +1,16 @@
-#!/ usr / bin / python3
+#!/usr/bin/python3
 """A strict mail server for tests: strict_mail_server.py SCRIPT CERTIFICATE KEY RECORD
 
 Says whatever SCRIPT (a file of JSON, read anew for every connection) wants at every step, and is
 otherwise strict: commands in order, CRLF, ASCII unless SMTPUTF8 was asked for, no login that it
-does not offer. Says "listening on PORT";
-appends what happens to RECORD as lines of JSON : { command } for each
-  line that it was sent, { from, to, options, message, login, tls } for each mail
+does not offer. Says "listening on PORT"; appends what happens to RECORD as lines of JSON:
+{command} for each line that it was sent, {from, to, options, message, login, tls} for each mail
 that it took.
 
 Members of SCRIPT, all optional:
   tls         none (the default), starttls or tls
   offers      what EHLO offers besides: ["AUTH PLAIN LOGIN", "SMTPUTF8", "SIZE 1000"]
-  answers     {
-  step:
-    reply} with the steps greeting, ehlo, helo, starttls, auth, mail, rcpt, data,
+  answers     {step: reply} with the steps greeting, ehlo, helo, starttls, auth, mail, rcpt, data,
               message and quit. A reply is its lines joined by "\\n", each with its code.
   recipients  {address: {step: reply}}: the same for one recipient, at rcpt, data and message
 A reply "close" ends the connection instead. "wait SECONDS REPLY" says REPLY after so long.
@@ -164,23 +161,29 @@ class Session:
             if word == "QUIT":
                 await self.say("quit", "221 2.0.0 Bye")
                 raise Closed
-            calls = {
-    "EHLO" : lambda : self.hello("EHLO", rest), "HELO" : lambda : self.hello("HELO", rest),
-        "STARTTLS" : self.secure, "AUTH" : lambda : self.log_in(rest),
-        "MAIL" : lambda : self.mail(rest), "RCPT" : lambda : self.rcpt(rest), "DATA" : self.data
-  } if word in calls : await calls[word]() else : await self.say("-", "500 5.5.1 What?")
+            calls = {"EHLO": lambda: self.hello("EHLO", rest), "HELO": lambda: self.hello("HELO", rest),
+                     "STARTTLS": self.secure, "AUTH": lambda: self.log_in(rest),
+                     "MAIL": lambda: self.mail(rest), "RCPT": lambda: self.rcpt(rest), "DATA": self.data}
+            if word in calls:
+                await calls[word]()
+            else:
+                await self.say("-", "500 5.5.1 What?")
 
-                                                      async def serve(reader, writer)
-      : try : await Session(read_script(), reader, writer)
-.serve() except(Closed, ConnectionError, ssl.SSLError, asyncio.IncompleteReadError)
-    : pass writer.close()
 
-          async def main()
-    : is_tls = read_script().get("tls") == "tls" server =
-                   await asyncio
-                       .start_server(serve, "127.0.0.1", 0, ssl = context if is_tls else None)
-                           print(f "listening on {server.sockets[0].getsockname()[1]}",
-                                 flush = True) async with server
-    : await server.serve_forever()
+async def serve(reader, writer):
+    try:
+        await Session(read_script(), reader, writer).serve()
+    except (Closed, ConnectionError, ssl.SSLError, asyncio.IncompleteReadError):
+        pass
+    writer.close()
 
-          asyncio.run(main())
+
+async def main():
+    is_tls = read_script().get("tls") == "tls"
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context if is_tls else None)
+    print(f"listening on {server.sockets[0].getsockname()[1]}", flush=True)
+    async with server:
+        await server.serve_forever()
+
+
+asyncio.run(main())
