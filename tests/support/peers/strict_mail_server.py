@@ -87,7 +87,8 @@ class Session:
         offers = list(self.script.get("offers", []))
         if self.script.get("tls") == "starttls" and not self.is_secure:
             offers = ["STARTTLS"]
-        return await self.say("ehlo", "\n".join("250 " + offer for offer in ["strict.test", *offers]))
+        lines = ["250 " + offer for offer in ["strict.test", *offers]]
+        return await self.say("ehlo", "\n".join(lines))
 
     async def secure(self):
         if self.script.get("tls") != "starttls" or self.is_secure:
@@ -161,9 +162,11 @@ class Session:
             if word == "QUIT":
                 await self.say("quit", "221 2.0.0 Bye")
                 raise Closed
-            calls = {"EHLO": lambda: self.hello("EHLO", rest), "HELO": lambda: self.hello("HELO", rest),
+            calls = {"EHLO": lambda: self.hello("EHLO", rest),
+                     "HELO": lambda: self.hello("HELO", rest),
                      "STARTTLS": self.secure, "AUTH": lambda: self.log_in(rest),
-                     "MAIL": lambda: self.mail(rest), "RCPT": lambda: self.rcpt(rest), "DATA": self.data}
+                     "MAIL": lambda: self.mail(rest), "RCPT": lambda: self.rcpt(rest),
+                     "DATA": self.data}
             if word in calls:
                 await calls[word]()
             else:
