@@ -107,7 +107,7 @@ enum class HttpFailureKind {
 };
 std::string_view http_failure_name(HttpFailureKind kind);
 
-// What mends a certificate that is not trusted, for logs and for whoever reads why something failed.
+// What mends a certificate that is not trusted, for logs and whoever reads why something failed.
 constexpr std::string_view trust_advice =
     "outbound.ca_file of this installation has to name a PEM file with the certificate of who "
     "issued it";

@@ -1,7 +1,7 @@
 // Mail addresses with letters beyond ASCII before the @ are refused wherever one is entered, unless
-// mail.smtputf8 is on: POST /v1/auth/register, POST /v1/me/email, POST /v1/orgs/{org_id}/invitations,
-// PATCH /v1/admin/users/{user_id}, POST /v1/auth/email/otp/send, PUT /v1/admin/email/config,
-// POST /v1/admin/email/test.
+// mail.smtputf8 is on: POST /v1/auth/register, POST /v1/me/email,
+// POST /v1/orgs/{org_id}/invitations, PATCH /v1/admin/users/{user_id},
+// POST /v1/auth/email/otp/send, PUT /v1/admin/email/config, POST /v1/admin/email/test.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// outbox_retry(): which mails are sent again as they are, which with a new code or link, and why the
-// others are refused; and when a mail is tried again that nobody took.
+// outbox_retry(): which mails are sent again as they are, which with a new code or link, and why
+// the others are refused; and when a mail is tried again that nobody took.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

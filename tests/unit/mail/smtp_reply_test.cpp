@@ -23,7 +23,7 @@ TEST(SmtpReplies, LackALoginThatIsConfiguredAndNotOffered) {
   EXPECT_EQ(with_offers(login, {"502 What?"}).lack(), SmtpLack::nothing) << "HELO comes next";
 }
 
-TEST(SmtpReplies, JudgeWhatIsOfferedBehindStarttls) {
+TEST(SmtpReplies, CheckWhatIsOfferedBehindStarttls) {
   SmtpReplies replies =
       with_offers({.starttls = true, .login = true}, {"250-mail.test", "250 STARTTLS"});
   EXPECT_EQ(replies.lack(), SmtpLack::nothing);
