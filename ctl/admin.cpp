@@ -111,7 +111,7 @@ int create_user(const config::Settings& settings, const NewUser& user) {
   std::string email = account::trimmed_email(user.email);
   std::optional<std::string> password = read_password(user.password_from_stdin);
   if (!password) return exit_usage;
-  std::vector<FieldFault> faults = account::account_faults(login, email, *password);
+  std::vector<FieldFault> faults = account::account_faults(login, email, *password, true);
   for (const FieldFault& fault : faults) {
     fail(exit_usage, fmt::format("{} {}", fault.field, fault.message));
   }
@@ -122,6 +122,10 @@ int create_user(const config::Settings& settings, const NewUser& user) {
   if (!owner.session) return fail(owner.status, owner.refusal);
   postgres::Result stored = owner.session->run(query::SettingsAll{});
   config::Settings in_force = config::settings_with_stored(settings, stored, nullptr);
+  bool takes_smtputf8 = in_force.boolean("mail.smtputf8");
+  if (std::optional<account::TextFault> fault = account::new_email_fault(email, takes_smtputf8)) {
+    return fail(exit_usage, "email " + fault->message);
+  }
   owner.session->begin();
   postgres::Result created = owner.session->run(
       query::AdminRegister{.login = login,

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "lib/ascii.h"
+#include "lib/utf8.h"
 
 namespace hostler {
 namespace {
@@ -15,6 +16,19 @@ constexpr size_t domain_bytes_max = 253;  // RFC 1035, section 2.3.4, as text
 constexpr size_t label_bytes_max = 63;
 
 using Converted = std::unique_ptr<char, void (*)(void*)>;
+
+std::optional<std::string> converted(std::string_view domain, int rules) {
+  // Refuse long texts early, because libidn2 takes its time for them. Four bytes of UTF-8 make at
+  // least one byte of an A-label.
+  if (domain.empty() || domain.size() > 4 * domain_bytes_max) return std::nullopt;
+  if (!is_utf8(domain) || domain.find('\0') != domain.npos) return std::nullopt;
+  char* out = nullptr;
+  int status = idn2_to_ascii_8z(std::string(domain).c_str(), &out,
+                                IDN2_NONTRANSITIONAL | IDN2_NFC_INPUT | rules);
+  Converted owned(out, idn2_free);
+  if (status != IDN2_OK) return std::nullopt;
+  return ascii::lower_case(owned.get());
+}
 
 bool has_host_form(std::string_view domain) {
   for (std::string_view rest = domain;;) {
@@ -32,18 +46,12 @@ bool has_host_form(std::string_view domain) {
 }  // namespace
 
 std::optional<std::string> ascii_domain(std::string_view domain) {
-  // Refuse long texts early, because libidn2 takes its time for them. Four bytes of UTF-8 make at
-  // least one byte of an A-label.
-  if (domain.empty() || domain.size() > 4 * domain_bytes_max) return std::nullopt;
-  char* out = nullptr;
-  int status = idn2_to_ascii_8z(std::string(domain).c_str(), &out,
-                                IDN2_NONTRANSITIONAL | IDN2_NFC_INPUT | IDN2_USE_STD3_ASCII_RULES);
-  Converted converted(out, idn2_free);
-  if (status != IDN2_OK) return std::nullopt;
-  std::string made = ascii::lower_case(converted.get());
-  if (made.size() > domain_bytes_max || !has_host_form(made)) return std::nullopt;
+  std::optional<std::string> made = converted(domain, IDN2_USE_STD3_ASCII_RULES);
+  if (!made || made->size() > domain_bytes_max || !has_host_form(*made)) return std::nullopt;
   return made;
 }
+
+std::optional<std::string> a_labels(std::string_view host) { return converted(host, 0); }
 
 std::optional<std::string> unicode_domain(std::string_view domain) {
   if (domain.empty() || domain.size() > domain_bytes_max) return std::nullopt;

@@ -1,6 +1,8 @@
 // See lib/mail_address.h.
 #include "lib/mail_address.h"
 
+#include <algorithm>
+
 #include "lib/ascii.h"
 #include "lib/control_characters.h"
 #include "lib/idna.h"
@@ -108,6 +110,12 @@ std::string mail_address_key(std::string_view address) {
   bool is_same =
       as_ascii && is_same_domain(domain, *as_ascii, unicode_domain(*as_ascii).value_or(*as_ascii));
   return local + '@' + (is_same ? *as_ascii : unicode::lower_case(domain));
+}
+
+bool local_part_needs_smtputf8(std::string_view address) {
+  std::string_view local = address.substr(0, address.rfind('@'));
+  return std::any_of(local.begin(), local.end(),
+                     [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
 }
 
 }  // namespace hostler

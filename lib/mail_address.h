@@ -21,6 +21,8 @@ std::optional<std::string> mail_address_fault(std::string_view address);
 
 // Returns whether the text is a valid address.
 bool is_mail_address(std::string_view address);
+// Whether its local part has letters beyond ASCII: only a server with SMTPUTF8 (RFC 6531) takes it.
+bool local_part_needs_smtputf8(std::string_view address);
 
 // Returns the form that all spellings of one mailbox share: the local part in lower case, the
 // domain as A-labels. Counters, look-ups and uniqueness use it. The text has an @. A text that is

@@ -58,6 +58,14 @@ std::string name_look(std::string_view name) {
   return json.end_object().take();
 }
 
+std::optional<TextFault> new_email_fault(std::string_view email, bool takes_smtputf8) {
+  std::optional<TextFault> fault = email_fault(email);
+  if (fault || takes_smtputf8 || !local_part_needs_smtputf8(email)) return fault;
+  return TextFault{"bad_format",
+                   "must have only letters, digits and signs of ASCII before the @: mail to others "
+                   "is switched off here (mail.smtputf8)"};
+}
+
 std::optional<TextFault> password_fault(std::string_view password, std::string_view login,
                                         std::string_view email) {
   const std::string prepared = unicode::opaque_string(password);
@@ -119,13 +127,13 @@ std::optional<TextFault> timezone_fault(std::string_view timezone) {
 }
 
 std::vector<FieldFault> account_faults(std::string_view login, std::string_view email,
-                                       std::string_view password) {
+                                       std::string_view password, bool takes_smtputf8) {
   std::vector<FieldFault> faults;
   auto add = [&faults](const char* field, const std::optional<TextFault>& fault) {
     if (fault) faults.push_back({field, fault->code, fault->message});
   };
   add("login", name_fault(login));
-  add("email", email_fault(email));
+  add("email", new_email_fault(email, takes_smtputf8));
   add("password", password_fault(password, login, email));
   return faults;
 }

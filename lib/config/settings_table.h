@@ -66,7 +66,7 @@ inline constexpr auto setting_rows = [] {
       "A folder that takes mails as .eml files while no SMTP server is set; empty: they wait."),
     text_row("mail.from", start, "",
       "The sender of all mail, unless an administrator stored mail settings."),
-    text_row("mail.smtp_host", start, "",
+    host_row("mail.smtp_host", start, "",
       "The mail server, unless an administrator stored mail settings; empty: none."),
     integer_row("mail.smtp_port", start, "587", {1, 65535}, "",
       "The port of mail.smtp_host."),
@@ -79,6 +79,14 @@ inline constexpr auto setting_rows = [] {
     url_row("mail.site_url", live, "",
       "The address of this site as its users know it; mails link to its console then, and carry the "
       "token in any case. Empty: no links."),
+    host_row("mail.helo", live, "",
+      "The host name or IP address with which Hostler greets the mail server (EHLO). "
+      "Empty: the host of mail.site_url, and this host's own name when that is empty too."),
+    boolean_row("mail.smtputf8", live, "false",
+      "Whether mail addresses may have letters beyond ASCII before the @. Mails to them need a "
+      "mail server with SMTPUTF8, and wait while it has none."),
+    integer_row("mail.retry_seconds", live, "172800", {60, 30 * 86'400}, "seconds",
+      "For how long a mail that the mail server does not take is tried again, from its first try."),
 
     text_row("outbound.socket", start, "",
       "The Unix socket on which the runner carries the API pool's calls to captcha and mail server, "

@@ -224,7 +224,8 @@ SELECT count(*) FROM pg_tables WHERE schemaname = 'public';
 -- name: doctor_database
 -- What the doctor looks at inside; needs a migrated schema.
 SELECT server_version, now_ms, connections_max, connections, connections_of_pools, synchronous_standby_names,
-       is_watched_over, is_durable, transaction_s, outbox_failed, outbox_wait_s,
+       is_watched_over, is_durable, transaction_s, outbox_failed, outbox_wait_s, mails_refused,
+       mail_failing_s, mail_fault, mail_error,
        (SELECT coalesce(max(key_version), 0) FROM secrets) AS key_version, admins, daemons, unclaimed
 FROM platform_facts();
 

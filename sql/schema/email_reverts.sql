@@ -133,7 +133,8 @@ BEGIN
     PERFORM mail_queue('email_changed', old_state.email, old_state.locale,
                        jsonb_build_object('username', old_state.username,
                                           'days', ceil(auth_email_revert_seconds / 86400.0)),
-                       mail -> 'secret', old_state.email_key);
+                       mail -> 'secret', old_state.email_key, old_state.id,
+                       clock_timestamp() + make_interval(secs => auth_email_revert_seconds));
 END
 $$;
 

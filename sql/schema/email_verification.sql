@@ -25,7 +25,8 @@ BEGIN
     PERFORM mail_queue(CASE WHEN is_change THEN 'change_email' ELSE 'verify_email' END, address, user_row.locale,
                        jsonb_build_object('username', user_row.username,
                                           'minutes', ceil(auth_email_token_seconds / 60.0)),
-                       mail -> 'secret', address_key);
+                       mail -> 'secret', address_key, user_row.id,
+                       clock_timestamp() + make_interval(secs => auth_email_token_seconds));
 END
 $$;
 

@@ -78,7 +78,8 @@ BEGIN
         'org_name', org_row.name, 'inviter', inviter.username, 'role', new_role,
         'expires_at', rfc3339(created.expires_at),
         'needs_code', CASE registration WHEN 'code' THEN 'yes' ELSE '' END,
-        'is_closed', CASE registration WHEN 'closed' THEN 'yes' ELSE '' END), mail -> 'secret', new_email_key);
+        'is_closed', CASE registration WHEN 'closed' THEN 'yes' ELSE '' END), mail -> 'secret', new_email_key,
+        created.id, created.expires_at);
     PERFORM audit('invitations.create', 'invitation', created.id::text, org_row.id, NULL,
                   invitation_json(created)::jsonb);
     RETURN invitation_json(created);

@@ -56,7 +56,8 @@ BEGIN
         guesses = '{0,0,0}', expires_at = excluded.expires_at;
     queued := mail_queue('login_code', coalesce(user_row.email, address), coalesce(user_row.locale, 'en'),
                          jsonb_build_object('username', coalesce(user_row.username, ''),
-                                            'minutes', ceil(auth_otp_seconds / 60.0)), secret, address);
+                                            'minutes', ceil(auth_otp_seconds / 60.0)), secret, address, user_row.id,
+                         clock_timestamp() + make_interval(secs => auth_otp_seconds));
     IF user_row.id IS NULL THEN
         DELETE FROM outbox WHERE id = queued;
         DELETE FROM secrets WHERE id = (secret ->> 'id')::uuid;

@@ -11,13 +11,13 @@
 #include "fcgi/http/input.h"
 #include "fcgi/identity/caller_database.h"
 #include "fcgi/identity/login_hmac.h"
-#include "fcgi/identity/mailed_secret.h"
 #include "fcgi/identity/session_answer.h"
 #include "lib/account/account_rules.h"
 #include "lib/account/password.h"
 #include "lib/http/client_url.h"
 #include "lib/http/cors.h"
 #include "lib/json.h"
+#include "lib/mail/mailed_secret.h"
 #include "lib/mail_address.h"
 #include "lib/unicode.h"
 #include "queries/auth.h"
@@ -56,8 +56,9 @@ NewAccount read_new_account(const Input& input) {
       fields.nullable_text("invitation_token", {.max = 200, .trims = true}).value;
   if (invitation && !invitation->empty()) account.invitation_hash = sha256(*invitation);
   account.captcha_token = read_captcha_token(fields);
+  bool takes_smtputf8 = input.settings.boolean("mail.smtputf8");
   for (FieldFault& fault :
-       account::account_faults(account.login, account.email, account.password)) {
+       account::account_faults(account.login, account.email, account.password, takes_smtputf8)) {
     fields.fault(fault.field, std::move(fault.code), std::move(fault.message));
   }
   std::optional<account::TextFault> fault = account::locale_fault(account.locale);
@@ -223,7 +224,7 @@ Task<Response> register_account(OpenCall& call) {
                           .access_hash = tokens.access.hash,
                           .refresh_hash = tokens.refresh.hash,
                           .settings = account_settings(settings),
-                          .mail = new_mailed_token(call.input.secret_box),
+                          .mail = mail::new_mailed_token(call.input.secret_box),
                           .look = look,
                           .invitation_hash = account.invitation_hash};
   postgres::BoundStatement notification = query::OutboxNotify{};

@@ -5,17 +5,15 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "fcgi/api/accounts/captcha.h"
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
 #include "fcgi/identity/caller_database.h"
 #include "fcgi/identity/login_hmac.h"
-#include "fcgi/identity/mailed_secret.h"
 #include "fcgi/identity/session_answer.h"
 #include "lib/account/account_rules.h"
 #include "lib/crypto.h"
+#include "lib/mail/mailed_secret.h"
 #include "lib/mail_address.h"
 #include "lib/unicode.h"
 #include "queries/email.h"
@@ -26,17 +24,12 @@ namespace {
 
 constexpr size_t code_digits = 6;
 
-std::string new_code() {
-  uint64_t number = 0;
-  for (char byte : random_bytes(8)) number = number << 8 | static_cast<unsigned char>(byte);
-  return fmt::format("{:06}", number % 1'000'000);
-}
-
-// The address' key; empty after a fault.
-std::string read_email_key(Fields& fields) {
+// The address' key; empty after a fault. takes_smtputf8: whether mail can go to letters beyond ASCII
+// before the @.
+std::string read_email_key(Fields& fields, bool takes_smtputf8) {
   std::string email =
       fields.required_text("email", {.min = 1, .trims = true, .takes_control = true});
-  std::optional<account::TextFault> fault = account::email_fault(email);
+  std::optional<account::TextFault> fault = account::new_email_fault(email, takes_smtputf8);
   if (fault && !email.empty()) {
     fields.fault("email", std::move(fault->code), std::move(fault->message));
   }
@@ -46,13 +39,13 @@ std::string read_email_key(Fields& fields) {
 // A new code of this user, or of nobody.
 postgres::BoundStatement new_code_sending(const Input& input, std::string email_key,
                                           std::string_view user_id) {
-  std::string code = new_code();
+  std::string code = mail::new_login_code();
   const config::Settings& settings = input.settings;
   return query::LoginCodeSend{
       .email_key = std::move(email_key),
       .subject_id = user_id,
-      .hmac = login_code_hmac(input.secret_box, user_id, code),
-      .secret = mailed_secret(input.secret_box, "code", code),
+      .hmac = mail::login_code_hmac(input.secret_box, user_id, code),
+      .secret = mail::mailed_secret(input.secret_box, "code", code),
       .auth_otp_seconds = settings.integer("auth.otp_seconds"),
       .limit_otp_window_seconds = settings.integer("limit.otp_window_seconds"),
       .limit_otp_sends_per_email = settings.integer("limit.otp_sends_per_email"),
@@ -75,12 +68,6 @@ postgres::BoundStatement code_verification(const config::Settings& settings, std
 
 }  // namespace
 
-std::string login_code_hmac(const config::SecretBox& secret_box, std::string_view user_id,
-                            std::string_view code) {
-  std::string key = secret_box.derived_key("login code");
-  return hmac_sha256(key, fmt::format("{}|{}", user_id, code));
-}
-
 std::string read_login_code(Fields& fields) {
   std::string code = unicode::plain_code(
       fields.required_text("otp", {.min = 1, .max = 64, .trims = true, .takes_control = true}));
@@ -94,7 +81,7 @@ std::string read_login_code(Fields& fields) {
 
 Task<Response> send_login_code(OpenCall& call) {
   Fields fields = call.input.body();
-  std::string email_key = read_email_key(fields);
+  std::string email_key = read_email_key(fields, call.input.settings.boolean("mail.smtputf8"));
   std::optional<std::string> captcha_token = read_captcha_token(fields);
   fields.check();
   co_await check_captcha(call, std::move(captcha_token));
@@ -109,7 +96,7 @@ Task<Response> send_login_code(OpenCall& call) {
 
 Task<Response> verify_login_code(OpenCall& call) {
   Fields fields = call.input.body();
-  std::string email_key = read_email_key(fields);
+  std::string email_key = read_email_key(fields, true);
   std::string code = read_login_code(fields);
   fields.check();
   postgres::BoundStatement asked = query::LoginCodeSubject{.email_key = email_key};
@@ -118,7 +105,7 @@ Task<Response> verify_login_code(OpenCall& call) {
   const config::SecretBox& secret_box = call.input.secret_box;
   call.database.set_login_hmac(login_hmac(secret_box, email_key));
   SessionTokens tokens;
-  std::string hmac = login_code_hmac(secret_box, subject.text("subject_id"), code);
+  std::string hmac = mail::login_code_hmac(secret_box, subject.text("subject_id"), code);
   postgres::BoundStatement verification =
       code_verification(call.input.settings, std::move(email_key), std::move(hmac), tokens);
   postgres::Result verified = co_await call.database.query(std::move(verification));

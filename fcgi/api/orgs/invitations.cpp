@@ -2,18 +2,16 @@
 // once; the database keeps its hash, and what the mail says of it sealed.
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
-#include "fcgi/identity/mailed_secret.h"
 #include "lib/account/account_rules.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
+#include "lib/mail/mailed_secret.h"
 #include "lib/mail_address.h"
 #include "queries/orgs.h"
 #include "queries/outbox.h"
 
 namespace hostler {
 namespace {
-
-constexpr std::string_view token_prefix = "inv_";
 
 // Returns how an invited person without an account may register: open, code or closed. SQL's
 // invitation_create() takes it.
@@ -49,11 +47,12 @@ OneStatement create_invitation(const Input& input) {
   Fields fields = input.body();
   std::string email = fields.required_text("email", {.min = 1, .max = 1000, .trims = true});
   std::string role = fields.required_choice("role", {"member", "admin"});
+  bool takes_smtputf8 = input.settings.boolean("mail.smtputf8");
   std::optional<account::TextFault> fault =
-      email.empty() ? std::nullopt : account::email_fault(email);
+      email.empty() ? std::nullopt : account::new_email_fault(email, takes_smtputf8);
   if (fault) fields.fault("email", std::move(fault->code), std::move(fault->message));
   fields.check();
-  Token token = make_token(token_prefix);
+  Token token = make_token(mail::invitation_token_prefix);
   const config::Settings& settings = input.settings;
   std::string_view registration = registration_of(settings);
   query::InvitationCreate wanted{
@@ -61,7 +60,7 @@ OneStatement create_invitation(const Input& input) {
       .email_key = mail_address_key(email),
       .role = role,
       .token_hash = token.hash,
-      .mail = new_mailed_token(input.secret_box, token_prefix),
+      .mail = mail::new_mailed_token(input.secret_box, mail::invitation_token_prefix),
       .registration = registration,
       .invite_member_seconds = settings.integer("invite.member_seconds"),
       .limit_invitations_per_inviter_day = settings.integer("limit.invitations_per_inviter_day"),

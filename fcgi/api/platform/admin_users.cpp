@@ -23,7 +23,7 @@ struct Member {
 };
 constexpr std::array members{
     Member{"username", account::name_fault},
-    Member{"email", account::email_fault},
+    Member{"email", account::email_fault},  // and below, what settings say of it
     Member{"locale", account::locale_fault},
     Member{"timezone", account::timezone_fault},
 };
@@ -41,7 +41,10 @@ std::string read_changes(const Input& input) {
     if (member.name == "username") value = account::trimmed_name(*value);
     if (member.name == "email") value = account::trimmed_email(*value);
     if (member.name == "locale") value = account::language_tag(*std::move(value));
-    std::optional<account::TextFault> fault = member.check(*value);
+    std::optional<account::TextFault> fault =
+        member.name == "email"
+            ? account::new_email_fault(*value, input.settings.boolean("mail.smtputf8"))
+            : member.check(*value);
     if (fault) fields.fault(member.name, std::move(fault->code), std::move(fault->message));
     changes.member(member.name, *value);
     if (fault) continue;
