@@ -180,6 +180,26 @@ std::optional<UChar32> first_unseen(const Text& text, bool& has_visible) {
   return std::nullopt;
 }
 
+int32_t spoof_checks_failed(const icu::UnicodeString& text) {
+  UErrorCode status = U_ZERO_ERROR;
+  int32_t found = uspoof_check2UnicodeString(checker(), text, nullptr, &status);
+  assert(U_SUCCESS(status));
+  return found;
+}
+
+// Returns the character with which a text begins to fail the checks. Where that is one of ASCII, the
+// character beyond ASCII before it does not belong there.
+UChar32 spoofing_character(const Text& text) {
+  icu::UnicodeString beginning;
+  UChar32 beyond_ascii = 0;
+  for (UChar32 c : text) {
+    beginning.append(c);
+    if (c > 0x7F) beyond_ascii = c;
+    if (spoof_checks_failed(beginning) != 0) break;
+  }
+  return beyond_ascii;
+}
+
 }  // namespace
 
 std::string nfc(std::string_view text) { return normalized(nfc_form(), text); }
@@ -245,12 +265,11 @@ std::optional<std::string> identifier_fault(std::string_view text) {
       return "not hold " + named(c) + ", which is no character for all";
     }
   }
-  UErrorCode status = U_ZERO_ERROR;
-  int32_t found = uspoof_check2UnicodeString(checker(), wide(text), nullptr, &status);
-  assert(U_SUCCESS(status));
-  if ((found & USPOOF_INVISIBLE) != 0) return "not repeat a mark above or below a letter";
+  int32_t found = spoof_checks_failed(wide(text));
   if (found == 0) return std::nullopt;
-  return "not mix letters of scripts that look alike";
+  std::string character = named(spoofing_character(characters_of(text)));
+  if ((found & USPOOF_INVISIBLE) != 0) return "not repeat " + character + " on a letter";
+  return "not hold " + character + " beside letters of scripts that look like its own";
 }
 
 }  // namespace hostler::unicode

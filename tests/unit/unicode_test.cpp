@@ -50,6 +50,13 @@ TEST(Unicode, LetsIdentifiersMixOnlyScriptsThatDiffer) {
   }
 }
 
+TEST(Unicode, NamesTheCharacterThatDoesNotBelongIntoAnIdentifier) {
+  EXPECT_THAT(*unicode::identifier_fault("p\u0430ypal"), HasSubstr("U+0430 (CYRILLIC SMALL"));
+  EXPECT_THAT(*unicode::identifier_fault("\u0430dmin"), HasSubstr("U+0430"));
+  EXPECT_THAT(*unicode::identifier_fault("山田\u0430"), HasSubstr("U+0430"));
+  EXPECT_THAT(*unicode::identifier_fault("a\u0301\u0301"), HasSubstr("U+0301"));
+}
+
 TEST(Unicode, KnowsWhatLooksAlike) {
   EXPECT_EQ(unicode::skeleton("сосо"), unicode::skeleton("coco"));
   EXPECT_EQ(unicode::skeleton("СОСО"), unicode::skeleton("сосо"));
