@@ -15,7 +15,7 @@
 #include "lib/json.h"
 #include "lib/mail_address.h"
 #include "lib/unicode.h"
-#include "queries/operator.h"
+#include "queries/names.h"
 
 namespace hostler {
 namespace {

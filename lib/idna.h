@@ -12,8 +12,8 @@ namespace hostler {
 // domain has.
 std::optional<std::string> ascii_domain(std::string_view domain);
 
-// The host name with A-labels. Unlike a domain of a mail address it may have underscores and a dot at
-// its end. Nothing when a label has no such form.
+// The host name with A-labels. Unlike a domain of a mail address it may have underscores and end
+// with a dot. Nothing when a label has no such form.
 std::optional<std::string> a_labels(std::string_view host);
 
 // The domain as people read it: U-labels. Nothing when it has none.

@@ -187,8 +187,8 @@ int32_t spoof_checks_failed(const icu::UnicodeString& text) {
   return found;
 }
 
-// Returns the character with which a text begins to fail the checks. Where that is one of ASCII, the
-// character beyond ASCII before it does not belong there.
+// Returns the character with which a text begins to fail the checks. Where that is one of ASCII,
+// the character beyond ASCII before it does not belong there.
 UChar32 spoofing_character(const Text& text) {
   icu::UnicodeString beginning;
   UChar32 beyond_ascii = 0;

@@ -29,9 +29,9 @@ std::string version();
 
 // Says why people must not see the text as a name, in words after "must"; nothing: they may. Each
 // invisible, format, control or line-separating character is refused, and the words name the first.
-// ZWJ and ZWNJ are allowed where IDNA's rules of context (RFC 5892, appendix A) or an emoji sequence
-// have them. Variation selectors are allowed after an emoji, tags in the flags that Unicode
-// recommends. At least one character must be visible.
+// ZWJ and ZWNJ are allowed where IDNA's rules of context (RFC 5892, appendix A) or an emoji
+// sequence have them. Variation selectors are allowed after an emoji, tags in the flags that
+// Unicode recommends. At least one character must be visible.
 std::optional<std::string> visible_name_fault(std::string_view text);
 
 // Says why the text is no identifier, in words after "must". An identifier is a visible name whose

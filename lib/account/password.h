@@ -1,6 +1,6 @@
 // Argon2id password hashes (contract section 2), by libsodium, of passwords as RFC 8265 prepares
-// them (OpaqueString): two ways to type one accented letter are one password. To hash and to check take tens of
-// milliseconds and 19 MiB: never on a loop.
+// them (OpaqueString). Two ways to type an accented letter are one password. A hash or a check
+// takes tens of milliseconds and 19 MiB: never on a loop.
 #pragma once
 
 #include <optional>

@@ -30,7 +30,8 @@ SELECT login_finish($1, $2, $3, $4, $5, $6, $7, $8) AS outcome;
 
 -- name: session_refresh
 -- Rotates the first refresh token that lives and answers ok, invalid or reused.
--- $1 given_hashes bytea (of 32 bytes each), $2 access_hash bytea, $3 refresh_hash bytea, $4 auth_access_token_seconds integer,
+-- $1 given_hashes bytea (of 32 bytes each), $2 access_hash bytea, $3 refresh_hash bytea,
+-- $4 auth_access_token_seconds integer,
 -- $5 auth_refresh_token_seconds integer, $6 auth_refresh_race_seconds integer
 SELECT session_refresh($1, $2, $3, $4, $5, $6) AS outcome;
 

@@ -184,7 +184,8 @@ DECLARE
                               WHERE r.user_id = gone.id AND r.expires_at > clock_timestamp());
 BEGIN
     UPDATE users SET status = 'deleted', deleted_at = clock_timestamp(), login = nobody, username = nobody,
-        email = nobody || '@deleted.invalid', email_key = nobody || '@deleted.invalid', email_verified_at = NULL, password_hash = NULL, platform_admin = false,
+        email = nobody || '@deleted.invalid', email_key = nobody || '@deleted.invalid', email_verified_at = NULL,
+        password_hash = NULL, platform_admin = false,
         avatar_url = NULL, locale = 'en', timezone = 'UTC'
     WHERE id = gone.id;
     DELETE FROM user_names WHERE user_id = gone.id;

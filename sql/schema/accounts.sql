@@ -6,7 +6,7 @@ CREATE TABLE users (
     login text NOT NULL,
     username text NOT NULL,
     email text NOT NULL,      -- as it was entered: it is shown, and mail goes to it
-    email_key text COLLATE "C" NOT NULL,  -- what spellings of one mailbox have in common (lib/mail_address.h): looked up, counted
+    email_key text COLLATE "C" NOT NULL,  -- what spellings of one mailbox have in common (lib/mail_address.h)
     email_verified_at timestamptz,
     password_hash text,
     status text COLLATE "C" NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended', 'deleted')),

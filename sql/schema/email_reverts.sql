@@ -157,7 +157,8 @@ BEGIN
         PERFORM fail('email.token_invalid', 'revert_link_dead');
     END IF;
     DELETE FROM email_reverts WHERE user_id = user_row.id AND asked_at >= back.asked_at;
-    UPDATE users SET email = back.email, email_key = back.email_key, email_verified_at = clock_timestamp() WHERE id = user_row.id;
+    UPDATE users SET email = back.email, email_key = back.email_key, email_verified_at = clock_timestamp()
+    WHERE id = user_row.id;
     PERFORM audit('auth.email_reverted', 'user', user_row.id::text, user_row.personal_org_id,
                   jsonb_build_object('email_verified', user_row.email_verified_at IS NOT NULL),
                   '{"email_verified": true}' || account_taken_back(user_row, back.asked_at), 'ok', user_row.id);

@@ -7,7 +7,7 @@ CREATE TABLE org_invitations (
     email_key text COLLATE "C" NOT NULL,
     role text NOT NULL CHECK (role IN ('member', 'admin')),
     invited_by_user_id uuid NOT NULL REFERENCES users,
-    token_hash bytea NOT NULL UNIQUE CHECK (length(token_hash) = 32),  -- of the token that the inviter saw; it proves nothing
+    token_hash bytea NOT NULL UNIQUE CHECK (length(token_hash) = 32),  -- of the token that the inviter saw
     -- Hash of the token that only the mail carries. Its holder reads the mail of the address.
     mail_token_hash bytea UNIQUE CHECK (length(mail_token_hash) = 32),
     expires_at timestamptz NOT NULL DEFAULT clock_timestamp() + interval '7 days',

@@ -68,8 +68,8 @@ $$;
 -- Takes the code of an address if it is the user's, who is held (null: nobody's address), and answers whether it was.
 -- Guesses at one code come one after the other; after limit_otp_guesses wrong ones it is locked, until the next is
 -- sent, for those who guessed them: strangers, who is at home, or the session that is proved with it (null: none is).
--- After limit_otp_failures_per_account_day wrong ones within an hour, over all codes, this way in is closed to those who
--- gave them until the first of these is an hour old. How many codes are sent a day bounds the guesses of a day.
+-- After limit_otp_failures_per_account_day wrong ones within an hour, over all codes, this way in is closed to those
+-- who gave them until the first of these is an hour old. How many codes are sent a day bounds the guesses of a day.
 CREATE OR REPLACE FUNCTION login_code_take(address text, of_user uuid, given_hmac bytea, session uuid,
     limit_otp_guesses integer, limit_otp_failures_per_account_day integer) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -150,8 +150,8 @@ DECLARE
     me users;
 BEGIN
     SELECT * INTO STRICT me FROM users WHERE id = current_user_id() FOR NO KEY UPDATE;
-    IF NOT login_code_take(me.email_key, me.id, given_hmac, (current_request() ->> 'session_id')::uuid, limit_otp_guesses,
-                           limit_otp_failures_per_account_day) THEN
+    IF NOT login_code_take(me.email_key, me.id, given_hmac, (current_request() ->> 'session_id')::uuid,
+                           limit_otp_guesses, limit_otp_failures_per_account_day) THEN
         PERFORM audit('auth.confirm', 'user', me.id::text, current_org(), NULL, '{"by": "otp"}', 'failed');
         RETURN 'refused';
     END IF;

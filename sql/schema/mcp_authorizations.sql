@@ -112,10 +112,12 @@ BEGIN
     SELECT array_agg(gone.secret_id) INTO older FROM gone;
     DELETE FROM secrets q WHERE q.id = ANY (older);
     INSERT INTO mcp_authorizations (org_id, server_id, user_id, session_id, is_of_org, state_hash, cookie_hash,
-        issuer, tells_issuer, token_endpoint, revocation_endpoint, resource, redirect_uri, client_id, client_method, scopes,
+        issuer, tells_issuer, token_endpoint, revocation_endpoint, resource, redirect_uri, client_id, client_method,
+        scopes,
         secret_id)
     VALUES (current_org(), s.id, current_user_id(), session,
-        mcp_connection_user(s, current_user_id()) IS NULL, new_state, new_cookie, d.issuer, d.tells_issuer, d.token_endpoint,
+        mcp_connection_user(s, current_user_id()) IS NULL, new_state, new_cookie, d.issuer, d.tells_issuer,
+        d.token_endpoint,
         d.revocation_endpoint, d.resource, d.redirect_uri, d.client_id, d.client_method, wanted,
         mcp_sealed_insert(current_org(), 'mcp_verifier', verifier));
     RETURN QUERY SELECT d.authorization_endpoint, d.client_id, d.redirect_uri, d.resource,
@@ -154,7 +156,8 @@ $$;
 --   wrong_issuer    somebody else answered (RFC 9207): nothing of the answer is used
 --   refused         the authorization server, or the person, said no
 CREATE OR REPLACE FUNCTION mcp_authorization_return(given_state bytea, given_cookie bytea, refresh_hashes bytea,
-    race_seconds bigint, given_issuer text, given_code text, given_error text) RETURNS TABLE (server_id uuid, outcome text)
+    race_seconds bigint, given_issuer text, given_code text, given_error text)
+RETURNS TABLE (server_id uuid, outcome text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     a mcp_authorizations;

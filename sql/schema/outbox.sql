@@ -74,10 +74,10 @@ CREATE SEQUENCE outbox_epochs;
 GRANT USAGE ON SEQUENCE outbox_epochs TO hostler_runner;
 
 -- Queues a mail in the caller's transaction. secret: what only the mail may say, sealed outside of the database
--- as kind mail with no organization (lib/config/secret_box.h, secret_json), or null. mail_recipient_key: users.email_key
--- of the recipient, when that is not the address itself. subject: what the mail is about (outbox.subject_id). ends_at:
--- when its code or link ends; else what the fields say (minutes, days, expires_at). It is not sent later than that. For
--- definer functions only.
+-- as kind mail with no organization (lib/config/secret_box.h, secret_json), or null. mail_recipient_key:
+-- users.email_key of the recipient, when that is not the address itself. subject: what the mail is about
+-- (outbox.subject_id). ends_at: when its code or link ends; else what the fields say (minutes, days, expires_at). It is
+-- not sent later than that. For definer functions only.
 CREATE OR REPLACE FUNCTION mail_queue(mail_template text, mail_recipient text, mail_locale text, mail_fields jsonb,
     secret jsonb DEFAULT NULL, mail_recipient_key text DEFAULT NULL, subject uuid DEFAULT NULL,
     ends_at timestamptz DEFAULT NULL) RETURNS uuid

@@ -37,8 +37,8 @@ BEGIN
                         THEN 'the change was made, replaced or is long over: the user asks again'
                     WHEN email_is_taken(o.recipient_key, u.id) THEN 'somebody else has the address now' END;
     ELSIF o.template = 'email_changed' THEN
-        RETURN CASE WHEN NOT EXISTS (SELECT FROM email_reverts r WHERE r.user_id = u.id AND r.email_key = o.recipient_key
-                                     AND r.expires_at > clock_timestamp())
+        RETURN CASE WHEN NOT EXISTS (SELECT FROM email_reverts r WHERE r.user_id = u.id
+                                     AND r.email_key = o.recipient_key AND r.expires_at > clock_timestamp())
                         THEN 'the way back was used or is over' END;
     END IF;
     RETURN NULL;

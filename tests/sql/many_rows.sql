@@ -41,10 +41,12 @@ INSERT INTO attempts (kind, subject, at)
 SELECT 'check', '10.0.' || n % 200 || '.' || n % 250, clock_timestamp() - n * interval '1 second'
 FROM generate_series(1, 20000) AS n;
 INSERT INTO email_tokens (hash, user_id, email, email_key, is_change, expires_at)
-SELECT sha256(convert_to('email' || id, 'UTF8')), id, 'new-' || email, 'new-' || email, true, clock_timestamp() + interval '1 hour'
+SELECT sha256(convert_to('email' || id, 'UTF8')), id, 'new-' || email, 'new-' || email, true,
+    clock_timestamp() + interval '1 hour'
 FROM users;
 INSERT INTO email_reverts (hash, user_id, email, email_key, asked_at, expires_at)
-SELECT sha256(convert_to('revert' || id, 'UTF8')), id, 'old-' || email, 'old-' || email, clock_timestamp() - interval '2 days',
+SELECT sha256(convert_to('revert' || id, 'UTF8')), id, 'old-' || email, 'old-' || email,
+    clock_timestamp() - interval '2 days',
        clock_timestamp() + interval '5 days'
 FROM users;
 INSERT INTO login_codes (email_key, user_id, hmac, expires_at)

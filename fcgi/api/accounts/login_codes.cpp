@@ -24,8 +24,8 @@ namespace {
 
 constexpr size_t code_digits = 6;
 
-// The address' key; empty after a fault. takes_smtputf8: whether mail can go to letters beyond ASCII
-// before the @.
+// Returns the key of the address; empty after a fault. takes_smtputf8: whether mail can go to
+// letters beyond ASCII before the @.
 std::string read_email_key(Fields& fields, bool takes_smtputf8) {
   std::string email =
       fields.required_text("email", {.min = 1, .trims = true, .takes_control = true});

@@ -1,4 +1,4 @@
-// The refresh cookie of several sites and of several browsers' habits: auth.cookie_samesite, Origin,
+// The refresh cookie of several sites and browsers' habits: auth.cookie_samesite, Origin,
 // more cookies than one.
 #include <gtest/gtest.h>
 
