@@ -19,10 +19,10 @@ class OutboxRetry : public ::testing::Test {
 
   // A mail to the owner with a secret. about: its subject's id, as SQL.
   std::string queue(const std::string& name, const std::string& about) {
-    return value(
-        fmt::format("SELECT mail_queue('{}', email, 'en', '{{\"minutes\": 10}}', {}, {}) "
-                    "FROM users WHERE id = '{}'",
-                    name, sealed, about, fixture_.owner_id));
+    return value(fmt::format(
+        "SELECT mail_queue('{}', email, 'en', '{{\"minutes\": 10}}', {}, email_key, {}) "
+        "FROM users WHERE id = '{}'",
+        name, sealed, about, fixture_.owner_id));
   }
   std::string queue(const std::string& name) {
     return queue(name, "'" + fixture_.owner_id + "'::uuid");
@@ -76,7 +76,7 @@ TEST_F(OutboxRetry, RefusesWhatNobodyNeedsAnyMore) {
   EXPECT_NE(retry(code).find("its code is over or was used"), std::string::npos);
   run(
       fmt::format("INSERT INTO login_codes (email_key, user_id, hmac, expires_at) SELECT "
-                  "name_key(email), id, 'x', clock_timestamp() + interval '1 minute' FROM users "
+                  "email_key, id, 'x', clock_timestamp() + interval '1 minute' FROM users "
                   "WHERE id = '{}'",
                   fixture_.owner_id));
   lose_secret(code);
