@@ -52,6 +52,7 @@ inline constexpr auto query_rows = std::to_array<QueryRow>({
     {post,  "/v1/llm-providers/{provider_id}/models", "scope"},
     {patch, "/v1/llm-providers/{provider_id}/models/{model_id}", "scope"},
     {del,   "/v1/llm-providers/{provider_id}/models/{model_id}", "scope"},
+    {post,  "/v1/llm-providers/{provider_id}/models/{model_id}:test", "scope"},
     {get,   "/v1/models", "limit before"},
     {get,   "/v1/admin/access-log", "limit before since method path ip country risk_min ua_type"},
     {get,   "/v1/tools", "scope limit before"},

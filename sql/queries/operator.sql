@@ -247,8 +247,9 @@ ORDER BY j.job;
 
 -- name: doctor_collations
 -- Collations that changed since Postgres recorded their version, as with an upgrade of the system's locales or of ICU,
--- of those that indexes here depend on: by a column, or by a function that names one. mend: what records the new
--- version once the indexes are built anew.
+-- of those that indexes here depend on: by a column, or by a function that names one and makes what is indexed (in the
+-- index, in a generated column, or in a column of its name). mend: what records the new version once the indexes are
+-- built anew.
 WITH named AS MATERIALIZED (
     SELECT i.indexrelid, c.oid AS collation_oid
     FROM pg_index i JOIN pg_class k ON k.oid = i.indexrelid AND k.relnamespace = 'public'::regnamespace
@@ -256,6 +257,15 @@ WITH named AS MATERIALIZED (
         AND strpos(pg_get_expr(i.indexprs, i.indrelid), p.proname || '(') > 0
     JOIN pg_collation c ON strpos(p.prosrc, format('COLLATE "%s"', c.collname)) > 0
     WHERE i.indexprs IS NOT NULL AND k.relkind = 'i'
+    UNION
+    SELECT i.indexrelid, c.oid
+    FROM pg_index i JOIN pg_class k ON k.oid = i.indexrelid AND k.relnamespace = 'public'::regnamespace
+    JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+    LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum AND a.attgenerated <> ''
+    JOIN pg_proc p ON p.pronamespace = 'public'::regnamespace
+        AND (p.proname = a.attname OR strpos(pg_get_expr(d.adbin, d.adrelid), p.proname || '(') > 0)
+    JOIN pg_collation c ON strpos(p.prosrc, format('COLLATE "%s"', c.collname)) > 0
+    WHERE k.relkind = 'i'
     UNION
     SELECT i.indexrelid, u.collation_oid
     FROM pg_index i JOIN pg_class k ON k.oid = i.indexrelid AND k.relnamespace = 'public'::regnamespace

@@ -7,7 +7,7 @@ CREATE TABLE audit_logs (
     actor_api_key_id uuid,
     action text COLLATE "C" NOT NULL,
     target_type text,
-    target_id text,
+    target_id text COLLATE "C",
     trace_id text,
     client_ip inet,
     user_agent text,

@@ -60,7 +60,7 @@ CREATE TABLE messages (
     hidden_by_run_id uuid,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     search tsvector NOT NULL DEFAULT '',  -- words_vector() of the content
-    client_id text,  -- of a user's: what the client of a foreign protocol calls it, which may repeat itself
+    client_id text COLLATE "C",  -- of a user's: what the client of a foreign protocol calls it, which may repeat itself
     PRIMARY KEY (thread_id, id),
     FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id)
 );
