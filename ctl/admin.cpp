@@ -16,6 +16,7 @@
 #include "lib/account/password.h"
 #include "lib/config/live_settings.h"
 #include "lib/json.h"
+#include "lib/mail_address.h"
 #include "queries/operator.h"
 #include "queries/settings.h"
 
@@ -98,7 +99,7 @@ void add_change_command(CommandLine& line, CommandWord topic, const std::string&
   auto login = std::make_shared<std::string>();
   CommandWord command =
       line.command(topic, name, sentence, [login, what_now](const CommandCall& call) {
-        return change_admin(call, Change{.login = *login}, *login, what_now);
+        return change_admin(call, Change{.login = account::login_key(*login)}, *login, what_now);
       });
   command.add_option("LOGIN", *login, "login, username or mail address").required();
 }
@@ -107,9 +108,10 @@ void add_change_command(CommandLine& line, CommandWord topic, const std::string&
 
 int create_user(const config::Settings& settings, const NewUser& user) {
   std::string login = account::trimmed_name(user.login);
+  std::string email = account::trimmed_email(user.email);
   std::optional<std::string> password = read_password(user.password_from_stdin);
   if (!password) return exit_usage;
-  std::vector<FieldFault> faults = account::account_faults(login, user.email, *password);
+  std::vector<FieldFault> faults = account::account_faults(login, email, *password, true);
   for (const FieldFault& fault : faults) {
     fail(exit_usage, fmt::format("{} {}", fault.field, fault.message));
   }
@@ -120,13 +122,19 @@ int create_user(const config::Settings& settings, const NewUser& user) {
   if (!owner.session) return fail(owner.status, owner.refusal);
   postgres::Result stored = owner.session->run(query::SettingsAll{});
   config::Settings in_force = config::settings_with_stored(settings, stored, nullptr);
+  bool takes_smtputf8 = in_force.boolean("mail.smtputf8");
+  if (std::optional<account::TextFault> fault = account::new_email_fault(email, takes_smtputf8)) {
+    return fail(exit_usage, "email " + fault->message);
+  }
   owner.session->begin();
   postgres::Result created = owner.session->run(
       query::AdminRegister{.login = login,
-                           .email = user.email,
+                           .email = email,
+                           .email_key = mail_address_key(email),
                            .password_hash = *hashed,
                            .credit_initial_grant = in_force.integer("credit.initial_grant"),
-                           .invite_default_max_uses = in_force.integer("invite.default_max_uses")});
+                           .invite_default_max_uses = in_force.integer("invite.default_max_uses"),
+                           .look = account::name_look(login)});
   std::string user_id(created.text());
   if (user.is_admin) owner.session->run(query::AdminPromote{.login = login});
   owner.session->commit();

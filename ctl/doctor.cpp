@@ -12,8 +12,10 @@
 
 #include <fmt/format.h>
 
+#include "ctl/cors_map.h"
 #include "ctl/doctor_report.h"
 #include "ctl/gateway.h"
+#include "ctl/names.h"
 #include "ctl/output.h"
 #include "ctl/owner_session.h"
 #include "ctl/secrets.h"
@@ -23,6 +25,7 @@
 #include "lib/error.h"
 #include "lib/health/database_health.h"
 #include "lib/json.h"
+#include "lib/postgres/pooler.h"
 #include "queries/operator.h"
 #include "queries/settings.h"
 
@@ -99,6 +102,20 @@ void look_at_gateway(const config::Settings& in_force, postgres::DbSession& sess
   if (doubts.empty()) report.well("gateway", "ip_mode " + in_force.text("gateway.ip_mode"));
 }
 
+// False: nothing else that is asked of this database would be worth believing.
+bool look_at_pooler(const std::string& url, DoctorReport& report) {
+  postgres::DatabaseOptions options;
+  options.conninfo = url;
+  options.application_name = "hostlerctl doctor";
+  postgres::Pooling pooling = postgres::pooling_of(options);
+  if (pooling == postgres::Pooling::transactions) {
+    report.fault("pooler", postgres::transaction_pooling_fault);
+  } else if (pooling == postgres::Pooling::sessions) {
+    report.well("pooler", "one stands in front of Postgres and keeps sessions whole");
+  }
+  return pooling != postgres::Pooling::transactions;
+}
+
 void look_at_database(const config::Settings& settings, const std::optional<config::SecretBox>& box,
                       DoctorReport& report) {
   const std::string& url = settings.text("database.url");
@@ -109,6 +126,7 @@ void look_at_database(const config::Settings& settings, const std::optional<conf
                                  "says it: hostlerctl config --changed");
     return;
   }
+  if (!look_at_pooler(url, report)) return;
   OwnerSession owner = open_migrated(url, "hostlerctl doctor");
   if (!owner.session) {
     report.fault("database", owner.refusal);
@@ -116,6 +134,7 @@ void look_at_database(const config::Settings& settings, const std::optional<conf
   }
   postgres::DbSession& session = *owner.session;
   look_at_disk(session, report);
+  look_at_collations(session, report);
   postgres::Result facts = session.run(query::DoctorDatabase{});
   const postgres::Row& row = facts.front();
   health::look_at_postgres(settings, row, report);
@@ -123,8 +142,10 @@ void look_at_database(const config::Settings& settings, const std::optional<conf
   config::Settings in_force =
       config::settings_with_stored(settings, session.run(query::SettingsAll{}), nullptr);
   look_at_gateway(in_force, session, report);
+  look_at_cors_map(in_force, report);
   health::look_at_work(row, report);
   look_at_maintenance(session, report);
+  look_at_names(session, report);
   look_at_mail(in_force, box ? &*box : nullptr, session, report);
 }
 

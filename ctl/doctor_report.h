@@ -18,6 +18,8 @@ using health::Verdict;
 void look_at_cluster(const config::Settings& settings, DoctorReport& report);
 // Whether the volume of the data takes anything.
 void look_at_disk(postgres::DbSession& session, DoctorReport& report);
+// ctl/doctor_collations.cpp: whether an upgrade changed the order that indexes were built in.
+void look_at_collations(postgres::DbSession& session, DoctorReport& report);
 // ctl/doctor_maintenance.cpp: who does the periodic jobs, and which of them fail or are late.
 void look_at_maintenance(postgres::DbSession& session, DoctorReport& report);
 // ctl/doctor_sockets.cpp: who takes connections, and whether the daemon answers on its way out.

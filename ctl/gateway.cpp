@@ -7,6 +7,7 @@
 
 #include "ctl/output.h"
 #include "ctl/owner_session.h"
+#include "lib/account/account_rules.h"
 #include "lib/client/risk.h"
 #include "lib/config/live_settings.h"
 #include "lib/ids.h"
@@ -62,7 +63,8 @@ struct IpRulesOrder {
 int list_ip_rules_of(const CommandCall& call, const IpRulesOrder& order) {
   OwnerSession owner = open_session(call.settings());
   if (!owner.session) return fail(owner.status, owner.refusal);
-  postgres::Result rules = owner.session->run(query::OperatorIpRules{.org_name = order.org});
+  postgres::Result rules =
+      owner.session->run(query::OperatorIpRules{.org_name = account::login_key(order.org)});
   std::string lines;
   JsonWriter json;
   json.begin_array();
@@ -87,8 +89,8 @@ int delete_ip_rules_of(const CommandCall& call, const IpRulesOrder& order) {
   if (!owner.session) return fail(owner.status, owner.refusal);
   std::optional<std::string> rule_id;
   if (!order.is_all) rule_id = order.rule_id;
-  postgres::Result removed =
-      owner.session->run(query::OperatorIpRulesRemove{.org_name = order.org, .rule_id = rule_id});
+  postgres::Result removed = owner.session->run(
+      query::OperatorIpRulesRemove{.org_name = account::login_key(order.org), .rule_id = rule_id});
   std::string count(removed.text());
   return answer(call.as_json, fmt::format("{{\"removed\":{}}}", count),
                 fmt::format("{} of the organization's rules removed\n", count));

@@ -11,6 +11,7 @@
 
 #include "ctl/output.h"
 #include "ctl/owner_session.h"
+#include "lib/account/account_rules.h"
 #include "lib/control_characters.h"
 #include "lib/error.h"
 #include "lib/json.h"
@@ -91,8 +92,10 @@ int adjust_credits(const CommandCall& call, const CreditAdjustment& adjustment) 
   if (!owner.session) return fail(owner.status, owner.refusal);
   owner.session->begin();
   owner.session->run(query::OperatorSetContext{});
-  postgres::Result adjusted = owner.session->run(query::OperatorCreditAdjust{
-      .org_name = adjustment.org, .amount = adjustment.amount, .note = adjustment.note});
+  postgres::Result adjusted =
+      owner.session->run(query::OperatorCreditAdjust{.org_name = account::login_key(adjustment.org),
+                                                     .amount = adjustment.amount,
+                                                     .note = adjustment.note});
   std::string account(adjusted.text());
   owner.session->commit();
   std::optional<Json> shown = parse_json_or_nothing(account);

@@ -1,5 +1,6 @@
 // How hostlerctl answers: results on stdout, everything else on stderr, and an exit status out of
-// sysexits.h that scripts can tell apart. Used by every command of ctl/.
+// sysexits.h that scripts can tell apart. Used by every command of ctl/. What a terminal would take
+// as a command is shown instead (lib/terminal_text.h).
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,8 @@
 #include <string_view>
 
 #include <fmt/format.h>
+
+#include "lib/terminal_text.h"
 
 namespace hostler {
 
@@ -20,19 +23,19 @@ constexpr int exit_cannot_create = 73;
 constexpr int exit_try_again = 75;  // something else was in the way
 constexpr int exit_no_permission = 77;
 
-inline void print_out(std::string_view text) { fmt::print("{}", text); }
+inline void print_out(std::string_view text) { fmt::print("{}", terminal_text(text)); }
 // The result of a command, in the form that was asked for.
 inline int answer(bool as_json, std::string_view json, std::string_view text) {
-  fmt::print("{}{}", as_json ? json : text, as_json ? "\n" : "");
+  fmt::print("{}{}", terminal_text(as_json ? json : text), as_json ? "\n" : "");
   return exit_ok;
 }
 // "1 turn", "2 turns".
 inline std::string count_text(int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
-inline void print_err(std::string_view text) { fmt::print(stderr, "{}\n", text); }
+inline void print_err(std::string_view text) { fmt::print(stderr, "{}\n", terminal_text(text)); }
 inline int fail(int status, std::string_view text) {
-  fmt::print(stderr, "hostlerctl: {}\n", text);
+  fmt::print(stderr, "hostlerctl: {}\n", terminal_text(text));
   return status;
 }
 

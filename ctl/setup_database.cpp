@@ -35,7 +35,7 @@ std::optional<std::string> why_not_allowed(postgres::DbSession& cluster,
   postgres::Result facts = cluster.run(query::SetupMayCreate{});
   bool is_all_there =
       cluster.run(query::SetupMissingRoles{}).empty() &&
-      !cluster.run(query::DatabaseEncoding{.name = options.database}).empty() &&
+      !cluster.run(query::DatabaseForm{.name = options.database}).empty() &&
       (options.operator_role.empty() ||
        cluster.run(query::SetupOperatorText{.role = options.operator_role}).empty());
   if (is_all_there || facts.front().boolean("may_create")) return std::nullopt;
@@ -45,22 +45,37 @@ std::optional<std::string> why_not_allowed(postgres::DbSession& cluster,
       facts.front().text("session_role"));
 }
 
+// Why a database that is there is not taken. An order that comes from the system's locales changes
+// with their upgrades, and indexes that were built in the old one then miss rows.
+std::optional<std::string> why_unfit(const postgres::Result& found, const std::string& database) {
+  const postgres::Row& form = found.front();
+  if (form.text("encoding") != "UTF8") {
+    return fmt::format("database {} exists with the encoding {}; Hostler needs UTF8", database,
+                       form.text("encoding"));
+  }
+  if (form.boolean("orders_by_code_point")) return std::nullopt;
+  return fmt::format(
+      "database {} exists with the locale {}; Hostler needs C.UTF-8, whose order no upgrade of the "
+      "system changes. Name another database, which setup-database then makes, or make this one "
+      "anew: pg_dump, DROP DATABASE, CREATE DATABASE … TEMPLATE template0 LOCALE 'C.UTF-8', "
+      "pg_restore",
+      database, form.text("locale"));
+}
+
 int make_ready(postgres::DbSession& cluster, const SetupDatabase& options, Account& account) {
   cluster.run(query::SetupLock{});
   std::optional<std::string> refusal = why_not_allowed(cluster, options);
   if (refusal) return fail(exit_no_permission, *refusal);
   cluster.run(query::SetupRoles{});
   if (!options.operator_role.empty()) make_operator(cluster, options.operator_role, account);
-  postgres::Result found = cluster.run(query::DatabaseEncoding{.name = options.database});
+  postgres::Result found = cluster.run(query::DatabaseForm{.name = options.database});
   account.created_database = found.empty();
   if (found.empty()) {
     postgres::Result text = cluster.run(query::CreateDatabaseText{.name = options.database});
     cluster.run_text(std::string(text.text()));
     account.lines += fmt::format("database {} made\n", options.database);
-  } else if (found.text() != "UTF8") {
-    return fail(exit_bad_input,
-                fmt::format("database {} exists with the encoding {}; Hostler needs UTF8",
-                            options.database, found.text()));
+  } else if (std::optional<std::string> misfit = why_unfit(found, options.database)) {
+    return fail(exit_bad_input, *misfit);
   }
   postgres::DbSession inside(cluster.at_this_server(options.superuser_url),
                              "hostlerctl setup-database", options.database);
@@ -75,9 +90,13 @@ bool report_missing(postgres::DbSession& cluster, const SetupDatabase& options, 
   for (int i = 0; i < roles.size(); ++i) {
     account.lines += fmt::format("role {} would be made\n", roles[i].text("name"));
   }
-  postgres::Result found = cluster.run(query::DatabaseEncoding{.name = options.database});
-  account.lines += fmt::format("database {} {}\n", options.database,
-                               found.empty() ? "would be made" : "is there");
+  postgres::Result found = cluster.run(query::DatabaseForm{.name = options.database});
+  std::optional<std::string> misfit;
+  if (!found.empty()) misfit = why_unfit(found, options.database);
+  account.lines += misfit ? fmt::format("refused: {}\n", *misfit)
+                          : fmt::format("database {} {}\n", options.database,
+                                        found.empty() ? "would be made" : "is there");
+  if (misfit) return false;
   return !found.empty() && roles.empty();
 }
 

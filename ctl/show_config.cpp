@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "ctl/cors_map.h"
 #include "ctl/output.h"
 #include "ctl/owner_session.h"
 #include "lib/config/live_settings.h"
@@ -94,6 +95,13 @@ int print_config(const CommandCall& call, const ConfigOptions& options) {
   return answer(call.as_json, json.take(), lines);
 }
 
+int print_cors_map(const CommandCall& call) {
+  std::string map = cors_map(settings_in_force(call).settings.strings("http.cors_origins"));
+  JsonWriter json;
+  json.begin_object().member("cors_map", map).end_object();
+  return answer(call.as_json, json.take(), map);
+}
+
 int report_checked(const CommandCall& call) { return answer(call.as_json, R"({"ok":true})", ""); }
 
 }  // namespace
@@ -109,6 +117,8 @@ void add_config_commands(CommandLine& line) {
       .add_flag("--example", options->as_example,
                 "print the file of files and environment, with a comment a setting")
       .excludes(changed);
+  line.command("cors-map", "print http.cors_origins as nginx reads it, for cors_origins.map",
+               print_cors_map);
   line.command("check-config", "say what is wrong with the settings, or nothing", report_checked);
 }
 

@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include "ctl/admin.h"
+#include "ctl/names.h"
 #include "ctl/output.h"
 #include "ctl/owner_session.h"
+#include "lib/account/account_rules.h"
 #include "lib/ids.h"
 #include "lib/json.h"
 #include "queries/operator.h"
@@ -87,16 +89,17 @@ std::string user_lines(const postgres::Result& user, const postgres::Result& org
 int show_user(const CommandCall& call, const std::string& login) {
   OwnerSession owner = open(call.settings());
   if (!owner.session) return fail(owner.status, owner.refusal);
-  postgres::Result user = owner.session->run(query::UserFacts{.login = login});
-  postgres::Result orgs = owner.session->run(query::UserOrgs{.login = login});
-  postgres::Result sessions = owner.session->run(query::UserSessions{.login = login});
+  const std::string key = account::login_key(login);
+  postgres::Result user = owner.session->run(query::UserFacts{.login = key});
+  postgres::Result orgs = owner.session->run(query::UserOrgs{.login = key});
+  postgres::Result sessions = owner.session->run(query::UserSessions{.login = key});
   return answer(call.as_json, user_json(user, orgs, sessions), user_lines(user, orgs, sessions));
 }
 
 int set_user_status(const CommandCall& call, const std::string& login, const std::string& status) {
   OwnerSession owner = open(call.settings());
   if (!owner.session) return fail(owner.status, owner.refusal);
-  owner.session->run(query::UserStatusSet{.login = login, .status = status});
+  owner.session->run(query::UserStatusSet{.login = account::login_key(login), .status = status});
   JsonWriter json;
   json.begin_object().member("login", login).member("status", status).end_object();
   return answer(call.as_json, json.take(), fmt::format("{} is {}\n", login, status));
@@ -118,7 +121,8 @@ int revoke_session(const CommandCall& call, const std::string& session_id) {
 int revoke_sessions(const CommandCall& call, const std::string& login) {
   OwnerSession owner = open(call.settings());
   if (!owner.session) return fail(owner.status, owner.refusal);
-  postgres::Result ended = owner.session->run(query::SessionRevokeAll{.login = login});
+  postgres::Result ended =
+      owner.session->run(query::SessionRevokeAll{.login = account::login_key(login)});
   return answer_ended(call, ended.text());
 }
 
@@ -161,6 +165,8 @@ void add_user_commands(CommandLine& line) {
   show.add_option("LOGIN", *login, "login, username or mail address").required();
   add_status_command(line, topic, "suspend", "end the sessions and let nobody in", "suspended");
   add_status_command(line, topic, "activate", "let a suspended user in again", "active");
+  line.command(topic, "looks", "make what names look like anew, after an upgrade of ICU",
+               refresh_looks);
   add_session_commands(line);
 }
 

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <new>
 #include <utility>
-#include <vector>
 
 #include "fcgi/http/api_metrics.h"
 #include "fcgi/http/handler.h"
 #include "fcgi/http/input.h"
+#include "fcgi/http/query_names.h"
 #include "fcgi/identity/authentication.h"
 #include "fcgi/identity/caller_database.h"
 #include "fcgi/identity/idempotency.h"
@@ -54,19 +54,18 @@ std::optional<Error> id_fault(const Routed& routed) {
 
 // What is wrong with the values that no handler reads. Told with those of its own.
 std::vector<FieldFault> faults_beside(const Input& input) {
-  std::vector<FieldFault> faults;
-  try {
-    // A scope that is neither is nobody's.
-    if (input.routed.route.access.audience == Access::Audience::scope)
-      check_scope(input.routed.target);
-  } catch (const Error& error) {
-    faults = error.faults;
-  }
-  try {
-    idempotency_key(input.routed);
-  } catch (const Error& error) {
-    faults.insert(faults.end(), error.faults.begin(), error.faults.end());
-  }
+  std::vector<FieldFault> faults = unknown_parameters(input.routed);
+  auto add_those_of = [&faults](auto check) {
+    try {
+      check();
+    } catch (const Error& error) {
+      faults.insert(faults.end(), error.faults.begin(), error.faults.end());
+    }
+  };
+  // A scope that is neither is nobody's.
+  bool has_scope = input.routed.route.access.audience == Access::Audience::scope;
+  if (has_scope) add_those_of([&input] { check_scope(input.routed.target); });
+  add_those_of([&input] { idempotency_key(input.routed); });
   return faults;
 }
 
@@ -85,8 +84,7 @@ Reading read(const Input& input) {
   if (query) return InputFault{std::move(*query), false, true};
   std::vector<FieldFault> beside = faults_beside(input);
   // Ids are looked up in a scope; in none that is, whoever asks would be told 403.
-  bool ids_are_well = std::none_of(beside.begin(), beside.end(),
-                                   [](const FieldFault& fault) { return fault.field == "scope"; });
+  bool ids_are_well = std::ranges::find(beside, "scope", &FieldFault::field) == beside.end();
   try {
     Reading reading = read_by_handler(input, beside.empty());
     if (beside.empty()) return reading;
@@ -385,6 +383,8 @@ Task<Response> answer_open(WorkerParts& parts, const Admitted& request, const In
   // Nobody acts in an organization here, whatever X-Org-Id says.
   std::optional<Error> fault = path_id_fault(request.routed);
   if (!fault) fault = http::query_fault(request.routed.target);
+  bool has_body = request.routed.route.body_bytes_max > 0;  // whose reader tells these as well
+  if (!fault && !has_body) fault = unknown_parameters_fault(request.routed);
   if (fault) throw std::move(*fault);
   DirectDatabase database(parts.database, parts.background, parts.metrics, request, nullptr,
                           party_of(request.routed.route));

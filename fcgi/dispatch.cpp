@@ -9,6 +9,7 @@
 #include "fcgi/answer_call.h"
 #include "fcgi/http/admitted.h"
 #include "fcgi/identity/authentication.h"
+#include "fcgi/identity/row_scope.h"
 #include "lib/config/result_token.h"
 #include "lib/http/cors.h"
 #include "lib/http/openai_error.h"
@@ -134,9 +135,9 @@ Response error_response(const Request& request, const Client& client, const Answ
 
 // ---------------------------------------------------------------- the way to the handler
 
-// A request that has its row and client, from its credential on.
-Task<Response> answer_routed(WorkerParts& parts, const Routed& routed, const Client& client,
-                             Trail& trail) {
+// A request that has its row and client, from its credential on. target: that of routed.
+Task<Response> answer_routed(WorkerParts& parts, const Routed& routed, http::Target& target,
+                             const Client& client, Trail& trail) {
   std::shared_ptr<const config::Settings> settings = parts.settings.current();
   Admitted request{routed, client, {}};
   std::optional<Error> credential_fault;  // told after 429
@@ -153,6 +154,7 @@ Task<Response> answer_routed(WorkerParts& parts, const Routed& routed, const Cli
   trail.rate = admission.rate;
   if (admission.rejection) throw std::move(*admission.rejection);
   if (credential_fault) throw std::move(*credential_fault);
+  if (lacks_scope(routed)) co_await add_row_scope(parts.database, routed, target);
   request.fresh_seconds = fresh_seconds(routed, *settings);
   Input input{routed, client, *settings, parts.settings.start(), parts.secret_box};
   Task<Response> answering = is_open(routed.route) ? answer_open(parts, request, input)
@@ -197,7 +199,7 @@ Task<Response> answer(WorkerParts& parts, const Request& request, Client& client
     if (!are_read) throw settings_unread();
     client = client_of(parts.gateway, request);
   }
-  Response response = co_await answer_routed(parts, routed, client, trail);
+  Response response = co_await answer_routed(parts, routed, target, client, trail);
   co_return response;
 }
 

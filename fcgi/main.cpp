@@ -4,7 +4,8 @@
 // Talks to: nginx over that socket, Postgres (workers only), metrics.api_socket for Prometheus.
 // Signals:  TERM, INT: answer what is in flight, end. HUP: check the configuration, then a new
 //           generation of workers (and of this program) takes over without dropping a request.
-// Exit:     0 ended as asked; 64 bad command line; 71 the socket cannot be opened; 78 bad settings.
+// Exit:     0 ended as asked; 64 bad command line; 71 the socket cannot be opened; 78 bad settings,
+//           or a pooler in front of Postgres that pools transactions.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -16,7 +17,9 @@
 #include "fcgi/pool/reload.h"
 #include "fcgi/worker.h"
 #include "lib/config/secret_box.h"
+#include "lib/config/settings_load.h"
 #include "lib/error.h"
+#include "lib/postgres/pooler.h"
 #include "lib/program/program_start.h"
 
 namespace hostler {
@@ -42,13 +45,23 @@ config::SecretBox load_secret_box(const std::string& path) {
   return std::move(std::get<config::SecretBox>(loaded));
 }
 
+// Of a database that answers; without one the pool starts, and waits for it.
+int check_pooling(const config::Settings& settings) {
+  postgres::DatabaseOptions options;
+  options.conninfo = settings.text("database.url");
+  options.application_name = "hostler-api check";
+  if (postgres::pooling_of(options) != postgres::Pooling::transactions) return EXIT_SUCCESS;
+  fprintf(stderr, "hostler-api: %s\n", postgres::transaction_pooling_fault);
+  return config::exit_bad_configuration;
+}
+
 int run(const config::Settings& settings, std::vector<std::string> command) {
   config::SecretBox secret_box = load_secret_box(settings.text("secrets.key_file"));
   client::RiskyNetworks risky_networks = client::load_risky_networks(settings);
   std::unique_ptr<Master> master =
       std::make_unique<Master>(settings, std::move(command), inherited(settings));
   std::optional<WorkerContext> context = master->run();
-  if (!context) return EXIT_SUCCESS;
+  if (!context) return master->exit_status();
   // A worker: nothing of the master but the shared memory may live on.
   std::shared_ptr<SharedPool> shared = master->shared();
   master.reset();
@@ -82,7 +95,7 @@ int main(int argc, char** argv) {
     if (checks_start) {
       hostler::load_secret_box(started.settings.text("secrets.key_file"));
       hostler::client::load_risky_networks(started.settings);
-      return EXIT_SUCCESS;
+      return hostler::check_pooling(started.settings);
     }
     return hostler::run(started.settings, std::move(command));
   } catch (const hostler::Error& error) {

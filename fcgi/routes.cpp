@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "fcgi/http/path_pattern.h"
+#include "fcgi/http/query_names.h"
 #include "fcgi/http/route.h"
+#include "fcgi/query_names.h"
 #include "fcgi/route_table.h"
 
 namespace hostler {
@@ -87,6 +89,42 @@ constexpr bool rows_are_whole() {
 }
 static_assert(rows_are_whole(), "path, body, permission and ids of each row fit together");
 
+constexpr bool query_rows_are_of_routes() {
+  for (size_t i = 0; i < query_rows.size(); ++i) {
+    const QueryRow& row = query_rows[i];
+    if (takes_any_query(row.path)) return false;
+    size_t same = 0;
+    for (const QueryRow& other : query_rows) {
+      same += other.method == row.method && other.path == row.path ? 1 : 0;
+    }
+    size_t there = 0;
+    for (const Route& route : routes) {
+      there += route.method == row.method && route.path == row.path ? 1 : 0;
+    }
+    if (same != 1 || there != 1) return false;
+  }
+  return true;
+}
+static_assert(query_rows_are_of_routes(), "parameters belong to a route that checks them, once");
+
+std::string_view query_names_of(const Route& route) {
+  for (const QueryRow& row : query_rows) {
+    if (row.method == route.method && row.path == route.path) return row.names;
+  }
+  return {};
+}
+
+// metadata[name] is the parameter metadata (docs/openapi.yaml: style deepObject).
+bool is_among(std::string_view parameter, std::string_view names) {
+  if (parameter.starts_with("metadata[")) parameter = "metadata";
+  while (!names.empty()) {
+    size_t end = std::min(names.find(' '), names.size());
+    if (names.substr(0, end) == parameter) return true;
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+  return false;
+}
+
 std::string_view access_name(const Access& access) {
   switch (access.audience) {
     case Access::Audience::open:
@@ -164,6 +202,27 @@ std::string_view Routed::org_named() const {
   return route.access.acts_in_path_org ? path_values.find("org_id") : request.org_id_wanted;
 }
 
+std::vector<FieldFault> unknown_parameters(const Routed& routed) {
+  std::vector<FieldFault> faults;
+  if (routed.target.query.empty() || takes_any_query(routed.route.path)) return faults;
+  std::string_view names = query_names_of(routed.route);
+  for (const auto& [parameter, value] : routed.target.query) {
+    if (is_among(parameter, names)) continue;
+    auto is_known = [&](const FieldFault& fault) { return fault.field == parameter; };
+    if (std::any_of(faults.begin(), faults.end(), is_known)) continue;
+    std::string message = names.empty()
+                              ? std::string("is no query parameter: this route takes none")
+                              : fmt::format("is no query parameter: this route takes {}", names);
+    faults.push_back({parameter, "unknown", std::move(message)});
+  }
+  return faults;
+}
+
+std::optional<Error> unknown_parameters_fault(const Routed& routed) {
+  std::vector<FieldFault> faults = unknown_parameters(routed);
+  return faults.empty() ? std::nullopt : std::optional<Error>(Error::validation(std::move(faults)));
+}
+
 ErrorCode not_found_code(const Route& route, std::string_view path_name) {
   return code_of(route.path, path_name);
 }
@@ -181,8 +240,9 @@ std::string print_routes() {
     std::string_view rate = route.rate == Rate::none        ? "none"
                             : route.rate == Rate::anonymous ? "anonymous"
                                                             : "org";
-    out += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\n", method_name(route.method), route.path,
-                       access, keys, sending, route.body_bytes_max, rate);
+    std::string_view query = takes_any_query(route.path) ? "*" : query_names_of(route);
+    out += fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", method_name(route.method), route.path,
+                       access, keys, sending, route.body_bytes_max, rate, query);
   }
   return out;
 }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/postgres/pooler.h"
 #include "lib/program/program_start.h"
 
 namespace hostler {
@@ -58,6 +59,9 @@ WorkerParts::WorkerParts(loop::Loop& worker_loop, const config::Settings& config
         background.count_dropped(count, BackgroundQueue::Kind::denial);
       }) {
   settings.listen();
+  if (slot_number > 0) return;
+  pooling = postgres::refuse_transaction_pooling(loop, database_options(configured, slot_number));
+  pooling.start(nullptr);
 }
 
 }  // namespace hostler

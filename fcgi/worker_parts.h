@@ -17,6 +17,7 @@
 #include "lib/config/stored_settings.h"
 #include "lib/http/client.h"
 #include "lib/loop/loop.h"
+#include "lib/loop/task.h"
 #include "lib/metrics.h"
 #include "lib/postgres/database.h"
 #include "lib/postgres/denial_log.h"
@@ -53,6 +54,8 @@ struct WorkerParts {
   BackgroundQueue background;
   postgres::DenialLog denials;
   LastUsed last_used;
+  // One worker finds out for all whether a pooler keeps sessions whole; else the pool ends.
+  loop::Task<void> pooling;
 };
 
 }  // namespace hostler

@@ -90,9 +90,12 @@ constexpr auto table = std::to_array<ErrorReason>({
     {auth_forbidden, "touches_owners", "Only owners make, change or remove owners.", {.shown = "permission"}},
     {auth_invite_code_required, "none_given", "Ask somebody who has an account."},
     {auth_invite_code_invalid, "code_does_not_hold", "Ask whoever invited you for another one."},
+    {auth_invite_code_invalid, "token_does_not_hold", "Use the newest link that was mailed to exactly this address, while it is valid."},
     {auth_rate_limited, "not_yet", "", later},
     {auth_otp_locked, "next_code_serves", "No wait unlocks it, but POST /v1/auth/email/otp/send mails another one.", {.retry_after = "1"}},
-    {auth_otp_rate_limited, "not_yet", "", later},
+    {auth_otp_rate_limited, "guessed_too_often", "Too many wrong codes were given for this account. Until then log in with your password, or from where you "
+     "logged in within the last 30 days.", later},
+    {auth_otp_rate_limited, "not_yet", "Too many codes were asked for.", later},
     {auth_wrong_password, "password_just_changed", "It was changed a moment ago."},
     {auth_email_unverified, "address_not_verified", verify_first},
     {auth_fresh_login_required, "proved_long_ago", "Prove that it is you: POST /v1/auth/confirm."},

@@ -1,6 +1,7 @@
 // The only includer of RapidJSON: its SAX reader, iterative, builds our own value. See lib/json.h.
 #include "lib/json.h"
 #include "lib/json_bounds.h"
+#include "lib/json_whole.h"
 #include "lib/throwing_allocator.h"
 
 #include <charconv>
@@ -24,10 +25,15 @@ constexpr size_t members_compared_max = 16;
 constexpr size_t number_bytes_kept_max = 400;
 
 // What a double stands for that was written in this way. Exponents are never kept: in few bytes
-// they write numbers that numeric has no room for.
+// they write numbers that numeric has no room for. Whole numbers that a double rounds are, with all
+// their digits.
 Json rounded(double value, std::string_view written) {
-  bool is_plain =
-      written.size() <= number_bytes_kept_max && written.find_first_of("eE") == written.npos;
+  bool has_exponent = written.find_first_of("eE") != written.npos;
+  if (has_exponent && std::abs(value) >= whole_double_max) {
+    std::optional<int64_t> whole = whole_number(written);
+    if (whole) return Json(value, std::to_string(*whole));
+  }
+  bool is_plain = written.size() <= number_bytes_kept_max && !has_exponent;
   if (!is_plain || Json(value).dump() == written) return Json(value);
   return Json(value, written);
 }
@@ -176,8 +182,7 @@ std::string_view Json::text_or(std::string_view name, std::string_view fallback)
 
 int64_t Json::integer_or(std::string_view name, int64_t fallback) const {
   const Json* member = find(name);
-  const int64_t* integer = member == nullptr ? nullptr : member->as_integer();
-  return integer == nullptr ? fallback : *integer;
+  return member == nullptr ? fallback : whole_of(*member).value_or(fallback);
 }
 
 std::string Json::dump() const { return JsonWriter().value(*this).take(); }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "lib/log.h"
+#include "lib/postgres/pooler.h"
 #include "lib/program/service_notify.h"
 #include "schema_version.h"
 
@@ -106,7 +107,12 @@ int Daemon::streams() const {
   return static_cast<int>(counts.streams);
 }
 
-void Daemon::start() { tasks_.add_essential("begin", begin()); }
+void Daemon::start() {
+  const config::Settings& start = settings_.start();
+  tasks_.add("pooling", postgres::refuse_transaction_pooling(
+                            loop_, database_options(start, "hostler-runner pooling", 1)));
+  tasks_.add_essential("begin", begin());
+}
 
 Task<void> Daemon::begin() {
   co_await registration_.until_schema_fits();

@@ -4,7 +4,8 @@
 // runs the agents, one the streams; they share the event bus only. Signals: SIGTERM and SIGINT
 // hand the runs back, end the streams with a retry line, exit within 25 s. Exit: 0 after a signal,
 // 64 bad command line, 70 an essential task ended, 71 a socket or a file that settings name cannot
-// be used, 75 another daemon has the socket, 78 bad configuration.
+// be used, 75 another daemon has the socket, 78 bad configuration, or a pooler in front of Postgres
+// that pools transactions.
 #include <sys/resource.h>
 #include <unistd.h>
 

@@ -55,7 +55,18 @@ void read_follow(const http::Target& target, StreamRequest& wanted) {
   wanted.faults.push_back({"follow", "wrong_type", "must be true or false"});
 }
 
-// Parameters that mean nothing here may be there; one that counts, and is given twice, is a fault.
+// As the pool does for its routes (fcgi/http/query_names.h).
+void refuse_unknown(const http::Target& target, StreamRequest& wanted) {
+  for (const auto& [name, value] : target.query) {
+    auto is_known = [&name](const FieldFault& fault) { return fault.field == name; };
+    if (name == "after_seq" || name == "follow") continue;
+    if (std::any_of(wanted.faults.begin(), wanted.faults.end(), is_known)) continue;
+    wanted.faults.push_back(
+        {name, "unknown", "is no query parameter: this route takes after_seq follow"});
+  }
+}
+
+// A parameter that is given twice is a fault.
 void refuse_duplicates(const http::Target& target, StreamRequest& wanted) {
   for (std::string_view name : {"after_seq", "follow"}) {
     auto count = std::count_if(target.query.begin(), target.query.end(),
@@ -154,6 +165,7 @@ StreamRequest read_stream_request(const ScgiRequest& request, const formats::For
   read_cursors(request, target, wanted);
   read_follow(target, wanted);
   refuse_duplicates(target, wanted);
+  refuse_unknown(target, wanted);
   return wanted;
 }
 

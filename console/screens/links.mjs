@@ -17,6 +17,7 @@ import {
 import { useStore } from '../store.mjs';
 import { ErrorBox, toast } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
+import { useCall } from '../ui/list.mjs';
 import { keep_invitation, waiting_invitation } from './invited.mjs';
 import { SignIn } from './sign_in.mjs';
 import { Unproved } from './unproved.mjs';
@@ -63,6 +64,17 @@ export function Revert() {
     }} />`;
 }
 
+// Tells an invited visitor to sign in, or that registration is closed.
+function InvitedStranger() {
+  const t = useWords();
+  const mode = useCall('/v1/auth/registration-mode', { is_open: true });
+  const is_closed =
+    mode.body && mode.body.mode !== 'open' && !mode.body.invitations_register;
+  return html`<p class="narrow banner">${
+    is_closed ? t('invitation.closed') : t('invitation.sign_in')
+  }</p>`;
+}
+
 export function Invitation() {
   const t = useWords();
   const { state, me, orgs, error } = useStore(session);
@@ -72,7 +84,7 @@ export function Invitation() {
   if (state === 'starting') return html`<p class="dim working">${t('loading')}</p>`;
   if (state === 'failed') return html`<${ErrorBox} error=${error} on_retry=${start_session} />`;
   if (state !== 'in') {
-    return html`<p class="narrow banner">${t('invitation.sign_in')}</p><${SignIn} />`;
+    return html`<${InvitedStranger} /><${SignIn} />`;
   }
   const leave = () => {
     keep_invitation('');

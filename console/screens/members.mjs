@@ -26,6 +26,7 @@ function Invite({ org, on_sent, on_close }) {
         { idempotency_key: key },
       );
       toast(t('members.invited', { email: values.email.trim() }));
+      if (body.warning) toast(body.warning);
       on_sent(body);
       await show_change({ action: 'invitations.create', target_id: body.id });
     }}>

@@ -7,7 +7,7 @@ import { signed_in } from '../session.mjs';
 import { ErrorBox, toast } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { useCall } from '../ui/list.mjs';
-import { next_path } from './invited.mjs';
+import { next_path, waiting_invitation } from './invited.mjs';
 import { CaptchaNote } from './sign_in.mjs';
 
 export function Register({ query }) {
@@ -26,6 +26,7 @@ export function Register({ query }) {
         ...values,
         email: values.email.trim(),
         invite_code: values.invite_code.trim() || null,
+        invitation_token: waiting_invitation() || null,
         locale: language.get(),
       },
       { is_open: true },
@@ -35,12 +36,15 @@ export function Register({ query }) {
     go(next_path(), {}, { replace: true });
   };
   const is_by_invitation = mode.body?.mode === 'invite_only';
+  const is_let_in = Boolean(mode.body?.invitations_register && waiting_invitation());
+  const is_closed = mode.body?.mode === 'disabled' && !is_let_in;
   return html`<div class="narrow"><h1>${t('register.title')}</h1>
     <${ErrorBox} error=${mode.error} on_retry=${mode.reload} />
-    ${mode.body?.mode === 'disabled' && html`<p class="banner">${t('register.disabled')}</p>`}
+    ${is_closed && html`<p class="banner">${t('register.disabled')}</p>`}
+    ${is_let_in && html`<p class="banner">${t('register.invited')}</p>`}
     ${
       mode.body &&
-      mode.body.mode !== 'disabled' &&
+      !is_closed &&
       html`<${CaptchaNote} />
       <${Form} form=${form} label=${t('register.title')} on_submit=${register}>
         <${Field} form=${form} name="login" label=${t('register.login')}

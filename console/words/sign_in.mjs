@@ -37,6 +37,7 @@ add_words(
     'register.invite_hint': 'Needed here: who has an account can give you one.',
     'register.invite_optional': 'Not needed.',
     'register.disabled': 'This server makes no new accounts. Ask its operator for one.',
+    'register.invited': 'Use the mail address that was invited.',
     'unproved.text':
       'Your mail address {email} is not proved yet: open the link that was mailed to it.',
     'unproved.send': 'Mail it again',
@@ -59,6 +60,8 @@ add_words(
     'invitation.anew': 'Use another account',
     'invitation.done': 'You are a member of {name} now.',
     'invitation.sign_in': 'Sign in, or make an account with the mail address that was invited.',
+    'invitation.closed':
+      'Sign in to accept. Registration is closed here: if you have no account, ask the operator for one.',
     'link.token': 'Token',
     'link.token_hint': 'The line of the mail that stands alone.',
   },
@@ -95,6 +98,7 @@ add_words(
     'register.invite_hint': '必填：可向已有账号的人索取。',
     'register.invite_optional': '选填。',
     'register.disabled': '此服务器不开放注册，请联系管理员。',
+    'register.invited': '请使用受邀的邮箱地址。',
     'unproved.text': '您的邮箱 {email} 尚未验证：请打开邮件中的链接。',
     'unproved.send': '重新发送邮件',
     'unproved.sent': '邮件已发送。',
@@ -115,6 +119,7 @@ add_words(
     'invitation.anew': '使用其他账号',
     'invitation.done': '您现在是 {name} 的成员。',
     'invitation.sign_in': '请登录，或使用受邀的邮箱注册账号。',
+    'invitation.closed': '请登录以接受邀请。此处未开放注册：如果您没有账号，请联系管理员。',
     'link.token': '令牌',
     'link.token_hint': '邮件中单独一行的内容。',
   },

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "fcgi/http/query_names.h"
 #include "fcgi/http/route.h"
 
 namespace hostler {
@@ -18,9 +19,24 @@ std::string_view Input::path_value(std::string_view name) const {
   throw Error(ErrorCode::internal_error, {}, fmt::format("the route has no {{{}}}", name));
 }
 
-Fields Input::body() const { return Fields::of_body(request()); }
+namespace {
 
-Fields Input::optional_body() const { return Fields::of_optional_body(request()); }
+// Steps of an open route begin without a look at their input: theirs tells of the query too.
+Fields with_unknown_parameters(const Routed& routed, Fields fields) {
+  if (!is_open(routed.route)) return fields;
+  for (FieldFault& unknown : unknown_parameters(routed)) {
+    fields.fault(unknown.field, std::move(unknown.code), std::move(unknown.message));
+  }
+  return fields;
+}
+
+}  // namespace
+
+Fields Input::body() const { return with_unknown_parameters(routed, Fields::of_body(request())); }
+
+Fields Input::optional_body() const {
+  return with_unknown_parameters(routed, Fields::of_optional_body(request()));
+}
 
 QueryFields Input::query() const { return QueryFields(routed.target); }
 

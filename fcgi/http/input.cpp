@@ -9,6 +9,7 @@
 #include "fcgi/http/input_value.h"
 #include "lib/ascii.h"
 #include "lib/json_bounds.h"
+#include "lib/json_whole.h"
 
 namespace hostler {
 namespace {
@@ -81,7 +82,7 @@ struct IntegerReader {
   Bounds bounds;
   std::optional<int64_t> operator()(const Json& json, const std::string& field,
                                     Faults& faults) const {
-    if (const int64_t* value = json.as_integer()) {
+    if (std::optional<int64_t> value = whole_of(json)) {
       return input_value::integer(*value, bounds, field, faults);
     }
     // A whole number that 64 bits do not hold is one all the same.

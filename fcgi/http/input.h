@@ -31,6 +31,7 @@ struct TextBounds {
   size_t bytes_max = body_text_bytes_max;  // also counted, in bytes of UTF-8: code too_long
   bool trims = false;                      // white space at both ends goes first
   bool takes_control = false;              // line feeds and the like; else a fault
+  bool is_name = false;  // people see it in lists: each character shows (lib/unicode.h); in NFC
 
   static constexpr size_t body_text_bytes_max = 1 << 20;
 };

@@ -10,6 +10,7 @@
 #include "lib/control_characters.h"
 #include "lib/ids.h"
 #include "lib/time_text.h"
+#include "lib/unicode.h"
 #include "lib/utf8.h"
 
 namespace hostler {
@@ -45,6 +46,14 @@ std::optional<std::string> text(std::string_view value, const TextBounds& bounds
   if (count > bounds.max) {
     faults.add(field, "too_long", fmt::format("must have at most {} characters", bounds.max));
     return std::nullopt;
+  }
+  if (bounds.is_name && !value.empty()) {
+    std::optional<std::string> fault = unicode::visible_name_fault(value);
+    if (fault) {
+      faults.add(field, "bad_format", "must " + *fault);
+      return std::nullopt;
+    }
+    return unicode::nfc(value);
   }
   if (!bounds.takes_control && has_control(value)) {
     faults.add(field, "bad_format", "must not hold control characters");

@@ -8,6 +8,8 @@ namespace hostler {
 namespace {
 
 constexpr config::SettingName<config::SettingType::text> account_mode = "auth.registration_mode";
+constexpr config::SettingName<config::SettingType::boolean> account_invitations =
+    "auth.invitations_register";
 constexpr config::SettingName<config::SettingType::integer> account_numbers[] = {
     "auth.access_token_seconds",      "auth.email_token_seconds",
     "auth.forgot_password_seconds",   "auth.refresh_token_seconds",
@@ -24,6 +26,8 @@ std::string account_settings(const config::Settings& settings) {
   JsonWriter json;
   json.begin_object().member(config::setting_rows[account_mode.index()].name,
                              settings.text(account_mode));
+  json.member(config::setting_rows[account_invitations.index()].name,
+              settings.boolean(account_invitations));
   for (config::SettingName<config::SettingType::integer> number : account_numbers) {
     json.member(config::setting_rows[number.index()].name, settings.integer(number));
   }
@@ -37,8 +41,8 @@ Response session_response(const SessionTokens& tokens, const config::Settings& s
   body.member("token_type", "bearer");
   body.end_object();
   Response response = Response::json_text(200, body.take());
-  response.add_header("Set-Cookie", refresh_cookie(tokens.refresh.text,
-                                                   settings.integer("auth.refresh_token_seconds")));
+  int64_t seconds = settings.integer("auth.refresh_token_seconds");
+  response.add_header("Set-Cookie", refresh_cookie(tokens.refresh.text, seconds, settings));
   return response;
 }
 

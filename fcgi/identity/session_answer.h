@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fcgi/http/request.h"
 #include "fcgi/http/response.h"
@@ -21,10 +22,15 @@ struct SessionTokens {
 // names: their `settings`.
 std::string account_settings(const config::Settings& settings);
 
-// The refresh cookie that came with the request; none: empty.
-std::string_view refresh_cookie_of(const Request& request);
-std::string refresh_cookie(std::string_view token, int64_t seconds);
-std::string cleared_refresh_cookie();
+// The values of all cookies of the name, in the order in which they came.
+std::vector<std::string_view> cookies_named(const Request& request, std::string_view name);
+// The SHA-256 of the first four refresh cookies that came with the request, one behind the other,
+// as SQL's hashes_of() takes them; none: empty.
+std::string refresh_hashes_of(const Request& request);
+// SameSite as auth.cookie_samesite has it.
+std::string refresh_cookie(std::string_view token, int64_t seconds,
+                           const config::Settings& settings);
+std::string cleared_refresh_cookie(const config::Settings& settings);
 
 // {access_token, token_type} with the cookie.
 Response session_response(const SessionTokens& tokens, const config::Settings& settings);

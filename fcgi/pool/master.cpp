@@ -35,6 +35,7 @@ constexpr int64_t stuck_ms = 10'000;
 constexpr int64_t end_limit_ms = 23'000;
 constexpr int64_t fork_delay_min_ms = 100;
 constexpr int64_t fork_delay_max_ms = 5'000;
+constexpr int exit_bad_configuration = 78;  // sysexits.h; with it a worker ends the pool
 // A worker that lived so long is replaced at once.
 constexpr int64_t lived_well_ms = 10'000;
 
@@ -263,6 +264,10 @@ void Master::forget(Child child, int status) {
   log_error("worker_died",
             {{"worker_pid", std::to_string(child.pid)}, {"how", how_it_ended(status)}});
   if (child.slot_number < 0) return;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == exit_bad_configuration) {
+    exit_status_ = exit_bad_configuration;  // the next one would end as this one did
+    return begin_end();
+  }
   shared_->passwords.clear(child.slot_number);  // others would yield to who waits no more
   size_t worker_slot = static_cast<size_t>(child.slot_number);
   int64_t now_ms = monotonic_ms();

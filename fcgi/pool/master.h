@@ -29,6 +29,8 @@ class Master {
   // child then destroys this master before it begins to serve.
   std::optional<WorkerContext> run();
   const std::shared_ptr<SharedPool>& shared() const { return shared_; }
+  // What the program ends with when the pool has ended.
+  int exit_status() const { return exit_status_; }
 
  private:
   struct Child {
@@ -68,6 +70,7 @@ class Master {
   pid_t check_pid_ = -1;                // of the program that looks at the new configuration
   bool is_next_due_ = false;            // it found nothing wrong there
   bool is_ending_ = false;
+  int exit_status_ = 0;
   bool is_child_ = false;
   bool is_ready_ = false;  // every worker served once; told to the service manager
   int64_t end_by_ms_ = 0;

@@ -5,8 +5,9 @@
 #include <filesystem>
 
 #include "lib/ascii.h"
-#include "lib/control_characters.h"
+#include "lib/json.h"
 #include "lib/mail_address.h"
+#include "lib/unicode.h"
 #include "lib/utf8.h"
 
 namespace hostler::account {
@@ -19,34 +20,56 @@ constexpr size_t password_characters_max = 128;
 }  // namespace
 
 std::string trimmed_name(std::string_view name) {
-  return std::string(ascii::trimmed(name, " \t\r\n"));
+  return unicode::nfc(ascii::trimmed(name, " \t\r\n"));
+}
+
+std::string trimmed_email(std::string_view email) {
+  return std::string(ascii::trimmed(email, ascii::white_space));
 }
 
 std::optional<TextFault> name_fault(std::string_view name) {
-  if (!is_utf8(name) || has_control(name)) {
-    return TextFault{"bad_format", "must not hold control characters"};
-  }
+  if (!is_utf8(name)) return TextFault{"bad_format", "must be UTF-8"};
   if (name.empty()) return TextFault{"required", "must not be empty"};
   if (character_count(name) > name_characters_max) {
     return TextFault{"too_long", "must have at most 64 characters"};
   }
   if (name.find('@') != name.npos) return TextFault{"bad_format", "must not hold @"};
+  std::optional<std::string> fault = unicode::identifier_fault(name);
+  if (fault) return TextFault{"bad_format", "must " + *fault};
   return std::nullopt;
 }
 
 std::optional<TextFault> email_fault(std::string_view email) {
-  if (!has_mail_address_form(email)) {
-    return TextFault{"bad_format",
-                     "must be a mail address like ada@example.org, without blanks, quotes, commas "
-                     "and brackets"};
-  }
-  if (is_mail_address(email)) return std::nullopt;
-  return TextFault{"too_long", "must have at most 254 characters"};
+  std::optional<std::string> fault = mail_address_fault(email);
+  if (!fault) return std::nullopt;
+  bool is_too_long = fault->starts_with("have at most");
+  return TextFault{is_too_long ? "too_long" : "bad_format", "must " + *fault};
+}
+
+std::string login_key(std::string_view typed) {
+  if (typed.find('@') != typed.npos) return mail_address_key(trimmed_email(typed));
+  return trimmed_name(typed);
+}
+
+std::string name_look(std::string_view name) {
+  JsonWriter json;
+  json.begin_object().member("skeleton", unicode::skeleton(name));
+  json.member("icu", unicode::version());
+  return json.end_object().take();
+}
+
+std::optional<TextFault> new_email_fault(std::string_view email, bool takes_smtputf8) {
+  std::optional<TextFault> fault = email_fault(email);
+  if (fault || takes_smtputf8 || !local_part_needs_smtputf8(email)) return fault;
+  return TextFault{"bad_format",
+                   "must have only letters, digits and signs of ASCII before the @: mail to others "
+                   "is switched off here (mail.smtputf8)"};
 }
 
 std::optional<TextFault> password_fault(std::string_view password, std::string_view login,
                                         std::string_view email) {
-  size_t count = character_count(password);
+  const std::string prepared = unicode::opaque_string(password);
+  size_t count = character_count(prepared);
   if (!is_utf8(password)) return TextFault{"bad_format", "must be UTF-8"};
   if (count < password_characters_min) {
     return TextFault{"too_short", "must have at least 8 characters"};
@@ -58,6 +81,10 @@ std::optional<TextFault> password_fault(std::string_view password, std::string_v
     return TextFault{"bad_format", "must differ from login and email"};
   }
   return std::nullopt;
+}
+
+bool is_overlong_password(std::string_view password) {
+  return character_count(unicode::opaque_string(password)) > password_characters_max;
 }
 
 std::string language_tag(std::string locale) {
@@ -100,13 +127,13 @@ std::optional<TextFault> timezone_fault(std::string_view timezone) {
 }
 
 std::vector<FieldFault> account_faults(std::string_view login, std::string_view email,
-                                       std::string_view password) {
+                                       std::string_view password, bool takes_smtputf8) {
   std::vector<FieldFault> faults;
   auto add = [&faults](const char* field, const std::optional<TextFault>& fault) {
     if (fault) faults.push_back({field, fault->code, fault->message});
   };
   add("login", name_fault(login));
-  add("email", email_fault(email));
+  add("email", new_email_fault(email, takes_smtputf8));
   add("password", password_fault(password, login, email));
   return faults;
 }

@@ -11,6 +11,7 @@
 
 #include "lib/crypto.h"
 #include "lib/error.h"
+#include "lib/unicode.h"
 
 namespace hostler::account {
 namespace {
@@ -59,23 +60,9 @@ void start_library() {
   });
 }
 
-}  // namespace
-
-std::optional<std::string> hash_password(const std::string& password) {
-  start_library();
-  char out[crypto_pwhash_STRBYTES];
-  if (crypto_pwhash_str_alg(out, password.data(), password.size(), passes, memory_bytes,
-                            crypto_pwhash_ALG_ARGON2ID13) != 0) {
-    return std::nullopt;
-  }
-  return out;
-}
-
 // crypto_pwhash_str_verify says "no match" also when it had no memory, down to the errno; what it
 // is made of does not.
-std::optional<PasswordCheck> check_password(const std::string& password,
-                                            const std::string& stored) {
-  start_library();
+std::optional<PasswordCheck> check_bytes(const std::string& password, const std::string& stored) {
   if (std::optional<TodaysHash> todays = read_todays_hash(stored)) {
     std::array<unsigned char, hash_bytes> hash;
     if (crypto_pwhash(hash.data(), hash.size(), password.data(), password.size(),
@@ -89,6 +76,31 @@ std::optional<PasswordCheck> check_password(const std::string& password,
   bool needs_rehash =
       matches && crypto_pwhash_str_needs_rehash(stored.c_str(), passes, memory_bytes) != 0;
   return PasswordCheck{matches, needs_rehash};
+}
+
+}  // namespace
+
+std::optional<std::string> hash_password(const std::string& password) {
+  start_library();
+  const std::string prepared = unicode::opaque_string(password);
+  char out[crypto_pwhash_STRBYTES];
+  if (crypto_pwhash_str_alg(out, prepared.data(), prepared.size(), passes, memory_bytes,
+                            crypto_pwhash_ALG_ARGON2ID13) != 0) {
+    return std::nullopt;
+  }
+  return out;
+}
+
+std::optional<PasswordCheck> check_password(const std::string& password,
+                                            const std::string& stored) {
+  start_library();
+  const std::string prepared = unicode::opaque_string(password);
+  std::optional<PasswordCheck> check = check_bytes(prepared, stored);
+  if (!check || check->matches || prepared == password) return check;
+  // A hash from before passwords were prepared.
+  check = check_bytes(password, stored);
+  if (check) check->needs_rehash = check->matches;
+  return check;
 }
 
 // Random bytes where those of Argon2id stand: to make it takes no time.

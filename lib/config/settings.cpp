@@ -9,6 +9,8 @@
 #include <fmt/ranges.h>
 
 #include "lib/ascii.h"
+#include "lib/host_name.h"
+#include "lib/json_whole.h"
 #include "lib/net/address_guard.h"
 #include "lib/net/client_address.h"
 #include "lib/utf8.h"
@@ -97,6 +99,8 @@ bool has_form(SettingForm form, const std::string& text) {
       return true;
     case SettingForm::web_url:
       return text.empty() || is_web_address(text, false);
+    case SettingForm::host:
+      return text.empty() || has_host_form(text);
     case SettingForm::origin:
       return is_web_address(text, true) && is_written_by_browsers(text);
     case SettingForm::network:
@@ -244,8 +248,8 @@ SettingReading read_setting(const SettingRow& row, std::string_view text) {
 SettingReading read_setting(const SettingRow& row, const Json& json) {
   std::string shown = row.is_secret ? "the value" : std::string(utf8_prefix(json.dump(), 100));
   if (row.type == SettingType::integer) {
-    const int64_t* value = json.as_integer();
-    return value == nullptr ? SettingReading(wrong_type(row, shown)) : bounded(row, *value);
+    std::optional<int64_t> value = whole_of(json);
+    return value ? bounded(row, *value) : SettingReading(wrong_type(row, shown));
   }
   if (row.type == SettingType::number) {
     std::optional<double> value = json.as_number();
@@ -286,6 +290,7 @@ std::string setting_json(const SettingValue& value) {
 std::string setting_form(const SettingRow& row) {
   switch (row.type) {
     case SettingType::text:
+      if (row.form == SettingForm::host) return "a host name or IP address, without a port";
       return row.form == SettingForm::web_url ? "an http or https URL" : "text";
     case SettingType::boolean:
       return "true or false";

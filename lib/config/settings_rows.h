@@ -18,6 +18,7 @@ enum class SettingForm {
   web_url,       // http:// or https:// with a host; empty is fine
   network,       // an address or a CIDR
   part_network,  // as network, but none wider than /8
+  host,          // a host name, or an IP address without brackets; empty is fine
   origin,        // scheme://host[:port], as browsers send it
 };
 
@@ -55,6 +56,11 @@ constexpr SettingRow boolean_row(Name name, SettingKind kind, Name fallback, Nam
 constexpr SettingRow url_row(Name name, SettingKind kind, Name fallback, Name sentence) {
   SettingRow row = text_row(name, kind, fallback, sentence);
   row.form = SettingForm::web_url;
+  return row;
+}
+constexpr SettingRow host_row(Name name, SettingKind kind, Name fallback, Name sentence) {
+  SettingRow row = text_row(name, kind, fallback, sentence);
+  row.form = SettingForm::host;
   return row;
 }
 constexpr SettingRow strings_row(Name name, SettingKind kind, SettingForm form, Name sentence) {

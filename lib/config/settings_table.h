@@ -66,7 +66,7 @@ inline constexpr auto setting_rows = [] {
       "A folder that takes mails as .eml files while no SMTP server is set; empty: they wait."),
     text_row("mail.from", start, "",
       "The sender of all mail, unless an administrator stored mail settings."),
-    text_row("mail.smtp_host", start, "",
+    host_row("mail.smtp_host", start, "",
       "The mail server, unless an administrator stored mail settings; empty: none."),
     integer_row("mail.smtp_port", start, "587", {1, 65535}, "",
       "The port of mail.smtp_host."),
@@ -79,6 +79,14 @@ inline constexpr auto setting_rows = [] {
     url_row("mail.site_url", live, "",
       "The address of this site as its users know it; mails link to its console then, and carry the "
       "token in any case. Empty: no links."),
+    host_row("mail.helo", live, "",
+      "The host name or IP address with which Hostler greets the mail server (EHLO). "
+      "Empty: the host of mail.site_url, and this host's own name when that is empty too."),
+    boolean_row("mail.smtputf8", live, "false",
+      "Whether mail addresses may have letters beyond ASCII before the @. Mails to them need a "
+      "mail server with SMTPUTF8, and wait while it has none."),
+    integer_row("mail.retry_seconds", live, "172800", {60, 30 * 86'400}, "seconds",
+      "For how long a mail that the mail server does not take is tried again, from its first try."),
 
     text_row("outbound.socket", start, "",
       "The Unix socket on which the runner carries the API pool's calls to captcha and mail server, "
@@ -113,20 +121,20 @@ inline constexpr auto setting_rows = [] {
 
     choice_row("auth.registration_mode", live, "open", "open|invite_only|disabled",
       "Who may register: everybody, whoever has an invitation code, or nobody."),
-    boolean_row("auth.require_email_verification", live, "false",
-      "Whether a login needs a verified mail address."),
-    integer_row("auth.access_token_seconds", live, "900", {10, 86'400}, "seconds",
-      "How long an access token is valid."),
+    boolean_row("auth.invitations_register", live, "false",
+      "Whether a mailed invitation into an organization lets its address register while registration is not open."),
+    boolean_row("auth.require_email_verification", live, "false", "Whether a login needs a verified mail address."),
+    choice_row("auth.cookie_samesite", live, "lax", "lax|none",
+      "none: pages of http.cors_origins on other sites refresh their sessions, too; else only those of this site."),
+    integer_row("auth.access_token_seconds", live, "900", {10, 86'400}, "seconds", "How long an access token is valid."),
     integer_row("auth.refresh_token_seconds", live, "2592000", {60, 366 * 86'400}, "seconds",
       "How long a refresh token is valid; a session ends when it was not refreshed for so long."),
     integer_row("auth.refresh_race_seconds", live, "10", {0, 300}, "seconds",
       "How long a rotated refresh token is still taken, for a second tab that raced."),
-    integer_row("auth.email_token_seconds", live, "3600", lifetime, "seconds",
-      "How long the link of a verification mail is valid."),
+    integer_row("auth.email_token_seconds", live, "3600", lifetime, "seconds", "How long the link of a verification mail is valid."),
     integer_row("auth.email_revert_seconds", live, "604800", lifetime, "seconds",
       "How long the link that takes a changed mail address back is valid."),
-    integer_row("auth.otp_seconds", live, "600", {30, 86'400}, "seconds",
-      "How long a login code sent by mail is valid."),
+    integer_row("auth.otp_seconds", live, "600", {30, 86'400}, "seconds", "How long a login code sent by mail is valid."),
     integer_row("auth.forgot_password_seconds", live, "600", {0, 86'400}, "seconds",
       "How long after a login by mailed code the password may be changed without the old one."),
     integer_row("auth.fresh_seconds", live, "900", {0, lifetime.max}, "seconds",
@@ -197,7 +205,7 @@ inline constexpr auto setting_rows = [] {
     integer_row("limit.otp_sends_per_email_day", live, "10", rate_or_off, "mails",
       "Login codes sent to one mail address within 24 hours; 0: any number."),
     integer_row("limit.otp_failures_per_account_day", live, "20", rate_or_off, "guesses",
-      "Wrong login codes of one account within 24 hours before it takes none; 0: any number."),
+      "Wrong login codes of one account within an hour before it takes none; 0: any number."),
     integer_row("limit.registrations_per_network_hour", live, "10", rate_or_off, "registrations",
       "Registrations an hour from one network (an IPv4 address, an IPv6 /64); 0: any number."),
     integer_row("limit.invitations_per_inviter_day", live, "20", rate_or_off, "mails",
@@ -288,7 +296,7 @@ inline constexpr auto setting_rows = [] {
             "mail.site_url with /v1/mcp-client.json: an https address that serves that document "
             "with itself as client_id."),
     strings_row("http.cors_origins", live, SettingForm::origin,
-      "Origins of web pages that may call the API, such as https://app.example.com."),
+      "Origins of web pages that may call the API, such as https://app.example.com; hostlerctl cors-map tells nginx."),
   });
 }();
 // clang-format on

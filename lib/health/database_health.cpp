@@ -96,6 +96,24 @@ void look_at_postgres(const config::Settings& settings, const postgres::Row& row
   }
 }
 
+// Mails that their server did not take, and that are tried again.
+void look_at_refused_mails(const postgres::Row& row, Report& report) {
+  int64_t count = row.integer("mails_refused");
+  if (count == 0) return;
+  std::string_view fault = row.text("mail_fault");
+  bool needs_operator =
+      fault == "without_login" || fault == "without_smtputf8" || fault == "untrusted";
+  std::string words = fmt::format(
+      "the mail server does not take {} of the mails that wait; the first has been tried for {} s: "
+      "{}; hostlerctl outbox list",
+      count, row.integer("mail_failing_s"), row.text("mail_error"));
+  if (needs_operator || row.integer("mail_failing_s") > outbox_wait_max_s) {
+    report.warn("mails", words);
+  } else {
+    report.well("mails", words);
+  }
+}
+
 void look_at_work(const postgres::Row& row, Report& report) {
   if (row.integer("admins") == 0) {
     report.warn("administrators", "none: hostlerctl admin create --login … --email …");
@@ -123,6 +141,7 @@ void look_at_work(const postgres::Row& row, Report& report) {
   } else {
     report.well("outbox", "nothing waits for long, nothing was given up");
   }
+  look_at_refused_mails(row, report);
 }
 
 }  // namespace hostler::health

@@ -75,6 +75,12 @@ std::string_view http_failure_name(HttpFailureKind kind) {
   return names[static_cast<size_t>(kind)];
 }
 
+std::string http_failure_words(const HttpFailure& failure) {
+  std::string words(http_failure_name(failure.kind));
+  if (failure.is_untrusted) words += ": " + std::string(trust_advice);
+  return words;
+}
+
 HttpClient::HttpClient(loop::Loop& loop, HttpClientOptions options)
     : loop_(loop),
       allowed_(std::move(options.allow_cidrs)),
@@ -125,6 +131,15 @@ std::string HttpClient::fault_of_proxy(void* easy, int curl_code) const {
     default:
       return by + "failed; its log says why";
   }
+}
+
+// A wrong name (0) or a time that ran out (9, 10 in openssl/x509_vfy.h): more trust mends neither.
+std::string HttpClient::fault_of_trust(void* easy, int curl_code) const {
+  long verified = 0;
+  curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, &verified);
+  bool is_untrusted = curl_code == CURLE_PEER_FAILED_VERIFICATION && verified != 0 &&
+                      verified != 9 && verified != 10;
+  return is_untrusted ? "its certificate is not trusted: " + std::string(trust_advice) : "";
 }
 
 Task<HttpAnswer> HttpClient::fetch(HttpRequest request) {

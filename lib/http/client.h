@@ -107,10 +107,18 @@ enum class HttpFailureKind {
 };
 std::string_view http_failure_name(HttpFailureKind kind);
 
+// What mends a certificate that is not trusted, for logs and whoever reads why something failed.
+constexpr std::string_view trust_advice =
+    "outbound.ca_file of this installation has to name a PEM file with the certificate of who "
+    "issued it";
+
 struct HttpFailure {
   HttpFailureKind kind;
-  std::string message;  // for the log: may name addresses
+  std::string message;        // for the log: may name addresses
+  bool is_untrusted = false;  // of tls: nothing here vouches for the certificate
 };
+// The kind's name, with the advice where the certificate is not trusted; names no address.
+std::string http_failure_words(const HttpFailure& failure);
 
 struct HttpAnswer {
   std::optional<HttpFailure> failure;  // then head and body are what had come by then
@@ -151,6 +159,8 @@ class HttpClient {
   void set_proxy(void* easy) const;
   // In words for the log and the operator, when it was the proxy that failed; else empty.
   std::string fault_of_proxy(void* easy, int curl_code) const;
+  // The same when the server's certificate is not trusted: what is wrong with it, and what to set.
+  std::string fault_of_trust(void* easy, int curl_code) const;
 
   loop::Loop& loop_;
   net::CidrList allowed_;

@@ -209,8 +209,12 @@ void HttpExchange::hop_ended(int curl_code) {
   } else if (!refused_.empty() && !head_complete_) {
     fail(HttpFailureKind::denied_address, refused_);
   } else {
+    std::string distrust = client_.fault_of_trust(easy_, code);
     std::string words = client_.fault_of_proxy(easy_, code);
-    fail(kind_of_code(code), words.empty() ? curl_easy_strerror(code) : words);
+    if (words.empty()) words = distrust.empty() ? curl_easy_strerror(code) : distrust;
+    failure_ = HttpFailure{kind_of_code(code), std::move(words), !distrust.empty()};
+    drop_hop();
+    enter(Phase::ended);
   }
 }
 

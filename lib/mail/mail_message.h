@@ -23,7 +23,7 @@ struct MailText {
 
 struct MailHead {
   std::string id;  // of the row in the outbox: the same at every attempt
-  Mailbox from;
+  Mailbox from;    // its address, and `to`, as they go over the wire (lib/mail/wire_names.h)
   std::string to;
   int64_t unix_ms = 0;  // when it is sent
 };

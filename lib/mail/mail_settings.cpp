@@ -3,6 +3,7 @@
 
 #include "lib/config/stored_secret.h"
 #include "lib/log.h"
+#include "lib/mail/wire_names.h"
 
 namespace hostler::mail {
 namespace {
@@ -15,6 +16,15 @@ MailTls tls_of(std::string_view mode) {
   return mode == "none" ? MailTls::none : MailTls::starttls;
 }
 
+// Of settings that hold whoever said where the server is.
+MailSettings live_part(const config::Settings& settings) {
+  MailSettings mail;
+  mail.site_url = settings.text("mail.site_url");
+  mail.takes_smtputf8 = settings.boolean("mail.smtputf8");
+  mail.server.greeting = greeting_name(settings.text("mail.helo"), mail.site_url);
+  return mail;
+}
+
 }  // namespace
 
 std::string_view mail_source_name(MailSource source) {
@@ -23,8 +33,7 @@ std::string_view mail_source_name(MailSource source) {
 }
 
 MailSettings mail_settings(const config::Settings& settings) {
-  MailSettings mail;
-  mail.site_url = settings.text("mail.site_url");
+  MailSettings mail = live_part(settings);
   mail.from = settings.text("mail.from");
   mail.server.host = settings.text("mail.smtp_host");
   mail.server.port = static_cast<int>(settings.integer("mail.smtp_port"));
@@ -46,8 +55,7 @@ MailSettings mail_settings(const config::Settings& settings, const postgres::Res
                            const config::SecretBox& secrets) {
   if (stored.empty()) return mail_settings(settings);
   postgres::Row row = stored.front();
-  MailSettings mail;
-  mail.site_url = settings.text("mail.site_url");
+  MailSettings mail = live_part(settings);
   mail.source = MailSource::database;
   mail.from = row.text("sender");
   mail.server.host = row.text("smtp_host");

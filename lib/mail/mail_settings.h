@@ -23,7 +23,8 @@ struct MailSettings {
   MailServer server;   // what is set of it, also when that is not enough
   std::string folder;  // mails become files here instead; empty: they go to the server
   bool has_password = false;
-  std::string site_url;  // whose console the links of mails lead to; empty: they have none
+  std::string site_url;         // whose console the links of mails lead to; empty: they have none
+  bool takes_smtputf8 = false;  // of addresses with letters beyond ASCII before the @
 
   bool is_configured() const { return source != MailSource::none; }
 };

@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "lib/loop/wait.h"
+#include "lib/mail/wire_names.h"
 #include "lib/mail_address.h"
 #include "lib/time_text.h"
 
@@ -45,6 +46,13 @@ MailOutcome write_file(const std::string& folder, const std::string& id,
   return outcome;
 }
 
+MailOutcome waiting(MailFault fault, std::string words) {
+  MailOutcome outcome;
+  outcome.fault = fault;
+  outcome.words = std::move(words);
+  return outcome;
+}
+
 MailOutcome refused(std::string words) {
   MailOutcome outcome;
   outcome.is_refused = true;
@@ -57,14 +65,22 @@ MailOutcome refused(std::string words) {
 Task<MailOutcome> send_mail(loop::Loop& loop, http::HttpClient& client, MailSettings settings,
                             std::string id, std::string to, MailText text, MailLimits limits) {
   std::optional<Mailbox> from = parse_mailbox(settings.from);
-  MailOutcome outcome;
-  if (!from) {
-    outcome.words = "the sender of the mail settings is no mail address";
-    co_return outcome;
+  std::optional<std::string> sender = from ? wire_address(from->address) : std::nullopt;
+  if (!sender) {
+    co_return waiting(MailFault::other, "the sender of the mail settings is no mail address");
   }
-  if (!is_mail_address(to)) co_return refused("this address cannot stand in a mail");
-  MailHead head{std::move(id), *from, to, unix_now_ms()};
+  std::optional<std::string> recipient = is_mail_address(to) ? wire_address(to) : std::nullopt;
+  if (!recipient) co_return refused("this address cannot stand in a mail");
+  bool needs_smtputf8 = local_part_needs_smtputf8(*sender) || local_part_needs_smtputf8(*recipient);
+  if (needs_smtputf8 && !settings.takes_smtputf8 && settings.folder.empty()) {
+    co_return waiting(MailFault::without_smtputf8,
+                      "an address has letters beyond ASCII before the @: set mail.smtputf8 if the "
+                      "mail server offers SMTPUTF8, or use another address");
+  }
+  from->address = *sender;
+  MailHead head{std::move(id), *from, *recipient, unix_now_ms()};
   std::string message = mail_message(head, text);
+  MailOutcome outcome;
   if (!settings.folder.empty()) {
     std::function<MailOutcome()> work = [folder = settings.folder, file_id = head.id, message] {
       return write_file(folder, file_id, message);
@@ -72,7 +88,7 @@ Task<MailOutcome> send_mail(loop::Loop& loop, http::HttpClient& client, MailSett
     outcome = co_await loop::on_thread(loop, std::move(work));
     co_return outcome;
   }
-  MailEnvelope envelope{from->address, to, std::move(message)};
+  MailEnvelope envelope{*sender, *recipient, std::move(message), needs_smtputf8};
   outcome = co_await send_over_smtp(client, settings.server, std::move(envelope), limits);
   co_return outcome;
 }

@@ -8,20 +8,46 @@
 #include <cerrno>
 #include <cstring>
 
+#include "lib/host_name.h"
 #include "lib/http/client_lane.h"
+#include "lib/http/request_target.h"
 #include "lib/mail/smtp_reply.h"
 
 namespace hostler::mail {
 namespace {
 
+// The path is what curl says in EHLO.
 std::string url_of(const MailServer& server) {
   bool is_v6 = server.host.find(':') != std::string::npos;
-  std::string host = is_v6 ? "[" + server.host + "]" : server.host;
+  std::string name = a_label_host(server.host).value_or(server.host);
+  std::string host = is_v6 ? "[" + server.host + "]" : name;
   std::string scheme = server.tls == MailTls::tls ? "smtps://" : "smtp://";
-  return scheme + host + ":" + std::to_string(server.port);
+  return scheme + host + ":" + std::to_string(server.port) + "/" +
+         http::percent_encoded(server.greeting);
 }
 
+SmtpNeeds needs_of(const MailServer& server, const MailEnvelope& envelope) {
+  return {.starttls = server.tls == MailTls::starttls,
+          .login = !server.user.empty(),
+          .smtputf8 = envelope.needs_smtputf8};
+}
+
+constexpr const char* login_words =
+    "the server offers no login (AUTH), and smtp_user is set: empty smtp_user, or use the port and "
+    "smtp_tls_mode on which it takes logins";
+constexpr const char* smtputf8_words =
+    "the server does not offer SMTPUTF8, which letters beyond ASCII before the @ need: use one "
+    "that does, or another address";
+
 }  // namespace
+
+std::string_view mail_fault_name(MailFault fault) {
+  constexpr std::string_view names[] = {"other",         "unresolved",       "refused",
+                                        "unreachable",   "without_tls",      "without_starttls",
+                                        "without_login", "without_smtputf8", "untrusted",
+                                        "timeout"};
+  return names[static_cast<size_t>(fault)];
+}
 
 class SmtpExchange final : private http::LaneTransfer {
  public:
@@ -31,7 +57,8 @@ class SmtpExchange final : private http::LaneTransfer {
         lane_(*client.operator_lane_),
         server_(std::move(server)),
         envelope_(std::move(envelope)),
-        easy_(curl_easy_init()) {
+        easy_(curl_easy_init()),
+        replies_(needs_of(server_, envelope_)) {
     assert(easy_ != nullptr);
     set_connection(client.ca_path_, limits);
     set_mail();
@@ -59,9 +86,19 @@ class SmtpExchange final : private http::LaneTransfer {
     return bytes;
   }
 
+  // Another count than was given ends the exchange: before a mail goes where it may not.
   static size_t hear_line(char* bytes, size_t, size_t count, void* self) noexcept {
-    static_cast<SmtpExchange*>(self)->replies_.take_line({bytes, count});
-    return count;
+    SmtpReplies& replies = static_cast<SmtpExchange*>(self)->replies_;
+    replies.take_line({bytes, count});
+    return replies.lack() == SmtpLack::nothing ? count : 0;
+  }
+
+  static int see_command(CURL*, curl_infotype type, char* bytes, size_t count,
+                         void* self) noexcept {
+    if (type == CURLINFO_HEADER_OUT) {
+      static_cast<SmtpExchange*>(self)->replies_.take_command({bytes, count});
+    }
+    return 0;
   }
 
   void set_connection(const std::string& ca_path, const MailLimits& limits) {
@@ -98,6 +135,10 @@ class SmtpExchange final : private http::LaneTransfer {
     curl_easy_setopt(easy_, CURLOPT_HEADERFUNCTION, hear_line);
     curl_easy_setopt(easy_, CURLOPT_HEADERDATA, this);
     curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, error_);
+    // Verbose is what makes curl tell which command it sends; nothing of it is printed.
+    curl_easy_setopt(easy_, CURLOPT_VERBOSE, 1L);
+    curl_easy_setopt(easy_, CURLOPT_DEBUGFUNCTION, see_command);
+    curl_easy_setopt(easy_, CURLOPT_DEBUGDATA, this);
     if (envelope_.to.empty()) {
       curl_easy_setopt(easy_, CURLOPT_CONNECT_ONLY, 1L);
       return;
@@ -113,17 +154,24 @@ class SmtpExchange final : private http::LaneTransfer {
   void hop_ended(int curl_code) override {
     CURLcode code = static_cast<CURLcode>(curl_code);
     outcome_.is_sent = code == CURLE_OK;
-    // Of what a server refuses, the recipient and the message are this mail's own.
-    bool is_of_mail = std::string_view(error_).starts_with("RCPT failed") ||
-                      message_sent_ == envelope_.message.size();
-    outcome_.is_refused = code != CURLE_OK && is_of_mail && replies_.refuses_for_good();
+    outcome_.is_refused = code != CURLE_OK && replies_.refuses_for_good();
     // Of what the server did not say itself, curl knows more.
     std::string refusal = code == CURLE_OPERATION_TIMEDOUT ? "" : replies_.refusal_words();
     std::string known = client_.fault_of_proxy(easy_, code);
+    if (known.empty()) known = client_.fault_of_trust(easy_, code);
     if (known.empty()) known = error_[0] != '\0' ? error_ : curl_easy_strerror(code);
     outcome_.words = refusal.empty() ? readable_smtp(known) : refusal;
     if (refusal.empty()) outcome_.fault = fault_of(code);
+    tell_lack();
     drop();
+  }
+
+  void tell_lack() {
+    if (replies_.lack() == SmtpLack::nothing) return;
+    bool is_login = replies_.lack() == SmtpLack::login;
+    outcome_.is_sent = outcome_.is_refused = false;
+    outcome_.fault = is_login ? MailFault::without_login : MailFault::without_smtputf8;
+    outcome_.words = is_login ? login_words : smtputf8_words;
   }
 
   MailFault fault_of(CURLcode code) const {
@@ -146,6 +194,8 @@ class SmtpExchange final : private http::LaneTransfer {
         // OpenSSL's words for bytes that are no record of TLS, such as a greeting.
         return std::strstr(error_, "wrong version number") != nullptr ? MailFault::without_tls
                                                                       : MailFault::other;
+      case CURLE_PEER_FAILED_VERIFICATION:
+        return MailFault::untrusted;
       case CURLE_USE_SSL_FAILED:
         return MailFault::without_starttls;
       case CURLE_OPERATION_TIMEDOUT:

@@ -17,6 +17,7 @@ struct MailServer {
   std::string user;  // empty: no login
   std::string password;
   MailTls tls = MailTls::starttls;
+  std::string greeting;  // what EHLO says (lib/mail/wire_names.h); empty: this host's own name
 };
 
 // What goes over the wire: addresses without names, and a whole message with CRLF line ends.
@@ -24,6 +25,7 @@ struct MailEnvelope {
   std::string from;
   std::string to;
   std::string message;
+  bool needs_smtputf8 = false;  // an address of it has letters beyond ASCII (RFC 6531)
 };
 
 // Why a mail did not get as far as a server's word on it. other: it did, or words say all there is.
@@ -34,8 +36,13 @@ enum class MailFault {
   unreachable,  // through the daemon's proxy also a name that does not resolve
   without_tls,  // answers, but not in TLS
   without_starttls,
+  without_login,     // offers none, and one is configured
+  without_smtputf8,  // or it is switched off here (mail.smtputf8)
+  untrusted,         // its certificate
   timeout,
 };
+// As the outbox, metrics and logs name it: "without_login".
+std::string_view mail_fault_name(MailFault fault);
 
 struct MailOutcome {
   bool is_sent = false;

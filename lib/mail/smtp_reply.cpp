@@ -1,19 +1,45 @@
 // Replies of mail servers read; see lib/mail/smtp_reply.h.
 #include "lib/mail/smtp_reply.h"
 
+#include <algorithm>
+
 #include "lib/ascii.h"
 #include "lib/utf8.h"
 
 namespace hostler::mail {
 namespace {
 
-// Replies about our login (RFC 4954, section 6).
-bool is_about_login(std::string_view reply) {
-  std::string_view code = reply.substr(0, 3);
-  return code == "530" || code == "534" || code == "535" || code == "538";
+bool begins_with(std::string_view line, std::string_view command) {
+  return ascii::equal_ignoring_case(line.substr(0, command.size()), command);
 }
 
 }  // namespace
+
+void SmtpReplies::take_command(std::string_view line) {
+  if (begins_with(line, "QUIT")) return;  // polite only
+  refusal_.clear();
+  if (begins_with(line, "EHLO") || begins_with(line, "HELO")) {
+    step_ = SmtpStep::hello;
+    offers_login_ = offers_smtputf8_ = false;
+  } else if (begins_with(line, "STARTTLS")) {
+    step_ = SmtpStep::starttls;
+  } else if (begins_with(line, "AUTH ")) {
+    step_ = SmtpStep::login;
+  } else if (begins_with(line, "MAIL FROM:")) {
+    step_ = SmtpStep::sender;
+  } else if (begins_with(line, "RCPT TO:")) {
+    step_ = SmtpStep::recipient;
+  } else if (step_ == SmtpStep::recipient) {
+    step_ = SmtpStep::data;
+  }
+}
+
+// As curl reads them: it would not use what is written in another case.
+void SmtpReplies::take_offer(std::string_view line) {
+  std::string_view offer = line.substr(std::min<size_t>(4, line.size()));
+  if (offer.starts_with("AUTH ")) offers_login_ = true;
+  if (offer.starts_with("SMTPUTF8")) offers_smtputf8_ = true;
+}
 
 void SmtpReplies::take_line(std::string_view line) {
   if (reply_ended_) reply_.clear();
@@ -22,12 +48,27 @@ void SmtpReplies::take_line(std::string_view line) {
   reply_ended_ = line.size() < 4 || line[3] != '-';
   // What comes behind a refusal is polite only.
   bool is_refusal = reply_.starts_with('4') || reply_.starts_with('5');
-  if (is_refusal) refusal_ = reply_;
+  if (is_refusal) {
+    refusal_ = reply_;
+    refused_step_ = step_;
+  }
+  if (step_ == SmtpStep::hello) take_offer(line);
+  if (reply_ended_) end_reply();
 }
 
-bool SmtpReplies::refuses_for_good() const {
-  return refusal_.starts_with('5') && !is_about_login(refusal_);
+void SmtpReplies::end_reply() {
+  if (step_ == SmtpStep::starttls && reply_.starts_with('2')) is_secured_ = true;
+  if (step_ == SmtpStep::data && reply_.starts_with('3')) step_ = SmtpStep::message;
+  bool is_ready = is_secured_ || !needs_.starttls;
+  if (step_ != SmtpStep::hello || !reply_.starts_with('2') || !is_ready) return;
+  if (needs_.login && !offers_login_) {
+    lack_ = SmtpLack::login;
+  } else if (needs_.smtputf8 && !offers_smtputf8_) {
+    lack_ = SmtpLack::smtputf8;
+  }
 }
+
+bool SmtpReplies::refuses_for_good() const { return is_final_answer(refused_step_, refusal_); }
 
 std::string SmtpReplies::refusal_words() const { return readable_smtp(refusal_); }
 

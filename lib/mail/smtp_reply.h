@@ -6,23 +6,48 @@
 #include <string>
 #include <string_view>
 
+#include "lib/mail/smtp_answers.h"
+
 namespace hostler::mail {
 
 constexpr size_t smtp_words_bytes_max = 400;
 
+// What the server has to offer before a mail is sent.
+struct SmtpNeeds {
+  bool starttls = false;
+  bool login = false;
+  bool smtputf8 = false;  // RFC 6531
+};
+enum class SmtpLack { nothing, login, smtputf8 };
+
 class SmtpReplies {
  public:
+  explicit SmtpReplies(SmtpNeeds needs = {}) : needs_(needs) {}
+
+  // Each command that was sent; what follows a login's first line belongs to the login.
+  void take_command(std::string_view line);
   // Each line the server says; a reply's last line has a space behind its code (RFC 5321, 4.2.1).
   void take_line(std::string_view line);
-  // The last reply that refuses something for good, unless it is about our login, which says
-  // nothing about the mail.
+  // What the server lacks, known when it has answered EHLO, with STARTTLS the second one.
+  SmtpLack lack() const { return lack_; }
+  // Whether the last reply refuses this mailbox or this message for good (smtp_answers.h).
   bool refuses_for_good() const;
   // The last refusal as one line for people; empty: there was none.
   std::string refusal_words() const;
 
  private:
+  void take_offer(std::string_view line);
+  void end_reply();
+
+  SmtpNeeds needs_;
+  SmtpStep step_ = SmtpStep::greeting;
+  bool is_secured_ = false;
+  bool offers_login_ = false;
+  bool offers_smtputf8_ = false;
+  SmtpLack lack_ = SmtpLack::nothing;
   std::string reply_;
   std::string refusal_;
+  SmtpStep refused_step_ = SmtpStep::greeting;
   bool reply_ended_ = true;
 };
 

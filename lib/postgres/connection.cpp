@@ -23,15 +23,6 @@ constexpr int64_t retry_delay_min_ms = 50;
 constexpr int64_t retry_delay_max_ms = 1000;
 constexpr int64_t deadline_check_ms = 100;
 
-std::string session_options(const DatabaseOptions& options) {
-  return fmt::format(
-      "-c statement_timeout={} -c lock_timeout={} -c idle_in_transaction_session_timeout=10000 "
-      "-c jit=off -c client_min_messages=warning -c client_encoding=UTF8 -c TimeZone=UTC -c "
-      "DateStyle=ISO{}",
-      options.statement_timeout_ms, options.lock_timeout_ms,
-      options.plans_once ? plans_once_options : "");
-}
-
 int64_t jittered(int64_t delay_ms) {
   static thread_local std::minstd_rand random{std::random_device{}()};
   return delay_ms / 2 + static_cast<int64_t>(random() % static_cast<uint64_t>(delay_ms / 2 + 1));
@@ -64,18 +55,12 @@ void PgConnection::connect() {
 }
 
 void PgConnection::start_connecting() {
-  std::string options = session_options(options_);
   // What stands before dbname gives way to what the operator says there. A standby takes no writes:
   // the next host is looked at.
-  std::vector<const char*> names{"target_session_attrs", "dbname",
-                                 "application_name",     "options",
-                                 "tcp_user_timeout",     "keepalives_idle"};
-  std::vector<const char*> values{"read-write",
-                                  options_.conninfo.c_str(),
-                                  options_.application_name.c_str(),
-                                  options.c_str(),
-                                  "10000",
-                                  "30"};
+  std::vector<const char*> names{"target_session_attrs", "dbname", "application_name",
+                                 "tcp_user_timeout", "keepalives_idle"};
+  std::vector<const char*> values{"primary", options_.conninfo.c_str(),
+                                  options_.application_name.c_str(), "10000", "30"};
   std::vector<HostOrder::Word> hosts = hosts_.words();
   for (const HostOrder::Word& word : hosts) {
     names.push_back(word.name);
@@ -118,8 +103,6 @@ void PgConnection::poll_connect() {
     PQenterPipelineMode(connection_);
     phase_ = Phase::ready;
     ++session_number_;
-    retry_delay_ms_ = 0;
-    down_since_ms_ = -1;
     prepared_.clear();
     invalid_plans_.clear();
     server_.clear();
@@ -129,6 +112,7 @@ void PgConnection::poll_connect() {
     bool is_watched = watch_socket(
         true, false, [this](bool readable, bool writable) { on_socket(readable, writable); });
     if (!is_watched) return;
+    pin_settings();
     if (on_ready) on_ready();
     changed_.notify();
     return;

@@ -59,13 +59,6 @@ class CallAwaiter {
   std::shared_ptr<BatchCall> call_;
 };
 
-// What DatabaseOptions::plans_once sets in its sessions. A plan that is made once is made while the
-// tables are empty, as on a new system, and is kept while they grow: until they are analyzed again
-// each look-up would read them whole, or sort what an index has in order.
-constexpr std::string_view plans_once_options =
-    " -c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off "
-    "-c enable_mergejoin=off -c enable_bitmapscan=off";
-
 class PgConnection {
  public:
   PgConnection(loop::Loop& loop, const DatabaseOptions& options);
@@ -85,6 +78,9 @@ class PgConnection {
   // Which start of which server this session belongs to. Asked at the first call; empty until the
   // answer is here.
   const std::string& server();
+
+  // Whether a pooler such as PgBouncer serves this session; known with its first answer.
+  bool is_pooled() const { return is_pooled_; }
 
   bool ready() const { return phase_ == Phase::ready; }
   // How long connecting has failed; 0 while it is ready or was never tried.
@@ -123,6 +119,7 @@ class PgConnection {
   // False: libpq took a part of it at most.
   bool write(const Batch& batch);
   bool write_plain(std::initializer_list<const char*> texts);
+  void pin_settings();
   bool prepare_missing(const Batch& batch);
   void break_off();
   void forget_plan(const std::string& name);
@@ -148,6 +145,7 @@ class PgConnection {
   std::string server_;
   bool server_is_asked_ = false;
   bool commits_wait_ = true;
+  bool is_pooled_ = false;
   loop::Signal changed_;
   bool reading_ = false;
 };

@@ -1,17 +1,23 @@
 // What a connection in pipeline mode sends; see lib/postgres/connection.h. With the other files of
 // lib/postgres the owner of libpq.
 //
-// On the wire each batch is: its statements, then one Sync. A statement used for the first time is
-// prepared by a batch of its own just before.
+// On the wire each batch is: its statements, then one Sync. The settings of the session are the
+// first. A statement used for the first time is prepared by a batch of its own just before.
 #include <libpq-fe.h>
 
 #include <cassert>
 #include <vector>
 
 #include "lib/postgres/connection.h"
+#include "lib/postgres/session_settings.h"
 #include "queries/commits.h"
 
 namespace hostler::postgres {
+namespace {
+
+constexpr int64_t idle_in_transaction_ms = 10'000;
+
+}  // namespace
 
 bool PgConnection::prepare_missing(const Batch& batch) {
   for (const BoundStatement& item : batch.items()) {
@@ -66,6 +72,27 @@ bool PgConnection::write_plain(std::initializer_list<const char*> texts) {
 void PgConnection::break_off() {
   phase_ = Phase::broken;
   deadline_timer_.restart(0);
+}
+
+// Nobody waits for it: whatever is sent next follows on the wire.
+void PgConnection::pin_settings() {
+  SessionLimits limits{.statement_ms = options_.statement_timeout_ms,
+                       .lock_ms = options_.lock_timeout_ms,
+                       .idle_in_transaction_ms = idle_in_transaction_ms,
+                       .plans_once = options_.plans_once};
+  std::unique_ptr<PgConnection, BreakOff> in_part(this);
+  std::shared_ptr<BatchCall> call = std::make_shared<BatchCall>();
+  call->statements = pinning_statements;
+  bool is_whole = send_pinned_settings(connection_, limits) && PQpipelineSync(connection_) == 1;
+  call->on_done = [this](const BatchCall& done) {
+    if (done.error) return close("settings of the session: " + done.error->cause);
+    is_pooled_ = hostler::postgres::is_pooled(connection_, done.results);
+    retry_delay_ms_ = 0;
+    down_since_ms_ = -1;
+  };
+  push(std::move(call));
+  if (is_whole) (void)in_part.release();
+  flush();
 }
 
 std::shared_ptr<BatchCall> PgConnection::send(const Batch& batch) {

@@ -2,6 +2,7 @@
 // owner of libpq.
 #include "lib/postgres/session.h"
 #include "lib/postgres/errors.h"
+#include "lib/postgres/session_settings.h"
 #include "lib/utf8.h"
 
 #include <libpq-fe.h>
@@ -104,7 +105,7 @@ std::string conninfo_with(const std::string& conninfo,
 
 std::optional<std::string> why_no_connection(const std::string& conninfo) {
   std::array<const char*, 4> names{"connect_timeout", "target_session_attrs", "dbname", nullptr};
-  std::array<const char*, 4> values{"10", "read-write", conninfo.c_str(), nullptr};
+  std::array<const char*, 4> values{"10", "primary", conninfo.c_str(), nullptr};
   std::unique_ptr<pg_conn, void (*)(pg_conn*)> connection(
       PQconnectdbParams(names.data(), values.data(), 1), &PQfinish);
   if (PQstatus(connection.get()) == CONNECTION_OK) return std::nullopt;
@@ -117,17 +118,10 @@ DbSession::DbSession(const std::string& conninfo, const std::string& application
                      const std::string& database)
     : on_notice_(std::make_unique<std::function<void(std::string_view)>>()) {
   std::string whole = database.empty() ? conninfo : conninfo_with(conninfo, {{"dbname", database}});
-  // What stands before dbname gives way to what the operator says there. Limits that a server has
-  // for services would end what takes long here: a migration, a backup, the look at the ledger.
-  std::array<const char*, 6> names{
-      "connect_timeout", "target_session_attrs", "dbname", "application_name", "options", nullptr};
-  std::array<const char*, 6> values{"10",
-                                    "read-write",
-                                    whole.c_str(),
-                                    application_name.c_str(),
-                                    "-c client_encoding=UTF8 -c TimeZone=UTC -c DateStyle=ISO "
-                                    "-c statement_timeout=0 "
-                                    "-c idle_in_transaction_session_timeout=0",
+  // What stands before dbname gives way to what the operator says there.
+  std::array<const char*, 5> names{"connect_timeout", "target_session_attrs", "dbname",
+                                   "application_name", nullptr};
+  std::array<const char*, 5> values{"10", "primary", whole.c_str(), application_name.c_str(),
                                     nullptr};
   connection_.reset(PQconnectdbParams(names.data(), values.data(), 1));
   if (PQstatus(connection_.get()) != CONNECTION_OK) {
@@ -141,6 +135,36 @@ DbSession::DbSession(const std::string& conninfo, const std::string& application
         if (on_notice) on_notice(result_field(notice, PG_DIAG_MESSAGE_PRIMARY));
       },
       on_notice_.get());
+  pin_settings();
+}
+
+// Without limits in time: those that a server has for services would end what takes long here, a
+// migration, a backup, the look at the ledger.
+void DbSession::pin_settings() {
+  pg_conn* connection = connection_.get();
+  PQenterPipelineMode(connection);
+  bool is_sent =
+      send_pinned_settings(connection, {.takes_notices = true}) && PQpipelineSync(connection) == 1;
+  Results results;
+  std::string fault;
+  for (bool is_over = !is_sent; !is_over;) {
+    pg_result* raw = PQgetResult(connection);
+    if (raw == nullptr) {  // between two statements, unless the connection is lost
+      is_over = PQstatus(connection) != CONNECTION_OK;
+      continue;
+    }
+    Result result(raw);
+    ExecStatusType status = PQresultStatus(raw);
+    is_over = status == PGRES_PIPELINE_SYNC;
+    if (status == PGRES_FATAL_ERROR) fault = without_line_end(PQresultErrorMessage(raw));
+    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) results.push_back(result);
+  }
+  if (results.size() != pinning_statements) {
+    if (fault.empty()) fault = without_line_end(PQerrorMessage(connection));
+    throw Error(ErrorCode::database_unavailable, {}, "settings of the session: " + fault);
+  }
+  PQexitPipelineMode(connection);
+  is_pooled_ = hostler::postgres::is_pooled(connection, results);
 }
 
 void DbSession::on_notice(std::function<void(std::string_view)> action) {

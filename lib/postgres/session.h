@@ -35,7 +35,7 @@ ParsedAddress parse_address(const std::string& conninfo);
 class DbSession {
  public:
   // database: instead of the one that conninfo names, unless empty. Waits at most 10 s. Throws
-  // database_unavailable when there is no connection, or none that takes writes (unless conninfo
+  // database_unavailable when there is no connection, or only one to a standby (unless conninfo
   // says otherwise); cause says why.
   DbSession(const std::string& conninfo, const std::string& application_name,
             const std::string& database = "");
@@ -57,6 +57,9 @@ class DbSession {
   // made a moment ago: another host may not have heard of it.
   std::string at_this_server(const std::string& conninfo) const;
 
+  // Whether a pooler such as PgBouncer serves this session.
+  bool is_pooled() const { return is_pooled_; }
+
   void begin();
   void commit();
   void rollback();
@@ -65,12 +68,14 @@ class DbSession {
   void on_notice(std::function<void(std::string_view)> action);
 
  private:
+  void pin_settings();
   pg_result* answer_to(const BoundStatement& statement);
   Result checked(pg_result* result, std::string_view text);
   struct Close {
     void operator()(pg_conn* connection) const;
   };
   std::unique_ptr<pg_conn, Close> connection_;
+  bool is_pooled_ = false;
   // On the heap, since libpq keeps its address.
   std::unique_ptr<std::function<void(std::string_view)>> on_notice_;
 };

@@ -3,6 +3,7 @@
 
 #include "lib/blank_text.h"
 #include "lib/json.h"
+#include "lib/json_whole.h"
 #include "runner/agent/conversation.h"
 
 namespace hostler::runner {
@@ -21,8 +22,7 @@ std::optional<double> number_of(const Json& object, std::string_view name) {
 
 std::optional<int64_t> integer_of(const Json& object, std::string_view name) {
   const Json* value = object.find(name);
-  if (value == nullptr || value->as_integer() == nullptr) return std::nullopt;
-  return *value->as_integer();
+  return value == nullptr ? std::nullopt : whole_of(*value);
 }
 
 std::optional<ToolChoice> tool_choice_of(const Json& sampling) {

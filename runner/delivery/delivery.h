@@ -21,6 +21,7 @@ struct Attempt {
   bool is_gone = false;   // the receiver said 410
   std::optional<int64_t> status_code;
   std::optional<int64_t> retry_after_ms;
+  std::string fault;  // of a mail: mail_fault_name()
   std::string error;  // for whoever owns the endpoint, or the operator: no secrets, no addresses
 };
 
@@ -35,6 +36,7 @@ struct QueuedMail {
   std::string fields;                 // a JSON object
   std::optional<std::string> secret;  // another one; nothing when it could not be opened
   bool has_secret = false;
+  bool needs_secret = false;  // it was queued with one
 };
 QueuedMail read_queued_mail(const postgres::Row& row, const config::SecretBox& secrets);
 Task<Attempt> attempt_mail(loop::Loop& loop, http::HttpClient& http, mail::MailSettings settings,

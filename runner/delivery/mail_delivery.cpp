@@ -35,8 +35,9 @@ QueuedMail read_queued_mail(const postgres::Row& row, const config::SecretBox& s
   mail.recipient = row.text("recipient");
   mail.locale = row.text("locale");
   mail.fields = row.text("fields");
-  mail.has_secret = !row.is_null("secret_id");
-  if (mail.has_secret && !row.is_null("sealed")) {
+  mail.needs_secret = row.boolean("needs_secret");
+  mail.has_secret = !row.is_null("sealed");
+  if (mail.has_secret) {
     config::SecretIdentity identity{std::string(row.text("secret_id")), "", "mail"};
     mail.secret = secrets.open(identity, config::stored_secret(row));
   }
@@ -46,6 +47,11 @@ QueuedMail read_queued_mail(const postgres::Row& row, const config::SecretBox& s
 Task<Attempt> attempt_mail(loop::Loop& loop, http::HttpClient& http, mail::MailSettings settings,
                            QueuedMail mail) {
   if (mail.is_over) co_return refused("it was over before it could be sent");
+  if (mail.needs_secret && !mail.has_secret) {
+    co_return refused(
+        "the code or link that it is to carry is gone: hostlerctl outbox retry makes "
+        "a new one");
+  }
   std::vector<Json> fields;
   for (const std::string& object : {mail.fields, mail.secret.value_or("{}")}) {
     std::optional<Json> parsed = parse_json_or_nothing(object);
@@ -66,6 +72,7 @@ Task<Attempt> attempt_mail(loop::Loop& loop, http::HttpClient& http, mail::MailS
   Attempt attempt;
   attempt.is_delivered = outcome.is_sent;
   attempt.is_final = outcome.is_refused;
+  attempt.fault = mail::mail_fault_name(outcome.fault);
   attempt.error = std::move(outcome.words);
   co_return attempt;
 }

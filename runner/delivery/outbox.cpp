@@ -92,7 +92,7 @@ Task<void> Outbox::read_mail_settings() {
     co_return;
   }
   mail_settings_ =
-      mail::mail_settings(services_.settings.start(), outcome.results.at(0), services_.secrets);
+      mail::mail_settings(*services_.settings.current(), outcome.results.at(0), services_.secrets);
 }
 
 Task<postgres::BatchOutcome> Outbox::claim(postgres::Batch batch) {
@@ -186,6 +186,7 @@ Task<void> Outbox::record_attempt(std::string id, int64_t epoch, Attempt attempt
   if (!attempt.is_delivered) {
     log_info("delivery_attempt_failed", {{"message_id", id}, {"why", attempt.error}});
   }
+  int64_t mail_retry_seconds = services_.settings.current()->integer("mail.retry_seconds");
   for (int tries = 0; tries < write_tries_max; ++tries) {
     postgres::Batch batch;
     if (attempt.is_delivered) {
@@ -201,7 +202,9 @@ Task<void> Outbox::record_attempt(std::string id, int64_t epoch, Attempt attempt
                                     .error = attempt.error,
                                     .retry_after_ms = attempt.retry_after_ms,
                                     .is_final = attempt.is_final,
-                                    .is_gone = attempt.is_gone});
+                                    .is_gone = attempt.is_gone,
+                                    .fault = attempt.fault,
+                                    .mail_retry_seconds = mail_retry_seconds});
     }
     postgres::BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));
     if (!outcome.error) co_return;

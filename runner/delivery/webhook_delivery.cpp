@@ -31,9 +31,13 @@ void add_old_secrets(QueuedWebhook& message, const config::SecretBox& secrets,
   }
 }
 
+constexpr std::string_view untrusted_words =
+    "TLS failed: the certificate is not trusted; outbound.ca_file of this installation has to name "
+    "who issued it";
+
 // What the owner of the endpoint is told; the failure's own words name addresses.
-std::string_view words_of(http::HttpFailureKind kind) {
-  switch (kind) {
+std::string_view words_of(const http::HttpFailure& failure) {
+  switch (failure.kind) {
     case http::HttpFailureKind::bad_request:
       return "the URL cannot be called";
     case http::HttpFailureKind::denied_address:
@@ -41,7 +45,8 @@ std::string_view words_of(http::HttpFailureKind kind) {
     case http::HttpFailureKind::connect:
       return "there was no connection: unknown name, refused or unreachable";
     case http::HttpFailureKind::tls:
-      return "TLS failed: the certificate is not valid for the name, or not trusted";
+      if (failure.is_untrusted) return untrusted_words;
+      return "TLS failed: the certificate is not valid for the name, or has expired";
     case http::HttpFailureKind::timeout_connect:
     case http::HttpFailureKind::timeout_first_byte:
     case http::HttpFailureKind::timeout_idle:
@@ -92,7 +97,7 @@ Attempt attempt_of(const http::HttpAnswer& answer) {
   if (attempt.is_delivered) return attempt;
   if (answer.failure && answer.head.final_url.empty()) {
     attempt.status_code.reset();
-    attempt.error = words_of(answer.failure->kind);
+    attempt.error = words_of(*answer.failure);
     return attempt;
   }
   attempt.is_gone = status == 410;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "lib/ascii.h"
+#include "lib/host_name.h"
 #include "lib/http/client_url.h"
 #include "lib/net/address_guard.h"
 
@@ -14,7 +15,7 @@ namespace {
 SocksTarget target_of(const std::string& host, int port) {
   std::optional<net::IpAddress> address = net::IpAddress::parse(host);
   if (address) return {address->text(), port};
-  std::string name = ascii::lower_case(host);
+  std::string name = ascii::lower_case(a_label_host(host).value_or(host));
   if (name.ends_with('.')) name.pop_back();
   return {std::move(name), port};
 }

@@ -118,7 +118,7 @@ Task<bool> EgressProxy::read_destinations() {
     co_return false;
   }
   mail::MailSettings mail =
-      mail::mail_settings(services_.settings.start(), outcome.results.at(0), services_.secrets);
+      mail::mail_settings(*services_.settings.current(), outcome.results.at(0), services_.secrets);
   destinations_ = egress_destinations(*services_.settings.current(), mail);
   co_return true;
 }

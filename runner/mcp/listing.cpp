@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/json_whole.h"
 #include "lib/loop/wait.h"
 #include "lib/utf8.h"
 #include "runner/mcp/param_headers.h"
@@ -132,7 +133,8 @@ Page take_page(ListedSoFar& listing, std::string_view result, bool is_modern) {
     return {std::nullopt, "The server lists more tools than can be read."};
   }
   const Json* ttl = json->find("ttlMs");
-  if (ttl != nullptr && ttl->is_integer()) listing.ttl_ms = *ttl->as_integer();
+  std::optional<int64_t> ttl_ms = ttl == nullptr ? std::nullopt : whole_of(*ttl);
+  if (ttl_ms) listing.ttl_ms = *ttl_ms;
   std::optional<std::string> cursor = next_cursor(listing, *json, is_modern);
   bool is_too_long = cursor && cursor->size() > cursor_bytes_max;
   if (is_too_long) return {std::nullopt, "The server's cursor is too long."};

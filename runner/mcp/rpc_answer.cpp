@@ -1,11 +1,13 @@
 // See runner/mcp/rpc_answer.h.
 #include "runner/mcp/rpc_answer.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lib/json.h"
 #include "lib/json_mend.h"
+#include "lib/json_whole.h"
 #include "lib/utf8.h"
 #include "runner/mcp/raw_json.h"
 
@@ -16,7 +18,7 @@ constexpr size_t words_bytes_max = 2000;
 
 // Ids of ours are whole numbers; some servers make a string of them.
 bool is_same_id(const Json& id, std::string_view ours) {
-  if (id.is_integer()) return std::to_string(*id.as_integer()) == ours;
+  if (std::optional<int64_t> whole = whole_of(id)) return std::to_string(*whole) == ours;
   return id.is_text() && *id.as_text() == ours;
 }
 

@@ -37,7 +37,7 @@ RpcAnswer failure_of(const http::HttpFailure& failure) {
                        failure.kind == Kind::connect || failure.kind == Kind::tls ||
                        failure.kind == Kind::timeout_connect);
   answer.message =
-      fmt::format("There was no answer of the server ({}).", http::http_failure_name(failure.kind));
+      fmt::format("There was no answer of the server ({}).", http::http_failure_words(failure));
   if (answer.is_denied) answer.message = "The server's address may not be called.";
   if (answer.is_bad) answer.message = too_long;
   return answer;

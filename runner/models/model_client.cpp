@@ -82,9 +82,9 @@ Task<TryEnd> read_refused(loop::Loop& loop, http::HttpExchange& exchange,
 TryEnd outcome_of_try(const http::HttpExchange& exchange, const http::HttpHead& head,
                       const BodyReader& body, const TurnReader& reader, std::string_view api_key) {
   if (reader.fault()) return end_by_fault(*reader.fault(), api_key);
-  if (body.is_too_long()) return end_by_http_failure(http::HttpFailureKind::too_large);
+  if (body.is_too_long()) return end_by_http_failure({http::HttpFailureKind::too_large, {}});
   if (reader.is_complete()) return TryEnd();
-  if (exchange.failure()) return end_by_http_failure(exchange.failure()->kind);
+  if (exchange.failure()) return end_by_http_failure(*exchange.failure());
   // A stream may end with nothing but its server's comments.
   bool is_stream = head.header("content-type").starts_with("text/event-stream");
   if (body.is_no_stream() && !is_stream) {
@@ -138,7 +138,7 @@ Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelReque
     log_warning("model_call_failed",
                 {{"kind", std::string(http::http_failure_name(exchange.failure()->kind))},
                  {"cause", exchange.failure()->message}});
-    co_return end_by_http_failure(exchange.failure()->kind);
+    co_return end_by_http_failure(*exchange.failure());
   }
   if (head->status < 200 || head->status > 299) {
     TryEnd refused = co_await read_refused(loop, exchange, *head, request, url);

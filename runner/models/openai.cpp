@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "lib/json_whole.h"
 #include "lib/utf8.h"
 
 namespace hostler {
@@ -209,7 +210,7 @@ void OpenAiReader::take_tool_calls(const Json& calls) {
     if (!call.is_object()) continue;
     CallPiece piece{.id = call.text_or("id")};
     const Json* index = call.find("index");
-    if (index != nullptr && index->as_integer() != nullptr) piece.index = *index->as_integer();
+    if (index != nullptr) piece.index = whole_of(*index);
     const Json* function = call.find("function");
     // Some gateways put name and arguments beside the id.
     take_function(piece, function != nullptr && function->is_object() ? *function : call,

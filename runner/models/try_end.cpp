@@ -38,7 +38,8 @@ TryEnd end_by_refusal(ProviderError error, std::string_view api_key) {
   return end;
 }
 
-TryEnd end_by_http_failure(http::HttpFailureKind kind) {
+TryEnd end_by_http_failure(const http::HttpFailure& failure) {
+  http::HttpFailureKind kind = failure.kind;
   TryEnd end;
   end.reason = http::http_failure_name(kind);
   end.code = "model.unavailable";
@@ -53,7 +54,8 @@ TryEnd end_by_http_failure(http::HttpFailureKind kind) {
     end.may_retry = false;
     end.is_unreadable = true;
   } else {
-    end.message = "The model provider is not available (" + end.reason + ").";
+    end.message =
+        "The model provider is not available (" + http::http_failure_words(failure) + ").";
   }
   return end;
 }

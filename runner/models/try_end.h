@@ -24,7 +24,7 @@ struct TryEnd {
 };
 
 TryEnd end_by_refusal(ProviderError error, std::string_view api_key);
-TryEnd end_by_http_failure(http::HttpFailureKind kind);
+TryEnd end_by_http_failure(const http::HttpFailure& failure);
 TryEnd end_by_fault(const TurnFault& fault, std::string_view api_key);
 TryEnd end_too_early();
 TryEnd end_full(const ModelObserver& observer);

@@ -23,7 +23,7 @@ struct ClientChoice {
 };
 
 std::string reason_of(const http::HttpAnswer& answer) {
-  if (answer.failure) return std::string(http::http_failure_name(answer.failure->kind));
+  if (answer.failure) return http::http_failure_words(*answer.failure);
   return fmt::format("it answered {}", answer.head.status);
 }
 

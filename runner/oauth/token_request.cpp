@@ -51,7 +51,7 @@ bool is_operators(const std::string& url, const OAuthReach& reach) {
 std::string words_of(const http::HttpAnswer& answer) {
   if (answer.failure) {
     return fmt::format("The authorization server was not reached ({}).",
-                       http::http_failure_name(answer.failure->kind));
+                       http::http_failure_words(*answer.failure));
   }
   return fmt::format("The authorization server answered {}.", answer.head.status);
 }

@@ -89,6 +89,10 @@ std::optional<ToolOutcome> fault_of(const http::HttpAnswer& answer, const CallPo
   if (kind == http::HttpFailureKind::too_many_redirects) {
     return tool_failed(code, fmt::format("{} redirects too often.", policy.service));
   }
+  if (answer.failure->is_untrusted) {
+    return tool_failed(code, fmt::format("{} has a certificate that is not trusted: {}.",
+                                         policy.service, http::trust_advice));
+  }
   return tool_failed(code, fmt::format("{} could not be read.", policy.service));
 }
 

@@ -30,6 +30,11 @@ WebhookAnswer read_failure(const http::HttpFailure& failure) {
     case http::HttpFailureKind::timeout_connect:
       return failed(Kind::unsent, "tool.unreachable", "The tool's server could not be reached.");
     case http::HttpFailureKind::tls:
+      if (failure.is_untrusted) {
+        return failed(Kind::unsent, "tool.unreachable",
+                      fmt::format("The certificate of the tool's server is not trusted: {}.",
+                                  http::trust_advice));
+      }
       return failed(Kind::unsent, "tool.unreachable",
                     "The tool's server showed no certificate that is valid for its name.");
     case http::HttpFailureKind::too_large:

@@ -35,3 +35,12 @@ SELECT set_config('synchronous_commit', 'off', true);
 -- How many requests a minute an organization's entitlements grant; null: nothing is said.
 -- $1 org_id uuid
 SELECT entitlement_integer($1, 'limit.requests_per_minute', NULL) AS granted;
+
+-- name: row_is_of_platform
+-- Whether the platform has this tool, MCP server, provider of models or persona. Asked before anybody is known: then
+-- row-level security shows nobody the rows of organizations.
+-- $1 row_id uuid
+SELECT EXISTS (SELECT FROM tools WHERE id = $1 AND org_id IS NULL)
+       OR EXISTS (SELECT FROM mcp_servers WHERE id = $1 AND org_id IS NULL)
+       OR EXISTS (SELECT FROM llm_providers WHERE id = $1 AND org_id IS NULL)
+       OR EXISTS (SELECT FROM personas WHERE id = $1 AND org_id IS NULL) AS is_of_platform;

@@ -3,15 +3,17 @@
 -- name: registration_begin
 -- Refuses, before the password is hashed, what register_user would refuse now; a name that somebody has is answered
 -- by its code, and counted.
--- $1 login text, $2 email text, $3 invite_code text or null, $4 settings jsonb (values by names of settings)
-SELECT registration_begin($1, $2, $3, $4) AS taken;
+-- $1 login text, $2 email_key text, $3 invite_code text or null, $4 settings jsonb (values by names of settings),
+-- $5 look jsonb, $6 invitation_hash bytea or null
+SELECT registration_begin($1, $2, $3, $4, $5, $6) AS taken;
 
 -- name: register_user
 -- An account with all that belongs to it, and its first session.
--- $1 login text, $2 email text, $3 password_hash text, $4 locale text, $5 invite_code text or null,
--- $6 access_hash bytea, $7 refresh_hash bytea, $8 settings jsonb (values by names of settings), $9 mail jsonb
-SELECT new_user_id, code_is_valid, email_config_is_stored() AS mail_is_stored
-FROM register_user($1, $2, $3, $4, $5, $6, $7, $8, $9);
+-- $1 login text, $2 email text, $3 email_key text, $4 password_hash text, $5 locale text, $6 invite_code text or null,
+-- $7 access_hash bytea, $8 refresh_hash bytea, $9 settings jsonb (values by names of settings), $10 mail jsonb,
+-- $11 look jsonb, $12 invitation_hash bytea or null
+SELECT new_user_id, code_is_valid, is_invited, email_config_is_stored() AS mail_is_stored
+FROM register_user($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- name: login_begin
 -- Whom a password must be checked for; raises the limits on failures.
@@ -27,8 +29,9 @@ FROM login_begin($1, $2);
 SELECT login_finish($1, $2, $3, $4, $5, $6, $7, $8) AS outcome;
 
 -- name: session_refresh
--- Rotates a refresh token and answers ok, invalid or reused.
--- $1 given_hash bytea, $2 access_hash bytea, $3 refresh_hash bytea, $4 auth_access_token_seconds integer,
+-- Rotates the first refresh token that lives and answers ok, invalid or reused.
+-- $1 given_hashes bytea (of 32 bytes each), $2 access_hash bytea, $3 refresh_hash bytea,
+-- $4 auth_access_token_seconds integer,
 -- $5 auth_refresh_token_seconds integer, $6 auth_refresh_race_seconds integer
 SELECT session_refresh($1, $2, $3, $4, $5, $6) AS outcome;
 

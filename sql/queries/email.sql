@@ -6,10 +6,10 @@
 SELECT email_verification_send($1, $2, $3, $4);
 
 -- name: email_change_begin
--- $1 email text, $2 own_hash text or null (a session that may do without), $3 mail jsonb,
--- $4 limit_verification_mails_per_hour integer, $5 auth_forgot_password_seconds integer,
--- $6 auth_email_token_seconds integer
-SELECT email_change_begin($1, $2, $3, $4, $5, $6) AS is_taken;
+-- $1 email text, $2 email_key text, $3 own_hash text or null (a session that may do without), $4 mail jsonb,
+-- $5 limit_verification_mails_per_hour integer, $6 auth_forgot_password_seconds integer,
+-- $7 auth_email_token_seconds integer
+SELECT email_change_begin($1, $2, $3, $4, $5, $6, $7) AS is_taken;
 
 -- name: email_confirm
 -- $1 given_hash bytea, $2 mail jsonb (the way back, for a change), $3 auth_email_token_seconds integer,
@@ -22,19 +22,19 @@ SELECT email_revert($1);
 
 -- name: login_code_subject
 -- Whose code it will be, or nobody's id.
--- $1 email text
-SELECT subject_id, secret_id, name_key($1) AS name_key FROM login_code_subject($1);
+-- $1 email_key text
+SELECT subject_id, secret_id FROM login_code_subject($1);
 
 -- name: login_code_send
 -- Stores the code and queues its mail.
--- $1 email text, $2 subject_id uuid, $3 hmac bytea, $4 secret jsonb, $5 auth_otp_seconds integer,
+-- $1 email_key text, $2 subject_id uuid, $3 hmac bytea, $4 secret jsonb, $5 auth_otp_seconds integer,
 -- $6 limit_otp_window_seconds integer, $7 limit_otp_sends_per_email integer, $8 limit_otp_sends_per_ip integer,
 -- $9 limit_otp_sends_per_email_day integer
 SELECT login_code_send($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: login_code_verify
 -- Answers ok, refused or suspended.
--- $1 email text, $2 hmac bytea, $3 access_hash bytea, $4 refresh_hash bytea, $5 limit_otp_guesses integer,
+-- $1 email_key text, $2 hmac bytea, $3 access_hash bytea, $4 refresh_hash bytea, $5 limit_otp_guesses integer,
 -- $6 limit_otp_failures_per_account_day integer, $7 auth_access_token_seconds integer,
 -- $8 auth_refresh_token_seconds integer
 SELECT login_code_verify($1, $2, $3, $4, $5, $6, $7, $8) AS outcome;

@@ -2,13 +2,13 @@
 -- mcp_authorizations.sql.
 
 -- name: mcp_authorization_begin
--- $1 server_id uuid, $2 state_hash bytea, $3 verifier jsonb
-SELECT authorization_endpoint, client_id, redirect_uri, resource, scopes FROM mcp_authorization_begin($1, $2, $3);
+-- $1 server_id uuid, $2 state_hash bytea, $3 verifier jsonb, $4 cookie_hash bytea or null
+SELECT authorization_endpoint, client_id, redirect_uri, resource, scopes FROM mcp_authorization_begin($1, $2, $3, $4);
 
 -- name: mcp_authorization_return
--- $1 state_hash bytea, $2 refresh_hash bytea, $3 auth_refresh_race_seconds bigint, $4 issuer text or null,
--- $5 code text or null, $6 error text or null
-SELECT server_id, outcome FROM mcp_authorization_return($1, $2, $3, $4, $5, $6);
+-- $1 state_hash bytea, $2 cookie_hash bytea or null, $3 refresh_hashes bytea (of 32 bytes each),
+-- $4 auth_refresh_race_seconds bigint, $5 issuer text or null, $6 code text or null, $7 error text or null
+SELECT server_id, outcome FROM mcp_authorization_return($1, $2, $3, $4, $5, $6, $7);
 
 -- name: mcp_disconnect
 -- $1 server_id uuid

@@ -15,6 +15,7 @@ SELECT (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND ow
        (SELECT count(*) FROM outbox WHERE status = 'pending' AND kind = 'mail') AS mails_pending,
        (SELECT count(*) FROM outbox WHERE status = 'pending' AND kind = 'webhook') AS webhooks_pending,
        (SELECT count(*) FROM outbox WHERE status = 'failed') AS outbox_failed,
+       tried.mails_tried, tried.mails_without_login, tried.mails_without_smtputf8, tried.mail_failing_us,
        (SELECT greatest(0, extract(epoch FROM clock_timestamp() - min(next_attempt_at)) * 1e6)::bigint FROM outbox
         WHERE status = 'pending' AND kind = 'mail') AS mail_lag_us,
        (SELECT greatest(0, extract(epoch FROM clock_timestamp() - min(next_attempt_at)) * 1e6)::bigint FROM outbox
@@ -31,4 +32,10 @@ SELECT (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND ow
 FROM (SELECT count(*) AS claimed, count(*) FILTER (WHERE d.id IS NULL) AS lapsed
       FROM runs r LEFT JOIN daemons d ON d.id = r.owner_id AND d.stopped_at IS NULL
           AND d.heartbeat_at > clock_timestamp() - interval '30 seconds'
-      WHERE r.owner_id IS NOT NULL) AS owned;
+      WHERE r.owner_id IS NOT NULL) AS owned,
+     (SELECT count(*) FILTER (WHERE last_fault IS DISTINCT FROM 'without_login'
+                              AND last_fault IS DISTINCT FROM 'without_smtputf8') AS mails_tried,
+          count(*) FILTER (WHERE last_fault = 'without_login') AS mails_without_login,
+          count(*) FILTER (WHERE last_fault = 'without_smtputf8') AS mails_without_smtputf8,
+          coalesce(extract(epoch FROM clock_timestamp() - min(first_failed_at)) * 1e6, 0)::bigint AS mail_failing_us
+      FROM outbox WHERE status = 'pending' AND kind = 'mail' AND first_failed_at IS NOT NULL) AS tried;

@@ -71,10 +71,15 @@ FROM pg_roles WHERE rolname = current_user;
 SELECT name FROM (VALUES ('hostler_owner'), ('hostler_api'), ('hostler_runner')) AS wanted (name)
 WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) ORDER BY name;
 
--- name: database_encoding
--- Empty when there is no such database.
+-- name: database_form
+-- Empty when there is no such database. locale: what it orders and compares text by, in one word where that is one.
 -- $1 name text
-SELECT pg_encoding_to_char(encoding) AS encoding FROM pg_database WHERE datname = $1::text;
+SELECT pg_encoding_to_char(encoding) AS encoding,
+       datlocprovider = 'c' AND lower(datcollate) IN ('c.utf-8', 'c.utf8') AND lower(datctype) IN ('c.utf-8', 'c.utf8')
+           AS orders_by_code_point,
+       CASE WHEN datlocprovider <> 'c' THEN 'ICU' WHEN datcollate = datctype THEN datcollate
+            ELSE datcollate || ' and ' || datctype END AS locale
+FROM pg_database WHERE datname = $1::text;
 
 -- name: create_database_text
 -- CREATE DATABASE takes no parameters and no transaction: its text. C.UTF-8 orders by code point, so that no upgrade
@@ -144,10 +149,11 @@ INSERT INTO schema_migrations (version, name, checksum, compatible_from) VALUES 
 
 -- name: admin_register
 -- A user as by POST /v1/auth/register, without a session; no mode and no code stop an operator.
--- $1 login text, $2 email text, $3 password_hash text, $4 credit_initial_grant bigint,
--- $5 invite_default_max_uses integer
-SELECT new_user_id FROM register_user($1, $2, $3, 'en', NULL, NULL, NULL, jsonb_build_object(
-    'auth.registration_mode', 'open', 'credit.initial_grant', $4::bigint, 'invite.default_max_uses', $5::integer));
+-- $1 login text, $2 email text, $3 email_key text, $4 password_hash text, $5 credit_initial_grant bigint,
+-- $6 invite_default_max_uses integer, $7 look jsonb
+SELECT new_user_id FROM register_user($1, $2, $3, $4, 'en', NULL, NULL, NULL, jsonb_build_object(
+    'auth.registration_mode', 'open', 'credit.initial_grant', $5::bigint, 'invite.default_max_uses', $6::integer),
+    NULL, $7);
 
 -- name: admin_promote
 -- Marks the user as platform administrator, and the address as proved; 404 when there is none.
@@ -218,7 +224,8 @@ SELECT count(*) FROM pg_tables WHERE schemaname = 'public';
 -- name: doctor_database
 -- What the doctor looks at inside; needs a migrated schema.
 SELECT server_version, now_ms, connections_max, connections, connections_of_pools, synchronous_standby_names,
-       is_watched_over, is_durable, transaction_s, outbox_failed, outbox_wait_s,
+       is_watched_over, is_durable, transaction_s, outbox_failed, outbox_wait_s, mails_refused,
+       mail_failing_s, mail_fault, mail_error,
        (SELECT coalesce(max(key_version), 0) FROM secrets) AS key_version, admins, daemons, unclaimed
 FROM platform_facts();
 
@@ -237,6 +244,50 @@ FROM (SELECT job, faults, fault, coalesce(fault_at >= done_at, fault_at IS NOT N
       FROM maintenance_jobs CROSS JOIN maintainer m) AS j
 WHERE j.is_failing OR j.late_s > 120 + 3 * j.period_ms / 1000
 ORDER BY j.job;
+
+-- name: doctor_collations
+-- Collations that changed since Postgres recorded their version, as with an upgrade of the system's locales or of ICU,
+-- of those that indexes here depend on: by a column, or by a function that names one and makes what is indexed (in the
+-- index, in a generated column, or in a column of its name). mend: what records the new version once the indexes are
+-- built anew.
+WITH named AS MATERIALIZED (
+    SELECT i.indexrelid, c.oid AS collation_oid
+    FROM pg_index i JOIN pg_class k ON k.oid = i.indexrelid AND k.relnamespace = 'public'::regnamespace
+    JOIN pg_proc p ON p.pronamespace = 'public'::regnamespace
+        AND strpos(pg_get_expr(i.indexprs, i.indrelid), p.proname || '(') > 0
+    JOIN pg_collation c ON strpos(p.prosrc, format('COLLATE "%s"', c.collname)) > 0
+    WHERE i.indexprs IS NOT NULL AND k.relkind = 'i'
+    UNION
+    SELECT i.indexrelid, c.oid
+    FROM pg_index i JOIN pg_class k ON k.oid = i.indexrelid AND k.relnamespace = 'public'::regnamespace
+    JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+    LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum AND a.attgenerated <> ''
+    JOIN pg_proc p ON p.pronamespace = 'public'::regnamespace
+        AND (p.proname = a.attname OR strpos(pg_get_expr(d.adbin, d.adrelid), p.proname || '(') > 0)
+    JOIN pg_collation c ON strpos(p.prosrc, format('COLLATE "%s"', c.collname)) > 0
+    WHERE k.relkind = 'i'
+    UNION
+    SELECT i.indexrelid, u.collation_oid
+    FROM pg_index i JOIN pg_class k ON k.oid = i.indexrelid AND k.relnamespace = 'public'::regnamespace
+    CROSS JOIN unnest(i.indcollation) AS u (collation_oid)
+    WHERE u.collation_oid <> 0 AND k.relkind = 'i'
+), used AS MATERIALIZED (
+    SELECT collation_oid, string_agg(indexrelid::regclass::text, ', ' ORDER BY indexrelid::regclass::text) AS indexes,
+           count(*) AS count
+    FROM named GROUP BY collation_oid
+)
+SELECT format('database %s', d.datname) AS name, d.datcollversion AS recorded,
+       coalesce(pg_database_collation_actual_version(d.oid), 'none') AS actual, u.indexes, u.count,
+       format('ALTER DATABASE %I REFRESH COLLATION VERSION', d.datname) AS mend
+FROM pg_database d JOIN used u ON u.collation_oid = 'pg_catalog."default"'::regcollation
+WHERE d.datname = current_database() AND d.datcollversion IS DISTINCT FROM pg_database_collation_actual_version(d.oid)
+    AND d.datcollversion IS NOT NULL
+UNION ALL
+SELECT format('collation %s', c.collname), c.collversion, coalesce(pg_collation_actual_version(c.oid), 'none'),
+       u.indexes, u.count, format('ALTER COLLATION %s REFRESH VERSION', c.oid::regcollation)
+FROM used u JOIN pg_collation c ON c.oid = u.collation_oid
+WHERE c.collversion IS NOT NULL AND c.collversion IS DISTINCT FROM pg_collation_actual_version(c.oid)
+ORDER BY name;
 
 -- name: doctor_server
 -- What one server of several is: on one that follows, streams is false when it hears of nobody. timeline: which

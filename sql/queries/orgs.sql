@@ -34,9 +34,10 @@ SELECT member_update($1, $2) AS item;
 SELECT member_remove($1);
 
 -- name: invitation_create
--- $1 email text, $2 role text, $3 token_hash bytea, $4 secret jsonb, $5 invite_member_seconds integer,
--- $6 limit_invitations_per_inviter_day integer, $7 limit_invitations_per_recipient_day integer
-SELECT invitation_create($1, $2, $3, $4, $5, $6, $7) AS item;
+-- $1 email text, $2 email_key text, $3 role text, $4 token_hash bytea, $5 mail jsonb, $6 registration text,
+-- $7 invite_member_seconds integer, $8 limit_invitations_per_inviter_day integer,
+-- $9 limit_invitations_per_recipient_day integer
+SELECT invitation_create($1, $2, $3, $4, $5, $6, $7, $8, $9) AS item;
 
 -- name: invitation_page
 -- $1 limit integer, $2 before uuid or null

@@ -18,7 +18,7 @@ UPDATE outbox o SET owner_id = $1, epoch = nextval('outbox_epochs'),
     lease_until = clock_timestamp() + make_interval(secs => $3::integer)
 FROM (SELECT set_config('synchronous_commit', 'off', true)) AS asynchronous
 WHERE o.id = ANY (ARRAY(SELECT id FROM codes UNION ALL SELECT id FROM others))
-RETURNING o.id, o.epoch, o.template, o.recipient, o.locale, o.fields, o.secret_id,
+RETURNING o.id, o.epoch, o.template, o.recipient, o.locale, o.fields, o.secret_id, o.needs_secret,
     coalesce(o.expires_at <= clock_timestamp(), false) AS is_over,
     (SELECT s.key_version FROM secrets s WHERE s.id = o.secret_id) AS key_version,
     (SELECT s.wrapped_key FROM secrets s WHERE s.id = o.secret_id) AS wrapped_key,
@@ -101,8 +101,9 @@ SELECT outbox_delivered($1, $2, $3, $4) AS locked;
 
 -- name: outbox_failed
 -- $1 daemon_id uuid, $2 message_id uuid, $3 epoch bigint, $4 status_code integer or null, $5 error text,
--- $6 retry_after_ms bigint or null, $7 is_final boolean, $8 is_gone boolean
-SELECT outbox_failed($1, $2, $3, $4, $5, $6, $7, $8) AS locked;
+-- $6 retry_after_ms bigint or null, $7 is_final boolean, $8 is_gone boolean, $9 fault text or null,
+-- $10 mail_retry_seconds integer
+SELECT outbox_failed($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS locked;
 
 -- name: email_config_load
 -- What administrators stored, for the daemon; no row when nothing is.
@@ -117,25 +118,27 @@ SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_outbox'
 -- name: outbox_list
 -- What is not delivered, longest waiting first.
 -- $1 status text or null, $2 kind text or null, $3 limit bigint
-SELECT o.id, o.kind, o.status, o.attempts, o.owner_id IS NOT NULL AS is_under_way, o.last_status_code, o.last_error,
-    rfc3339(o.created_at) AS created_at, rfc3339(o.next_attempt_at) AS next_attempt_at,
+SELECT o.id, o.kind, outbox_shown_status(o) AS status, o.attempts, o.owner_id IS NOT NULL AS is_under_way,
+    o.last_status_code, o.last_error, rfc3339(o.created_at) AS created_at,
+    rfc3339(o.next_attempt_at) AS next_attempt_at, rfc3339(o.expires_at) AS expires_at,
     coalesce(o.template, o.event_type) AS what, coalesce(o.recipient, w.url) AS destination
 FROM outbox o LEFT JOIN webhook_endpoints w ON w.id = o.endpoint_id
-WHERE CASE WHEN $1::text IS NULL THEN o.status IN ('pending', 'failed') ELSE o.status = $1::text END
+WHERE CASE WHEN $1::text IS NULL THEN o.status IN ('pending', 'failed') ELSE outbox_shown_status(o) = $1::text END
       AND ($2::text IS NULL OR o.kind = $2)
 ORDER BY o.id LIMIT $3;
 
+-- name: outbox_retriable
+-- What outbox_retry has to look at: one message, or every one that failed or expired (no id), some at a time.
+-- $1 message_id uuid or null, $2 after_id uuid, $3 limit bigint
+SELECT o.id, o.template, o.subject_id FROM outbox o
+WHERE o.id > $2::uuid AND (o.id = $1 OR ($1 IS NULL AND (o.status = 'failed'
+          OR (o.status = 'pending' AND o.kind = 'mail' AND o.expires_at <= clock_timestamp()))))
+ORDER BY o.id LIMIT $3;
+
 -- name: outbox_retry
--- Makes one message due, or every one that failed (no id); what is under way or delivered stays. Answers how many.
--- $1 message_id uuid or null
-WITH due AS (
-    UPDATE outbox SET status = 'pending', next_attempt_at = clock_timestamp(), attempts_before = attempts,
-        is_put_off = false, owner_id = NULL, lease_until = NULL
-    WHERE (id = $1 OR ($1 IS NULL AND status = 'failed')) AND status IN ('pending', 'failed', 'cancelled')
-          AND (owner_id IS NULL OR lease_until < clock_timestamp())
-          AND recipient IS DISTINCT FROM ''  -- of who is deleted
-    RETURNING id)
-SELECT count(*) AS retried FROM due;
+-- Makes one message due, with what is in fresh where it needs that; outcome is due, renewed or refused with a reason.
+-- $1 message_id uuid, $2 fresh jsonb or null, $3 auth_email_token_seconds integer, $4 auth_otp_seconds integer
+SELECT outcome, reason FROM outbox_retry($1, $2, $3, $4);
 
 -- name: outbox_drop
 -- Takes a message that is not delivered away, with what only it said.

@@ -28,7 +28,7 @@ SELECT make_tenant_table('access_log');
 
 -- How far each of nginx's files is read: written with its rows. file: host, path and inode.
 CREATE TABLE access_log_files (
-    file text PRIMARY KEY,
+    file text COLLATE "C" PRIMARY KEY,
     bytes_read bigint NOT NULL,
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );

@@ -180,11 +180,12 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     nobody text := 'deleted-' || gone.id;
     -- And those that lead back to the account, which are nobody else's.
-    addresses text[] := ARRAY(SELECT name_key(gone.email) UNION SELECT name_key(r.email) FROM email_reverts r
+    addresses text[] := ARRAY(SELECT gone.email_key UNION SELECT r.email_key FROM email_reverts r
                               WHERE r.user_id = gone.id AND r.expires_at > clock_timestamp());
 BEGIN
     UPDATE users SET status = 'deleted', deleted_at = clock_timestamp(), login = nobody, username = nobody,
-        email = nobody || '@deleted.invalid', email_verified_at = NULL, password_hash = NULL, platform_admin = false,
+        email = nobody || '@deleted.invalid', email_key = nobody || '@deleted.invalid', email_verified_at = NULL,
+        password_hash = NULL, platform_admin = false,
         avatar_url = NULL, locale = 'en', timezone = 'UTC'
     WHERE id = gone.id;
     DELETE FROM user_names WHERE user_id = gone.id;
@@ -203,19 +204,19 @@ BEGIN
     DELETE FROM login_failures WHERE login_key = gone.id::text;
     PERFORM audit_forget(gone);
     PERFORM outbox_forget_secret(o.id) FROM outbox o
-    WHERE o.kind = 'mail' AND name_key(o.recipient) = ANY (addresses)
+    WHERE o.kind = 'mail' AND o.recipient_key = ANY (addresses)
           AND (gone.email_verified_at IS NOT NULL OR o.template <> 'invitation');
     UPDATE outbox SET status = CASE status WHEN 'delivered' THEN status ELSE 'cancelled' END, next_attempt_at = NULL,
-        owner_id = NULL, lease_until = NULL, recipient = '', fields = '{}', last_error = NULL
-    WHERE kind = 'mail' AND name_key(recipient) = ANY (addresses)
+        owner_id = NULL, lease_until = NULL, recipient = '', recipient_key = '', fields = '{}', last_error = NULL
+    WHERE kind = 'mail' AND recipient_key = ANY (addresses)
           AND (gone.email_verified_at IS NOT NULL OR template <> 'invitation');
     IF gone.email_verified_at IS NOT NULL THEN
         DELETE FROM attempts WHERE kind IN ('otp.email', 'otp.email_day', 'invitations.to')
-            AND subject = name_key(gone.email);
-        UPDATE org_invitations SET email = nobody || '@deleted.invalid',
+            AND subject = gone.email_key;
+        UPDATE org_invitations SET email = nobody || '@deleted.invalid', email_key = nobody || '@deleted.invalid',
             revoked_at = CASE WHEN num_nonnulls(accepted_at, revoked_at, ended_at) = 0 THEN clock_timestamp()
                          ELSE revoked_at END
-        WHERE name_key(email) = name_key(gone.email);
+        WHERE email_key = gone.email_key;
     END IF;
 END
 $$;

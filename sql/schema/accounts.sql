@@ -5,10 +5,11 @@ CREATE TABLE users (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     login text NOT NULL,
     username text NOT NULL,
-    email text NOT NULL,
+    email text NOT NULL,      -- as it was entered: it is shown, and mail goes to it
+    email_key text COLLATE "C" NOT NULL,  -- what spellings of one mailbox have in common (lib/mail_address.h)
     email_verified_at timestamptz,
     password_hash text,
-    status text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended', 'deleted')),
+    status text COLLATE "C" NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended', 'deleted')),
     platform_admin boolean NOT NULL DEFAULT false,
     personal_org_id uuid NOT NULL,
     avatar_url text,
@@ -23,7 +24,7 @@ CREATE TABLE users (
     search_text text NOT NULL GENERATED ALWAYS AS (
         name_key(login) || E'\n' || name_key(username) || E'\n' || name_key(email)) STORED
 );
-CREATE UNIQUE INDEX users_email_key ON users (name_key(email)) WHERE status <> 'deleted';
+CREATE UNIQUE INDEX users_email_key ON users (email_key) WHERE status <> 'deleted';
 CREATE INDEX users_admins ON users (id) WHERE platform_admin;
 
 -- Without pending lists: a search costs the same whenever it comes, and users are written seldom.
@@ -34,16 +35,22 @@ GRANT SELECT (id, login, username, email, email_verified_at, status, platform_ad
     locale, timezone, last_login_at, last_seen_at, created_at, deleted_at, invite_code_reset_at) ON users
     TO hostler_runner;
 
--- Logins and usernames share one name space, whatever their case.
+-- Logins and usernames share one name space, whatever their case. skeleton: what names that look alike have in common
+-- (UTS 39), as the programs make it by the version `icu` of ICU; null: to be made. It is one user's alone where a name
+-- is not ASCII.
 CREATE TABLE user_names (
-    name_key text PRIMARY KEY,
-    user_id uuid NOT NULL REFERENCES users
+    name_key text COLLATE "C" PRIMARY KEY,
+    user_id uuid NOT NULL REFERENCES users,
+    skeleton text COLLATE "C",
+    icu text COLLATE "C"
 );
 CREATE INDEX user_names_user ON user_names (user_id);
+CREATE INDEX user_names_skeleton ON user_names (skeleton);
+CREATE INDEX user_names_icu ON user_names (icu);
 
 CREATE TABLE orgs (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
-    slug text NOT NULL UNIQUE,
+    slug text COLLATE "C" NOT NULL UNIQUE,
     name text NOT NULL,
     type text NOT NULL CHECK (type IN ('personal', 'workspace')),
     ip_rule_count integer NOT NULL DEFAULT 0,  -- maintained with ip_rules: authenticate() reads no more than this

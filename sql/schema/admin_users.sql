@@ -70,17 +70,16 @@ END
 $$;
 
 -- Another address is not verified unless that is said with it; what was mailed to the old one is void.
-CREATE OR REPLACE FUNCTION user_set_email(u users, new_email text) RETURNS void
+CREATE OR REPLACE FUNCTION user_set_email(u users, new_email text, new_email_key text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     IF new_email = u.email THEN
         RETURN;
     END IF;
-    PERFORM email_check(new_email);
-    IF name_key(new_email) = name_key(u.email) THEN
+    IF new_email_key = u.email_key THEN
         UPDATE users SET email = new_email WHERE id = u.id;
     ELSE
-        UPDATE users SET email = new_email, email_verified_at = NULL WHERE id = u.id;
+        UPDATE users SET email = new_email, email_key = new_email_key, email_verified_at = NULL WHERE id = u.id;
         DELETE FROM email_tokens WHERE user_id = u.id;
         DELETE FROM login_codes WHERE user_id = u.id;
     END IF;
@@ -96,7 +95,8 @@ LANGUAGE sql STABLE AS $$
         'timezone', u.timezone)
 $$;
 
--- PATCH /v1/admin/users/{user_id}: changes holds only what is to change. A deleted user does not come back.
+-- PATCH /v1/admin/users/{user_id}: changes holds only what is to change, username_look beside a username and email_key
+-- beside an address. A deleted user does not come back.
 CREATE OR REPLACE FUNCTION admin_user_update(of_user uuid, changes jsonb) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -115,10 +115,10 @@ BEGIN
         PERFORM fail('users.not_found', 'user_deleted');
     END IF;
     IF changes ? 'username' THEN
-        PERFORM user_rename(old_state, changes ->> 'username');
+        PERFORM user_rename(old_state, changes ->> 'username', changes -> 'username_look');
     END IF;
     IF changes ? 'email' THEN
-        PERFORM user_set_email(old_state, changes ->> 'email');
+        PERFORM user_set_email(old_state, changes ->> 'email', changes ->> 'email_key');
     END IF;
     UPDATE users SET locale = coalesce(changes ->> 'locale', locale),
         timezone = coalesce(changes ->> 'timezone', timezone),

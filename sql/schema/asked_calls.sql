@@ -6,7 +6,7 @@
 CREATE TABLE run_asked_calls (
     run_id uuid NOT NULL,
     org_id uuid NOT NULL,
-    tool_call_id text NOT NULL,
+    tool_call_id text COLLATE "C" NOT NULL,
     turn integer NOT NULL CHECK (turn > 0),
     tool_name text NOT NULL,
     answered_by text NOT NULL CHECK (answered_by IN ('client', 'webhook', 'mcp')),

@@ -5,9 +5,9 @@ CREATE TABLE audit_logs (
     org_id uuid,
     actor_user_id uuid,
     actor_api_key_id uuid,
-    action text NOT NULL,
+    action text COLLATE "C" NOT NULL,
     target_type text,
-    target_id text,
+    target_id text COLLATE "C",
     trace_id text,
     client_ip inet,
     user_agent text,
@@ -29,7 +29,7 @@ CREATE INDEX audit_logs_action ON audit_logs (action, id);
 CREATE INDEX audit_logs_org_actor ON audit_logs (org_id, actor_user_id, id);
 CREATE INDEX audit_logs_org_action ON audit_logs (org_id, action, id);
 CREATE INDEX audit_logs_denial ON audit_logs (denial_key, id) WHERE denial_key IS NOT NULL;
-CREATE INDEX audit_logs_invited ON audit_logs (name_key(coalesce(after_state, before_state) ->> 'email'))
+CREATE INDEX audit_logs_invited ON audit_logs (target_id)
     WHERE action IN ('invitations.create', 'invitations.revoke');
 SELECT make_tenant_table('audit_logs');
 GRANT SELECT ON audit_logs TO hostler_api;
@@ -303,10 +303,10 @@ CREATE OR REPLACE FUNCTION audit_forget(gone users) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     UPDATE audit_logs SET before_state = before_state - 'email', after_state = after_state - 'email'
     WHERE action IN ('invitations.create', 'invitations.revoke') AND gone.email_verified_at IS NOT NULL
-          AND name_key(coalesce(after_state, before_state) ->> 'email') = name_key(gone.email);
+          AND target_id IN (SELECT i.id::text FROM org_invitations i WHERE i.email_key = gone.email_key);
     UPDATE audit_logs SET after_state = after_state - ARRAY['to', 'error']
     WHERE action = 'email.test' AND gone.email_verified_at IS NOT NULL
-          AND name_key(after_state ->> 'to') = name_key(gone.email);
+          AND name_key(after_state ->> 'to') IN (gone.email_key, name_key(gone.email));
     UPDATE audit_logs SET before_state = before_state - 'name', after_state = after_state - 'name'
     WHERE action = 'orgs.update' AND org_id = gone.personal_org_id
 $$;

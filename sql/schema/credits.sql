@@ -157,7 +157,7 @@ BEGIN
         PERFORM fail('orgs.not_found');
     END IF;
     RETURN jsonb_build_object('org_id', account.org_id, 'balance', account.balance,
-                              'available', account.balance - account.held);
+                              'balance_text', account.balance::text, 'available', account.balance - account.held);
 END
 $$;
 
@@ -179,7 +179,7 @@ BEGIN
     new_state := credit_post(org, amount, 'admin_adjustment', 'user', current_user_id()::text, credit_adjust.note);
     PERFORM audit('credits.adjust', 'org', org::text, org, jsonb_build_object('balance', old_state),
                   jsonb_build_object('balance', new_state, 'amount', amount, 'note', credit_adjust.note));
-    RETURN json_build_object('org_id', org, 'balance', new_state);
+    RETURN json_build_object('org_id', org, 'balance', new_state, 'balance_text', new_state::text);
 END
 $$;
 

@@ -276,7 +276,8 @@ $$;
 CREATE OR REPLACE FUNCTION platform_facts() RETURNS TABLE (
     server_version text, now_ms bigint, connections_max integer, connections bigint, connections_of_pools bigint,
     synchronous_standby_names text, is_watched_over boolean, is_durable boolean, transaction_s bigint,
-    outbox_failed bigint, outbox_wait_s bigint, admins bigint, daemons bigint, unclaimed bigint)
+    outbox_failed bigint, outbox_wait_s bigint, mails_refused bigint, mail_failing_s bigint, mail_fault text,
+    mail_error text, admins bigint, daemons bigint, unclaimed bigint)
 LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
     SELECT current_setting('server_version') AS server_version,
            (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
@@ -297,6 +298,9 @@ LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
                 UNION ALL
                 SELECT min(next_attempt_at) FROM outbox WHERE status = 'pending' AND kind = 'webhook') AS oldest
             WHERE due < clock_timestamp()) AS outbox_wait_s,
+           refused.mails AS mails_refused,
+           coalesce(extract(epoch FROM clock_timestamp() - longest.first_failed_at), 0)::bigint AS mail_failing_s,
+           longest.last_fault AS mail_fault, longest.last_error AS mail_error,
            -- at most one is counted: there may be many users
            (SELECT count(*) FROM (SELECT FROM users WHERE platform_admin AND status = 'active' LIMIT 1) AS one)
                AS admins,
@@ -307,6 +311,11 @@ LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
     FROM (SELECT count(*) AS connections,
               count(*) FILTER (WHERE application_name LIKE 'hostler-api/%') AS connections_of_pools
           FROM pg_stat_activity WHERE usesysid IS NOT NULL AND datid IS NOT NULL) AS client
+    CROSS JOIN (SELECT count(*) AS mails FROM outbox
+                WHERE status = 'pending' AND kind = 'mail' AND first_failed_at IS NOT NULL) AS refused
+    LEFT JOIN (SELECT first_failed_at, last_fault, last_error FROM outbox
+               WHERE status = 'pending' AND kind = 'mail' AND first_failed_at IS NOT NULL
+               ORDER BY first_failed_at LIMIT 1) AS longest ON true
 $$;
 
 -- The same for administrators, with what names the database as a node.
@@ -314,7 +323,8 @@ CREATE OR REPLACE FUNCTION database_facts() RETURNS TABLE (
     id uuid, name text, started_at text,
     server_version text, now_ms bigint, connections_max integer, connections bigint, connections_of_pools bigint,
     synchronous_standby_names text, is_watched_over boolean, is_durable boolean, transaction_s bigint,
-    outbox_failed bigint, outbox_wait_s bigint, admins bigint, daemons bigint, unclaimed bigint)
+    outbox_failed bigint, outbox_wait_s bigint, mails_refused bigint, mail_failing_s bigint, mail_fault text,
+    mail_error text, admins bigint, daemons bigint, unclaimed bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     PERFORM need_platform_admin();
@@ -322,7 +332,8 @@ BEGIN
         SELECT md5('database ' || current_database())::uuid, current_database()::text,
                rfc3339(pg_postmaster_start_time()), f.server_version, f.now_ms, f.connections_max, f.connections,
                f.connections_of_pools, f.synchronous_standby_names, f.is_watched_over, f.is_durable, f.transaction_s,
-               f.outbox_failed, f.outbox_wait_s, f.admins, f.daemons, f.unclaimed
+               f.outbox_failed, f.outbox_wait_s, f.mails_refused, f.mail_failing_s, f.mail_fault, f.mail_error,
+               f.admins, f.daemons, f.unclaimed
         FROM platform_facts() f;
 END
 $$;

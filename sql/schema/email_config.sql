@@ -40,7 +40,8 @@ $$;
 
 -- PUT /v1/admin/email/config. secret: the new password, sealed, or null to keep the stored one, unless wanted says
 -- drops_password. A password that stays is sent where and as it was meant: another server, or a weaker way there, needs
--- it again. Mails that wait for a later try, or for any settings at all, are due now.
+-- it again. Mails that wait for a later try, or for any settings at all, are due now: a new server is tried
+-- for as long again.
 CREATE OR REPLACE FUNCTION email_config_set(wanted jsonb, secret jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -70,7 +71,7 @@ BEGIN
     IF old_state.secret_id IS DISTINCT FROM new_state.secret_id THEN
         DELETE FROM secrets WHERE id = old_state.secret_id;
     END IF;
-    UPDATE outbox SET next_attempt_at = clock_timestamp()
+    UPDATE outbox SET next_attempt_at = clock_timestamp(), attempts_before = attempts, first_failed_at = NULL
     WHERE kind = 'mail' AND status = 'pending' AND next_attempt_at > clock_timestamp();
     PERFORM audit('email.config_set', 'email_config', 'email_config', NULL, email_config_state(old_state),
                   email_config_state(new_state));

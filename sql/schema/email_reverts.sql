@@ -7,18 +7,19 @@ CREATE TABLE email_reverts (
     hash bytea PRIMARY KEY CHECK (length(hash) = 32),
     user_id uuid NOT NULL REFERENCES users,
     email text NOT NULL,            -- what comes back
+    email_key text COLLATE "C" NOT NULL,
     asked_at timestamptz NOT NULL,  -- the change that it takes back, and all later ones
     expires_at timestamptz NOT NULL
 );
 CREATE INDEX email_reverts_user ON email_reverts (user_id);
-CREATE INDEX email_reverts_email ON email_reverts (name_key(email));
+CREATE INDEX email_reverts_email ON email_reverts (email_key);
 CREATE INDEX email_reverts_expiry ON email_reverts (expires_at);
 
 -- Whether a way back of another user leads to the address. A minute longer than the link is good, for one that is
 -- being followed.
-CREATE OR REPLACE FUNCTION email_is_kept(address text, except_id uuid) RETURNS boolean
+CREATE OR REPLACE FUNCTION email_is_kept(address_key text, except_id uuid) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT EXISTS (SELECT 1 FROM email_reverts WHERE name_key(email) = name_key(address)
+    SELECT EXISTS (SELECT 1 FROM email_reverts WHERE email_key = address_key
                    AND user_id IS DISTINCT FROM except_id AND expires_at > clock_timestamp() - interval '1 minute')
 $$;
 
@@ -30,15 +31,15 @@ BEGIN
     IF TG_OP = 'UPDATE' AND NEW.email_verified_at IS NULL THEN
         DELETE FROM email_reverts WHERE user_id = NEW.id;
     END IF;
-    IF email_is_kept(NEW.email, NEW.id) THEN
+    IF email_is_kept(NEW.email_key, NEW.id) THEN
         PERFORM fail('auth.email_exists');
     END IF;
     RETURN NULL;
 END
 $$;
 CREATE TRIGGER users_email_new AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION email_set();
-CREATE TRIGGER users_email_set AFTER UPDATE OF email ON users
-    FOR EACH ROW WHEN (name_key(OLD.email) <> name_key(NEW.email)) EXECUTE FUNCTION email_set();
+CREATE TRIGGER users_email_set AFTER UPDATE OF email_key ON users
+    FOR EACH ROW WHEN (OLD.email_key <> NEW.email_key) EXECUTE FUNCTION email_set();
 
 -- What an account's personal organization was told to call, or to believe, since then: whoever set it up would read and
 -- answer what the owner says next. IP rules are gone and connections end; the rest is switched off, for the owner to
@@ -125,13 +126,15 @@ BEGIN
     -- Each new one takes away some that are over: the table grows no longer than links live.
     DELETE FROM email_reverts WHERE hash IN (
         SELECT hash FROM email_reverts WHERE expires_at < over_at ORDER BY expires_at LIMIT 10 FOR UPDATE SKIP LOCKED);
-    INSERT INTO email_reverts (hash, user_id, email, asked_at, expires_at)
-    VALUES (decode(mail ->> 'token_hash', 'hex'), old_state.id, old_state.email, email_revert_queue.asked_at,
+    INSERT INTO email_reverts (hash, user_id, email, email_key, asked_at, expires_at)
+    VALUES (decode(mail ->> 'token_hash', 'hex'), old_state.id, old_state.email, old_state.email_key,
+            email_revert_queue.asked_at,
             clock_timestamp() + make_interval(secs => auth_email_revert_seconds));
     PERFORM mail_queue('email_changed', old_state.email, old_state.locale,
                        jsonb_build_object('username', old_state.username,
                                           'days', ceil(auth_email_revert_seconds / 86400.0)),
-                       mail -> 'secret');
+                       mail -> 'secret', old_state.email_key, old_state.id,
+                       clock_timestamp() + make_interval(secs => auth_email_revert_seconds));
 END
 $$;
 
@@ -154,7 +157,8 @@ BEGIN
         PERFORM fail('email.token_invalid', 'revert_link_dead');
     END IF;
     DELETE FROM email_reverts WHERE user_id = user_row.id AND asked_at >= back.asked_at;
-    UPDATE users SET email = back.email, email_verified_at = clock_timestamp() WHERE id = user_row.id;
+    UPDATE users SET email = back.email, email_key = back.email_key, email_verified_at = clock_timestamp()
+    WHERE id = user_row.id;
     PERFORM audit('auth.email_reverted', 'user', user_row.id::text, user_row.personal_org_id,
                   jsonb_build_object('email_verified', user_row.email_verified_at IS NOT NULL),
                   '{"email_verified": true}' || account_taken_back(user_row, back.asked_at), 'ok', user_row.id);

@@ -7,6 +7,7 @@ CREATE TABLE email_tokens (
     hash bytea PRIMARY KEY CHECK (length(hash) = 32),
     user_id uuid NOT NULL REFERENCES users,
     email text NOT NULL,  -- where it was sent: what it verifies
+    email_key text COLLATE "C" NOT NULL,
     is_change boolean NOT NULL,
     expires_at timestamptz NOT NULL
 );
@@ -14,17 +15,18 @@ CREATE INDEX email_tokens_user ON email_tokens (user_id);
 CREATE INDEX email_tokens_expiry ON email_tokens (expires_at);
 
 -- Queues the mail with a token for this address of the user.
-CREATE OR REPLACE FUNCTION email_token_queue(user_row users, address text, is_change boolean, mail jsonb,
-    auth_email_token_seconds integer) RETURNS void
+CREATE OR REPLACE FUNCTION email_token_queue(user_row users, address text, address_key text, is_change boolean,
+    mail jsonb, auth_email_token_seconds integer) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    INSERT INTO email_tokens (hash, user_id, email, is_change, expires_at)
-    VALUES (decode(mail ->> 'token_hash', 'hex'), user_row.id, address, email_token_queue.is_change,
+    INSERT INTO email_tokens (hash, user_id, email, email_key, is_change, expires_at)
+    VALUES (decode(mail ->> 'token_hash', 'hex'), user_row.id, address, address_key, email_token_queue.is_change,
             clock_timestamp() + make_interval(secs => auth_email_token_seconds));
     PERFORM mail_queue(CASE WHEN is_change THEN 'change_email' ELSE 'verify_email' END, address, user_row.locale,
                        jsonb_build_object('username', user_row.username,
                                           'minutes', ceil(auth_email_token_seconds / 60.0)),
-                       mail -> 'secret');
+                       mail -> 'secret', address_key, user_row.id,
+                       clock_timestamp() + make_interval(secs => auth_email_token_seconds));
 END
 $$;
 
@@ -37,7 +39,7 @@ DECLARE
 BEGIN
     SELECT * INTO STRICT new_user FROM users WHERE id = of_user;
     INSERT INTO attempts (kind, subject) VALUES ('email.minute', of_user::text);
-    PERFORM email_token_queue(new_user, new_user.email, false, mail, auth_email_token_seconds);
+    PERFORM email_token_queue(new_user, new_user.email, new_user.email_key, false, mail, auth_email_token_seconds);
 END
 $$;
 
@@ -55,35 +57,34 @@ BEGIN
     END IF;
     PERFORM attempt_or_fail('email.minute', me.id::text, max_per_minute, interval '1 minute', 'email.rate_limited');
     PERFORM attempt_or_fail('email.hour', me.id::text, max_per_hour, interval '1 hour', 'email.rate_limited');
-    PERFORM email_token_queue(me, me.email, false, mail, auth_email_token_seconds);
+    PERFORM email_token_queue(me, me.email, me.email_key, false, mail, auth_email_token_seconds);
 END
 $$;
 
-CREATE OR REPLACE FUNCTION email_is_taken(address text, except_id uuid) RETURNS boolean
+CREATE OR REPLACE FUNCTION email_is_taken(address_key text, except_id uuid) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT EXISTS (SELECT 1 FROM users WHERE name_key(email) = name_key(address) AND status <> 'deleted'
-                   AND id <> except_id) OR email_is_kept(address, except_id)
+    SELECT EXISTS (SELECT 1 FROM users WHERE email_key = address_key AND status <> 'deleted'
+                   AND id <> except_id) OR email_is_kept(address_key, except_id)
 $$;
 
 -- POST /v1/me/email. The newest address that was asked for is the one; nothing happens when it is verified already.
 -- Answers whether somebody else has it, which is counted like a mail: whoever asks often learns nothing.
-CREATE OR REPLACE FUNCTION email_change_begin(address text, checked_hash text, mail jsonb, max_per_hour integer,
-    auth_forgot_password_seconds integer, auth_email_token_seconds integer)
+CREATE OR REPLACE FUNCTION email_change_begin(address text, address_key text, checked_hash text, mail jsonb,
+    max_per_hour integer, auth_forgot_password_seconds integer, auth_email_token_seconds integer)
 RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     me users := own_row_locked(checked_hash, auth_forgot_password_seconds);
 BEGIN
-    IF address = me.email AND me.email_verified_at IS NOT NULL AND NOT email_is_kept(address, me.id) THEN
+    IF address = me.email AND me.email_verified_at IS NOT NULL AND NOT email_is_kept(address_key, me.id) THEN
         RETURN false;
     END IF;
-    PERFORM email_check(address);
     PERFORM attempt_or_fail('email.change', me.id::text, max_per_hour, interval '1 hour', 'email.rate_limited');
-    IF email_is_taken(address, me.id) THEN
+    IF email_is_taken(address_key, me.id) THEN
         RETURN true;
     END IF;
     DELETE FROM email_tokens t WHERE t.user_id = me.id AND t.is_change;
-    PERFORM email_token_queue(me, address, true, mail, auth_email_token_seconds);
+    PERFORM email_token_queue(me, address, address_key, true, mail, auth_email_token_seconds);
     RETURN false;
 END
 $$;
@@ -102,21 +103,22 @@ END
 $$;
 
 -- A confirmed change: the tokens and codes that went to the old address are void. The audit log names no address.
-CREATE OR REPLACE FUNCTION email_change_finish(old_state users, address text, asked_at timestamptz,
-    mail jsonb, auth_email_revert_seconds integer) RETURNS void
+CREATE OR REPLACE FUNCTION email_change_finish(old_state users, address text, address_key text,
+    asked_at timestamptz, mail jsonb, auth_email_revert_seconds integer) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    IF email_is_taken(address, old_state.id) THEN
+    IF email_is_taken(address_key, old_state.id) THEN
         PERFORM fail('auth.email_exists');
     END IF;
     BEGIN
-        UPDATE users SET email = address, email_verified_at = clock_timestamp() WHERE id = old_state.id;
+        UPDATE users SET email = address, email_key = address_key, email_verified_at = clock_timestamp()
+        WHERE id = old_state.id;
     EXCEPTION WHEN unique_violation THEN
         PERFORM fail('auth.email_exists');
     END;
     DELETE FROM email_tokens WHERE user_id = old_state.id;
     DELETE FROM login_codes WHERE user_id = old_state.id;
-    IF old_state.email_verified_at IS NOT NULL AND name_key(old_state.email) <> name_key(address) THEN
+    IF old_state.email_verified_at IS NOT NULL AND old_state.email_key <> address_key THEN
         PERFORM email_revert_queue(old_state, asked_at, mail, auth_email_revert_seconds);
     END IF;
     PERFORM audit('auth.email_changed', 'user', old_state.id::text, old_state.personal_org_id,
@@ -137,11 +139,11 @@ BEGIN
     WHERE t.hash = given_hash AND u.status <> 'deleted' FOR NO KEY UPDATE OF u;
     DELETE FROM email_tokens AS t
     WHERE t.hash = given_hash AND t.user_id = user_row.id AND t.expires_at > clock_timestamp()
-    RETURNING t.hash, t.user_id, t.email, t.is_change, t.expires_at INTO token;
+    RETURNING t.hash, t.user_id, t.email, t.email_key, t.is_change, t.expires_at INTO token;
     IF token.hash IS NULL OR (NOT token.is_change AND user_row.email <> token.email) THEN
         PERFORM fail('email.token_invalid', 'verification_link_dead');
     ELSIF token.is_change THEN
-        PERFORM email_change_finish(user_row, token.email,
+        PERFORM email_change_finish(user_row, token.email, token.email_key,
             token.expires_at - make_interval(secs => auth_email_token_seconds), mail, auth_email_revert_seconds);
     ELSE
         PERFORM email_verified(user_row);

@@ -3,7 +3,7 @@
 CREATE TABLE entitlement_overrides (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     org_id uuid NOT NULL REFERENCES orgs,
-    key text NOT NULL,
+    key text COLLATE "C" NOT NULL,
     value text NOT NULL,
     value_type text NOT NULL CHECK (value_type IN ('integer', 'boolean', 'string')),
     reason text,

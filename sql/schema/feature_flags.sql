@@ -2,7 +2,7 @@
 
 CREATE TABLE feature_flags (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
-    key text NOT NULL UNIQUE,
+    key text COLLATE "C" NOT NULL UNIQUE,
     description text NOT NULL DEFAULT '',
     default_value boolean NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()

@@ -10,7 +10,7 @@ ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
 ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO hostler_api, hostler_runner;
 
 CREATE TABLE schema_migrations (
-    version text PRIMARY KEY CHECK (version ~ '^[0-9]{5}$'),
+    version text COLLATE "C" PRIMARY KEY CHECK (version ~ '^[0-9]{5}$'),
     name text NOT NULL,
     checksum bytea NOT NULL,
     -- The oldest schema whose programs still work on this one: during an upgrade both are at work.
@@ -32,7 +32,7 @@ CREATE TABLE schema_functions (
 CREATE DOMAIN count_from_zero AS integer CHECK (VALUE >= 0);
 CREATE DOMAIN amount_from_zero AS bigint CHECK (VALUE >= 0);
 CREATE DOMAIN message_role AS text CHECK (VALUE IN ('user', 'assistant', 'tool'));
-CREATE DOMAIN client_name AS text CHECK (length(VALUE) BETWEEN 1 AND 128);
+CREATE DOMAIN client_name AS text COLLATE "C" CHECK (length(VALUE) BETWEEN 1 AND 128);
 
 -- UUIDv7 with microseconds (RFC 9562 method 3): ids made by one session one after the other are in
 -- order, and an id is also a time by the database's clock: its milliseconds, the version, 12 bits of their fraction.

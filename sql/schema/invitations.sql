@@ -4,9 +4,12 @@ CREATE TABLE org_invitations (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     org_id uuid NOT NULL REFERENCES orgs,
     email text NOT NULL,
+    email_key text COLLATE "C" NOT NULL,
     role text NOT NULL CHECK (role IN ('member', 'admin')),
     invited_by_user_id uuid NOT NULL REFERENCES users,
-    token_hash bytea NOT NULL UNIQUE CHECK (length(token_hash) = 32),
+    token_hash bytea NOT NULL UNIQUE CHECK (length(token_hash) = 32),  -- of the token that the inviter saw
+    -- Hash of the token that only the mail carries. Its holder reads the mail of the address.
+    mail_token_hash bytea UNIQUE CHECK (length(mail_token_hash) = 32),
     expires_at timestamptz NOT NULL DEFAULT clock_timestamp() + interval '7 days',
     accepted_at timestamptz,
     revoked_at timestamptz,
@@ -18,9 +21,9 @@ CREATE TABLE org_invitations (
 CREATE INDEX org_invitations_inviter ON org_invitations (invited_by_user_id);
 CREATE INDEX org_invitations_open ON org_invitations (org_id, id)
     WHERE accepted_at IS NULL AND revoked_at IS NULL AND ended_at IS NULL;
-CREATE UNIQUE INDEX org_invitations_one_an_address ON org_invitations (org_id, name_key(email))
+CREATE UNIQUE INDEX org_invitations_one_an_address ON org_invitations (org_id, email_key)
     WHERE accepted_at IS NULL AND revoked_at IS NULL AND ended_at IS NULL;
-CREATE INDEX org_invitations_email ON org_invitations (name_key(email));
+CREATE INDEX org_invitations_email ON org_invitations (email_key);
 SELECT make_tenant_table('org_invitations');
 
 CREATE OR REPLACE FUNCTION invitation_json(i org_invitations) RETURNS json
@@ -30,9 +33,10 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
         'created_at', rfc3339(i.created_at))
 $$;
 
--- POST …/invitations. secret: {"token"} sealed for the mail (mail_queue).
-CREATE OR REPLACE FUNCTION invitation_create(new_email text, new_role text, new_hash bytea, secret jsonb,
-    invite_member_seconds integer, limit_invitations_per_inviter_day integer,
+-- POST …/invitations. mail: {token_hash (hex), secret: {"token"} sealed (mail_queue)}, a token of its own.
+-- registration: how the invited may register: open, code (with an invitation code), closed.
+CREATE OR REPLACE FUNCTION invitation_create(new_email text, new_email_key text, new_role text, new_hash bytea,
+    mail jsonb, registration text, invite_member_seconds integer, limit_invitations_per_inviter_day integer,
     limit_invitations_per_recipient_day integer) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -49,14 +53,14 @@ BEGIN
         PERFORM fail('orgs.personal', 'takes_no_members');
     END IF;
     SELECT * INTO STRICT inviter FROM users WHERE id = current_user_id();
-    SELECT * INTO invitee FROM users u WHERE name_key(u.email) = name_key(new_email) AND u.status <> 'deleted';
+    SELECT * INTO invitee FROM users u WHERE u.email_key = new_email_key AND u.status <> 'deleted';
     UPDATE org_invitations i SET ended_at = clock_timestamp()
-    WHERE i.org_id = org_row.id AND name_key(i.email) = name_key(new_email) AND i.accepted_at IS NULL
+    WHERE i.org_id = org_row.id AND i.email_key = new_email_key AND i.accepted_at IS NULL
           AND i.revoked_at IS NULL AND i.ended_at IS NULL AND NOT invitation_serves(i);
     -- In one look: who accepts meanwhile is either still invited or a member.
     SELECT EXISTS (SELECT 1 FROM org_members WHERE org_id = org_row.id AND user_id = invitee.id),
            EXISTS (SELECT 1 FROM org_invitations i
-                   WHERE i.org_id = org_row.id AND name_key(i.email) = name_key(new_email) AND i.accepted_at IS NULL
+                   WHERE i.org_id = org_row.id AND i.email_key = new_email_key AND i.accepted_at IS NULL
                          AND i.revoked_at IS NULL AND i.ended_at IS NULL)
     INTO is_member, is_open;
     IF is_member THEN
@@ -64,14 +68,18 @@ BEGIN
     ELSIF is_open THEN
         PERFORM fail('invitations.exists', 'invitation_is_open');
     END IF;
-    PERFORM invitation_count(inviter.id, new_email, limit_invitations_per_inviter_day,
+    PERFORM invitation_count(inviter.id, new_email_key, limit_invitations_per_inviter_day,
                              limit_invitations_per_recipient_day);
-    INSERT INTO org_invitations (org_id, email, role, invited_by_user_id, token_hash, expires_at)
-    VALUES (org_row.id, new_email, new_role, inviter.id, new_hash,
+    INSERT INTO org_invitations (org_id, email, email_key, role, invited_by_user_id, token_hash, mail_token_hash,
+        expires_at)
+    VALUES (org_row.id, new_email, new_email_key, new_role, inviter.id, new_hash, decode(mail ->> 'token_hash', 'hex'),
             clock_timestamp() + make_interval(secs => invite_member_seconds)) RETURNING * INTO created;
     PERFORM mail_queue('invitation', new_email, coalesce(invitee.locale, inviter.locale), jsonb_build_object(
         'org_name', org_row.name, 'inviter', inviter.username, 'role', new_role,
-        'expires_at', rfc3339(created.expires_at)), secret);
+        'expires_at', rfc3339(created.expires_at),
+        'needs_code', CASE registration WHEN 'code' THEN 'yes' ELSE '' END,
+        'is_closed', CASE registration WHEN 'closed' THEN 'yes' ELSE '' END), mail -> 'secret', new_email_key,
+        created.id, created.expires_at);
     PERFORM audit('invitations.create', 'invitation', created.id::text, org_row.id, NULL,
                   invitation_json(created)::jsonb);
     RETURN invitation_json(created);
@@ -115,14 +123,14 @@ DECLARE
     i org_invitations;
     me users;
 BEGIN
-    PERFORM 1 FROM orgs o WHERE o.id = (SELECT q.org_id FROM org_invitations q WHERE q.token_hash = given_hash)
-    FOR NO KEY UPDATE;
-    SELECT * INTO i FROM org_invitations WHERE token_hash = given_hash FOR UPDATE;
+    SELECT * INTO i FROM org_invitations WHERE token_hash = given_hash OR mail_token_hash = given_hash;
+    PERFORM 1 FROM orgs o WHERE o.id = i.org_id FOR NO KEY UPDATE;
+    SELECT * INTO i FROM org_invitations WHERE id = i.id FOR UPDATE;
     IF i.id IS NULL OR i.revoked_at IS NOT NULL THEN
         PERFORM fail('invitations.not_found');
     END IF;
     SELECT * INTO STRICT me FROM users WHERE id = current_user_id();
-    IF name_key(me.email) <> name_key(i.email) THEN
+    IF me.email_key <> i.email_key THEN
         PERFORM fail('invitations.email_mismatch', 'address_of_another');
     ELSIF me.email_verified_at IS NULL THEN
         PERFORM fail('invitations.email_mismatch', 'address_not_verified');
@@ -155,6 +163,13 @@ LANGUAGE sql STABLE AS $$
         AND inviter_may_invite(i.org_id, i.invited_by_user_id)
 $$;
 
+-- Returns whether this is the hash of the token in an invitation's mail to the address, and the invitation is open.
+CREATE OR REPLACE FUNCTION invitation_proves(given_hash bytea, address_key text) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT EXISTS (SELECT FROM org_invitations i
+                   WHERE i.mail_token_hash = given_hash AND i.email_key = address_key AND invitation_serves(i))
+$$;
+
 -- Whoever takes the right to invite from somebody ends what they invited for good: it does not come back with the
 -- right, which nobody sees in the list until then.
 CREATE OR REPLACE FUNCTION invitations_end() RETURNS trigger
@@ -183,7 +198,7 @@ CREATE TRIGGER invitations_end AFTER UPDATE OF status ON users FOR EACH ROW
     WHEN (OLD.status = 'active' AND NEW.status <> 'active') EXECUTE FUNCTION invitations_end();
 
 -- Counts an invitation over all organizations of its inviter and all inviters of its recipient; 0: any number.
-CREATE OR REPLACE FUNCTION invitation_count(inviter uuid, recipient text, limit_invitations_per_inviter_day integer,
+CREATE OR REPLACE FUNCTION invitation_count(inviter uuid, recipient_key text, limit_invitations_per_inviter_day integer,
     limit_invitations_per_recipient_day integer) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
@@ -193,7 +208,7 @@ BEGIN
     END IF;
     IF limit_invitations_per_recipient_day > 0 THEN
         BEGIN
-            PERFORM attempt_or_fail('invitations.to', name_key(recipient), limit_invitations_per_recipient_day,
+            PERFORM attempt_or_fail('invitations.to', recipient_key, limit_invitations_per_recipient_day,
                                     interval '1 day', 'invitations.rate_limited');
         EXCEPTION WHEN SQLSTATE 'HS000' THEN
             -- When others invited the address is not this inviter's to know: a whole day suffices in any case.
@@ -204,5 +219,5 @@ END
 $$;
 REVOKE EXECUTE ON FUNCTION invitation_create, invitation_page, invitation_revoke, invitation_accept
     FROM hostler_runner;
-REVOKE EXECUTE ON FUNCTION inviter_may_invite, invitation_serves, invitations_end, invitation_count
+REVOKE EXECUTE ON FUNCTION inviter_may_invite, invitation_serves, invitation_proves, invitations_end, invitation_count
     FROM hostler_api, hostler_runner;

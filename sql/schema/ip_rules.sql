@@ -4,7 +4,7 @@
 CREATE TABLE ip_rules (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     org_id uuid NOT NULL REFERENCES orgs ON DELETE CASCADE,
-    type text NOT NULL CHECK (type IN ('allowlist', 'blocklist')),
+    type text COLLATE "C" NOT NULL CHECK (type IN ('allowlist', 'blocklist')),
     cidr cidr NOT NULL,
     note text,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -188,6 +188,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 $$;
 
 -- An organization as an operator names it: by its id, its slug, or a login for somebody's personal one.
+-- named: as lib/account makes it (login_key).
 CREATE OR REPLACE FUNCTION org_of_operator(named text) RETURNS uuid
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

@@ -5,7 +5,7 @@
 -- Goes with the run's events, and with its history when that is forgotten (chat_runs.sql).
 CREATE TABLE run_left_calls (
     run_id uuid NOT NULL,
-    tool_call_id text NOT NULL,
+    tool_call_id text COLLATE "C" NOT NULL,
     org_id uuid NOT NULL,
     created_by_user_id uuid NOT NULL,  -- the run's
     PRIMARY KEY (run_id, tool_call_id),

@@ -2,11 +2,13 @@
 --
 -- An address without a user gets a row and the same work, but no mail: neither answers nor times tell the two apart.
 --
+-- An address comes as its key: users.email_key.
+--
 -- What strangers ask for and guess wrong counts for strangers: else a few calls of anybody would keep somebody out for
 -- a day. Who is_at_home() is counted apart, and so is whoever proves a session that lives.
 
 CREATE TABLE login_codes (
-    email_key text PRIMARY KEY,
+    email_key text COLLATE "C" PRIMARY KEY,
     user_id uuid REFERENCES users,  -- null: nobody has the address
     hmac bytea NOT NULL,            -- of user and code, by a key that the database does not have
     guesses integer[] NOT NULL DEFAULT '{0,0,0}',  -- wrong ones: by strangers, from home, in a session
@@ -20,7 +22,7 @@ CREATE OR REPLACE FUNCTION login_code_subject(address text, OUT subject_id uuid,
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     secret_id := uuidv7();
-    SELECT id INTO subject_id FROM users WHERE name_key(email) = name_key(address) AND status <> 'deleted';
+    SELECT id INTO subject_id FROM users WHERE email_key = address AND status <> 'deleted';
     subject_id := coalesce(subject_id, uuidv7());
 END
 $$;
@@ -37,10 +39,10 @@ DECLARE
     whose text;
     queued uuid;
 BEGIN
-    SELECT * INTO user_row FROM users WHERE id = subject AND name_key(email) = name_key(address)
+    SELECT * INTO user_row FROM users WHERE id = subject AND email_key = address
         AND status <> 'deleted';
     whose := CASE WHEN is_at_home(user_row.id) THEN concat_ws(' ', user_row.id, request_network())
-                  ELSE name_key(address) END;
+                  ELSE address END;
     PERFORM attempt_or_fail('otp.ip', request_network()::text, limit_otp_sends_per_ip, period,
                             'auth.otp_rate_limited');
     PERFORM attempt_or_fail('otp.email', whose, limit_otp_sends_per_email, period, 'auth.otp_rate_limited');
@@ -49,12 +51,13 @@ BEGIN
                                 'auth.otp_rate_limited');
     END IF;
     INSERT INTO login_codes (email_key, user_id, hmac, expires_at)
-    VALUES (name_key(address), user_row.id, new_hmac, clock_timestamp() + make_interval(secs => auth_otp_seconds))
+    VALUES (address, user_row.id, new_hmac, clock_timestamp() + make_interval(secs => auth_otp_seconds))
     ON CONFLICT (email_key) DO UPDATE SET user_id = excluded.user_id, hmac = excluded.hmac,
         guesses = '{0,0,0}', expires_at = excluded.expires_at;
     queued := mail_queue('login_code', coalesce(user_row.email, address), coalesce(user_row.locale, 'en'),
                          jsonb_build_object('username', coalesce(user_row.username, ''),
-                                            'minutes', ceil(auth_otp_seconds / 60.0)), secret);
+                                            'minutes', ceil(auth_otp_seconds / 60.0)), secret, address, user_row.id,
+                         clock_timestamp() + make_interval(secs => auth_otp_seconds));
     IF user_row.id IS NULL THEN
         DELETE FROM outbox WHERE id = queued;
         DELETE FROM secrets WHERE id = (secret ->> 'id')::uuid;
@@ -65,6 +68,8 @@ $$;
 -- Takes the code of an address if it is the user's, who is held (null: nobody's address), and answers whether it was.
 -- Guesses at one code come one after the other; after limit_otp_guesses wrong ones it is locked, until the next is
 -- sent, for those who guessed them: strangers, who is at home, or the session that is proved with it (null: none is).
+-- After limit_otp_failures_per_account_day wrong ones within an hour, over all codes, this way in is closed to those
+-- who gave them until the first of these is an hour old. How many codes are sent a day bounds the guesses of a day.
 CREATE OR REPLACE FUNCTION login_code_take(address text, of_user uuid, given_hmac bytea, session uuid,
     limit_otp_guesses integer, limit_otp_failures_per_account_day integer) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -72,13 +77,19 @@ DECLARE
     place CONSTANT integer := CASE WHEN session IS NOT NULL THEN 3 WHEN is_at_home(of_user) THEN 2 ELSE 1 END;
     counted CONSTANT text := CASE place WHEN 3 THEN session::text
                                         WHEN 2 THEN concat_ws(' ', of_user, request_network())
-                                        ELSE coalesce(of_user::text, name_key(address)) END;
+                                        ELSE coalesce(of_user::text, address) END;
     code login_codes;
+    oldest timestamptz;
 BEGIN
-    SELECT * INTO code FROM login_codes WHERE email_key = name_key(address) FOR UPDATE;
+    SELECT * INTO code FROM login_codes WHERE email_key = address FOR UPDATE;
     IF limit_otp_failures_per_account_day > 0 THEN
-        PERFORM attempt_guard('otp.failure', counted, limit_otp_failures_per_account_day, interval '1 day',
-                              'auth.otp_rate_limited');
+        SELECT a.at INTO oldest FROM attempts a
+        WHERE a.kind = 'otp.failure' AND a.subject = counted AND a.at > clock_timestamp() - interval '1 hour'
+        ORDER BY a.at DESC OFFSET limit_otp_failures_per_account_day - 1 LIMIT 1;
+        IF oldest IS NOT NULL THEN
+            PERFORM fail('auth.otp_rate_limited', 'guessed_too_often', jsonb_build_object('retry_after_s',
+                greatest(1, ceil(extract(epoch FROM oldest + interval '1 hour' - clock_timestamp()))::integer)));
+        END IF;
     END IF;
     IF code.guesses[place] >= limit_otp_guesses THEN
         PERFORM fail('auth.otp_locked', 'next_code_serves');  -- waiting changes nothing, also not for its expiry
@@ -105,9 +116,9 @@ DECLARE
     begun uuid;
 BEGIN
     -- Before their row, as everybody who wants both: see account_taken_back().
-    PERFORM user_hold_alone(u.id) FROM users u WHERE name_key(u.email) = name_key(address) AND u.status <> 'deleted'
+    PERFORM user_hold_alone(u.id) FROM users u WHERE u.email_key = address AND u.status <> 'deleted'
         AND u.email_verified_at IS NULL;
-    SELECT * INTO user_row FROM users WHERE name_key(email) = name_key(address)
+    SELECT * INTO user_row FROM users WHERE email_key = address
         AND status <> 'deleted' FOR NO KEY UPDATE;
     IF NOT login_code_take(address, user_row.id, given_hmac, NULL, limit_otp_guesses,
                            limit_otp_failures_per_account_day) THEN
@@ -139,8 +150,8 @@ DECLARE
     me users;
 BEGIN
     SELECT * INTO STRICT me FROM users WHERE id = current_user_id() FOR NO KEY UPDATE;
-    IF NOT login_code_take(me.email, me.id, given_hmac, (current_request() ->> 'session_id')::uuid, limit_otp_guesses,
-                           limit_otp_failures_per_account_day) THEN
+    IF NOT login_code_take(me.email_key, me.id, given_hmac, (current_request() ->> 'session_id')::uuid,
+                           limit_otp_guesses, limit_otp_failures_per_account_day) THEN
         PERFORM audit('auth.confirm', 'user', me.id::text, current_org(), NULL, '{"by": "otp"}', 'failed');
         RETURN 'refused';
     END IF;

@@ -13,7 +13,7 @@ GRANT SELECT, UPDATE ON maintainer TO hostler_runner;
 
 -- What people are told of each job. Written by the maintainer, read by nobody's work.
 CREATE TABLE maintenance_jobs (
-    job text PRIMARY KEY,
+    job text COLLATE "C" PRIMARY KEY,
     period_ms bigint NOT NULL,
     done_at timestamptz,  -- its last page that was committed
     took_ms bigint,  -- and how long that took

@@ -12,6 +12,8 @@ CREATE TABLE mcp_authorizations (
     session_id uuid NOT NULL,
     is_of_org boolean NOT NULL,  -- the connection will be the organization's
     state_hash bytea NOT NULL UNIQUE CHECK (length(state_hash) = 32),
+    -- Hash of the cookie that marks the browser if the refresh cookie is partitioned (auth.cookie_samesite none).
+    cookie_hash bytea CHECK (length(cookie_hash) = 32),
     status text NOT NULL DEFAULT 'begun' CHECK (status IN ('begun', 'returned', 'exchanging', 'done', 'failed')),
     -- As it was begun, whatever is found out later:
     issuer text NOT NULL,
@@ -80,7 +82,7 @@ $$;
 
 -- POST /v1/mcp-servers/{server_id}:connect: what the address of the authorization server's page is made of. verifier:
 -- sealed. Of one session and server the ten newest may come back.
-CREATE OR REPLACE FUNCTION mcp_authorization_begin(server uuid, new_state bytea, verifier jsonb)
+CREATE OR REPLACE FUNCTION mcp_authorization_begin(server uuid, new_state bytea, verifier jsonb, new_cookie bytea)
 RETURNS TABLE (authorization_endpoint text, client_id text, redirect_uri text, resource text, scopes text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -109,11 +111,13 @@ BEGIN
         RETURNING a.secret_id)
     SELECT array_agg(gone.secret_id) INTO older FROM gone;
     DELETE FROM secrets q WHERE q.id = ANY (older);
-    INSERT INTO mcp_authorizations (org_id, server_id, user_id, session_id, is_of_org, state_hash, issuer,
-        tells_issuer, token_endpoint, revocation_endpoint, resource, redirect_uri, client_id, client_method, scopes,
+    INSERT INTO mcp_authorizations (org_id, server_id, user_id, session_id, is_of_org, state_hash, cookie_hash,
+        issuer, tells_issuer, token_endpoint, revocation_endpoint, resource, redirect_uri, client_id, client_method,
+        scopes,
         secret_id)
     VALUES (current_org(), s.id, current_user_id(), session,
-        mcp_connection_user(s, current_user_id()) IS NULL, new_state, d.issuer, d.tells_issuer, d.token_endpoint,
+        mcp_connection_user(s, current_user_id()) IS NULL, new_state, new_cookie, d.issuer, d.tells_issuer,
+        d.token_endpoint,
         d.revocation_endpoint, d.resource, d.redirect_uri, d.client_id, d.client_method, wanted,
         mcp_sealed_insert(current_org(), 'mcp_verifier', verifier));
     RETURN QUERY SELECT d.authorization_endpoint, d.client_id, d.redirect_uri, d.resource,
@@ -145,13 +149,15 @@ BEGIN
 END
 $$;
 
--- GET /v1/auth/mcp/callback: the browser is back. Only in the session that began it, within 10 minutes, once. outcome:
+-- GET /v1/auth/mcp/callback: the browser is back. Only in the session that began it, as the session's cookie shows or
+-- the one that was set for this authorization, within 10 minutes, once. outcome:
 --   ok              a daemon exchanges the code
 --   invalid_state   there is no such authorization, for this session, or who began it may not connect any more
 --   wrong_issuer    somebody else answered (RFC 9207): nothing of the answer is used
 --   refused         the authorization server, or the person, said no
-CREATE OR REPLACE FUNCTION mcp_authorization_return(given_state bytea, refresh_hash bytea, race_seconds bigint,
-    given_issuer text, given_code text, given_error text) RETURNS TABLE (server_id uuid, outcome text)
+CREATE OR REPLACE FUNCTION mcp_authorization_return(given_state bytea, given_cookie bytea, refresh_hashes bytea,
+    race_seconds bigint, given_issuer text, given_code text, given_error text)
+RETURNS TABLE (server_id uuid, outcome text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     a mcp_authorizations;
@@ -159,12 +165,14 @@ BEGIN
     PERFORM pg_advisory_xact_lock_shared(uuid_hash_extended(q.user_id, 0)) FROM mcp_authorizations q
     WHERE q.state_hash = given_state;
     SELECT q.* INTO a FROM mcp_authorizations q
-    JOIN refresh_tokens t ON t.hash = refresh_hash AND t.session_id = q.session_id
     JOIN sessions s ON s.id = q.session_id AND s.user_id = q.user_id
     WHERE q.state_hash = given_state AND q.status = 'begun'
-          AND q.created_at > clock_timestamp() - interval '10 minutes'
-          AND t.expires_at > clock_timestamp() AND s.revoked_at IS NULL
-          AND coalesce(clock_timestamp() < t.rotated_at + make_interval(secs => race_seconds), true)
+          AND q.created_at > clock_timestamp() - interval '10 minutes' AND s.revoked_at IS NULL
+          AND CASE WHEN q.cookie_hash IS NOT NULL THEN q.cookie_hash = given_cookie ELSE EXISTS (
+              SELECT FROM refresh_tokens t
+              WHERE t.hash = ANY (hashes_of(refresh_hashes)) AND t.session_id = q.session_id
+                    AND t.expires_at > clock_timestamp()
+                    AND coalesce(clock_timestamp() < t.rotated_at + make_interval(secs => race_seconds), true)) END
     FOR UPDATE OF q;
     IF a.id IS NULL OR a.status <> 'begun' THEN
         outcome := 'invalid_state';

@@ -4,7 +4,7 @@
 CREATE TABLE mcp_servers (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     org_id uuid REFERENCES orgs,
-    key text NOT NULL CHECK (key ~ '^[a-z0-9-]{1,32}$'),  -- stays: personas name it
+    key text COLLATE "C" NOT NULL CHECK (key ~ '^[a-z0-9-]{1,32}$'),  -- stays: personas name it
     url text NOT NULL,
     authorization_kind text NOT NULL CHECK (authorization_kind IN ('none', 'bearer', 'headers', 'oauth')),
     -- What may be shown. headers: {names: []}; oauth: {client_id, scopes: [], per: user or org}; else {}.

@@ -6,7 +6,7 @@
 CREATE TABLE mcp_tasks (
     run_id uuid NOT NULL,
     org_id uuid NOT NULL,
-    tool_call_id text NOT NULL,
+    tool_call_id text COLLATE "C" NOT NULL,
     server_id uuid NOT NULL REFERENCES mcp_servers,
     task_id text,  -- as the server names it; null: an open stream
     is_idempotent boolean NOT NULL,

@@ -5,8 +5,8 @@ CREATE TABLE mcp_tools (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     server_id uuid NOT NULL REFERENCES mcp_servers,
     org_id uuid,
-    name text NOT NULL,  -- as the server says it
-    tool_name text NOT NULL CHECK (tool_name ~ '^[a-zA-Z0-9_-]{1,64}$'),  -- as models and personas do
+    name text COLLATE "C" NOT NULL,  -- as the server says it
+    tool_name text COLLATE "C" NOT NULL CHECK (tool_name ~ '^[a-zA-Z0-9_-]{1,64}$'),  -- as models and personas do
     definition text NOT NULL,  -- as the server sent it last, byte for byte
     hash text NOT NULL,
     state text NOT NULL CHECK (state IN ('approved', 'new', 'changed', 'gone')),
@@ -26,7 +26,7 @@ GRANT SELECT, UPDATE, DELETE ON mcp_tools TO hostler_api;
 CREATE TABLE mcp_approvals (
     tool_id uuid NOT NULL REFERENCES mcp_tools ON DELETE CASCADE,
     org_id uuid,
-    hash text NOT NULL,
+    hash text COLLATE "C" NOT NULL,
     definition text NOT NULL,
     approved_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     approved_by_user_id uuid REFERENCES users,

@@ -8,7 +8,7 @@
 CREATE TABLE llm_providers (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     org_id uuid REFERENCES orgs,
-    name text NOT NULL,
+    name text COLLATE "C" NOT NULL,
     provider_kind text NOT NULL CHECK (provider_kind IN ('openai', 'anthropic')),
     base_url text,
     secret_id uuid REFERENCES secrets ON DELETE SET NULL,
@@ -31,7 +31,7 @@ CREATE TABLE llm_models (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     org_id uuid REFERENCES orgs,
     provider_id uuid NOT NULL REFERENCES llm_providers,
-    model text NOT NULL,
+    model text COLLATE "C" NOT NULL,
     is_default boolean NOT NULL DEFAULT false,
     context_tokens integer NOT NULL DEFAULT 128000 CHECK (context_tokens > 0),
     input_usd_per_mtok numeric(14, 6) NOT NULL DEFAULT 0 CHECK (input_usd_per_mtok >= 0),

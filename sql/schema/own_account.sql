@@ -209,7 +209,7 @@ BEGIN
                 AND (a.expires_at IS NULL OR a.expires_at > clock_timestamp())) AS k;
     PERFORM mail_queue('password_changed', user_row.email, user_row.locale, jsonb_strip_nulls(jsonb_build_object(
         'username', user_row.username, 'keys', named, 'key_count', nullif(living, 0),
-        'more', nullif(greatest(living - 20, 0), 0))));
+        'more', nullif(greatest(living - 20, 0), 0))), NULL, user_row.email_key, user_row.id);
 END
 $$;
 REVOKE EXECUTE ON FUNCTION may_forget_password, own_row_locked, password_changed_mail, session_proved,

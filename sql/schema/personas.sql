@@ -3,8 +3,8 @@
 CREATE TABLE personas (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     org_id uuid REFERENCES orgs,
-    persona_key text NOT NULL,
-    version text NOT NULL,
+    persona_key text COLLATE "C" NOT NULL,
+    version text COLLATE "C" NOT NULL,
     display_name text NOT NULL,
     description text NOT NULL DEFAULT '',
     system_prompt text NOT NULL DEFAULT '',

@@ -2,7 +2,7 @@
 
 CREATE TABLE plans (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
-    name text NOT NULL UNIQUE,
+    name text COLLATE "C" NOT NULL UNIQUE,
     display_name text NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
@@ -11,7 +11,7 @@ GRANT SELECT ON plans TO hostler_api, hostler_runner;
 CREATE TABLE plan_entitlements (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     plan_id uuid NOT NULL REFERENCES plans ON DELETE CASCADE,
-    key text NOT NULL,
+    key text COLLATE "C" NOT NULL,
     value text NOT NULL,
     value_type text NOT NULL CHECK (value_type IN ('integer', 'boolean', 'string')),
     UNIQUE (plan_id, key)

@@ -5,8 +5,8 @@
 
 CREATE TABLE redemption_codes (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
-    code text NOT NULL UNIQUE,
-    type text NOT NULL CHECK (type IN ('credits', 'entitlement')),
+    code text COLLATE "C" NOT NULL UNIQUE,
+    type text COLLATE "C" NOT NULL CHECK (type IN ('credits', 'entitlement')),
     value text NOT NULL,
     value_type text NOT NULL CHECK (value_type IN ('integer', 'boolean', 'string')),
     max_uses integer NOT NULL CHECK (max_uses > 0),
@@ -19,7 +19,7 @@ CREATE TABLE redemption_codes (
 );
 CREATE INDEX redemption_codes_type ON redemption_codes (type, id);
 CREATE INDEX redemption_codes_words ON redemption_codes
-    USING gin ((lower(code || ' ' || coalesce(batch_id, ''))) gin_trgm_ops) WITH (fastupdate = off);
+    USING gin ((lower((code || ' ' || coalesce(batch_id, '')) COLLATE "default")) gin_trgm_ops) WITH (fastupdate = off);
 
 -- A user redeems a code once.
 CREATE TABLE redemptions (
@@ -48,8 +48,8 @@ LANGUAGE sql VOLATILE AS $$
          unnest(ARRAY[0, 1, 2, 3, 4, 5, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17]) WITH ORDINALITY AS digit(i, n)
 $$;
 
--- POST /v1/admin/redemption-codes/batch. wanted: {count, type, value, value_type, max_uses, expires_at, batch_id},
--- checked by the handler.
+-- POST /v1/admin/redemption-codes/batch. wanted: {count, type, value, value_type, max_uses, expires_at, batch_id,
+-- warning}, checked by the handler; a warning stands in each code.
 CREATE OR REPLACE FUNCTION redemption_code_batch(wanted jsonb) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -64,10 +64,14 @@ BEGIN
                 current_user_id())
         ON CONFLICT (code) DO NOTHING RETURNING * INTO created;
         IF created.id IS NOT NULL THEN
-            items := items || redemption_code_json(created);
+            items := items || CASE WHEN wanted ? 'warning'
+                THEN (left(redemption_code_json(created)::text, -1) || ', "warning" : ' || (wanted -> 'warning')
+                      || '}')::json
+                ELSE redemption_code_json(created) END;
         END IF;
     END LOOP;
-    PERFORM audit('redemption_codes.create', 'redemption_code', NULL, NULL, NULL, wanted - 'value_type');
+    PERFORM audit('redemption_codes.create', 'redemption_code', NULL, NULL, NULL,
+                  wanted - 'value_type' - 'warning');
     RETURN array_to_json(items);
 END
 $$;
@@ -82,7 +86,7 @@ BEGIN
     PERFORM need_platform_admin();
     IF part IS NOT NULL THEN
         RETURN QUERY SELECT c.id, redemption_code_json(c) FROM redemption_codes c
-            WHERE lower(c.code || ' ' || coalesce(c.batch_id, '')) LIKE pattern
+            WHERE lower((c.code || ' ' || coalesce(c.batch_id, '')) COLLATE "default") LIKE pattern
                   AND (wanted_type IS NULL OR c.type = wanted_type) AND (before IS NULL OR c.id < before)
             ORDER BY c.id DESC LIMIT page_limit;
     ELSIF wanted_type IS NOT NULL THEN

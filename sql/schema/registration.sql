@@ -5,7 +5,7 @@
 CREATE TABLE invite_codes (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     user_id uuid NOT NULL REFERENCES users,
-    code text NOT NULL UNIQUE,
+    code text COLLATE "C" NOT NULL UNIQUE,
     max_uses integer NOT NULL CHECK (max_uses >= 0),
     use_count integer NOT NULL DEFAULT 0 CHECK (use_count <= max_uses),
     is_active boolean NOT NULL DEFAULT true,
@@ -100,24 +100,44 @@ BEGIN
 END
 $$;
 
--- Refuses an address in characters that are others where addresses are compared: its mail does not reach whoever has
--- the other one, and who could neither register nor take this account by a code.
-CREATE OR REPLACE FUNCTION email_check(address text) RETURNS void
-LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
+-- Gives a name to a user: false when it, or one that looks like it, is somebody else's. look: {skeleton, icu}, as
+-- lib/account makes it; null: to be made later. Names that look alike come one after the other.
+CREATE OR REPLACE FUNCTION user_name_take(new_name text, look jsonb, of_user uuid) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    owner uuid;
 BEGIN
-    IF address IS NOT NFKC NORMALIZED THEN
-        PERFORM fail('validation.error', 'name_not_comparable', jsonb_build_object('field', 'email'));
+    PERFORM pg_advisory_xact_lock(hashtextextended('name ' || (look ->> 'skeleton'), 0));
+    IF user_name_looks_taken(new_name, look, of_user) THEN
+        RETURN false;
     END IF;
+    INSERT INTO user_names (name_key, user_id, skeleton, icu)
+    VALUES (name_key(new_name), of_user, look ->> 'skeleton', look ->> 'icu')
+    ON CONFLICT (name_key) DO UPDATE SET skeleton = excluded.skeleton, icu = excluded.icu
+        WHERE user_names.user_id = of_user
+    RETURNING user_id INTO owner;
+    RETURN owner IS NOT NULL;
 END
+$$;
+
+-- Returns whether another user has a name that looks like this one. Two names in ASCII never conflict here.
+CREATE OR REPLACE FUNCTION user_name_looks_taken(new_name text, look jsonb, except_id uuid) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT EXISTS (SELECT FROM user_names n
+                   WHERE n.skeleton = look ->> 'skeleton' AND n.user_id IS DISTINCT FROM except_id
+                         AND (new_name ~ '[^[:ascii:]]' OR n.name_key ~ '[^[:ascii:]]'))
 $$;
 
 -- POST /v1/auth/register, and hostlerctl (without hashes: no session; mode open; without mail: none is sent). All
 -- that an account is made of, in one transaction. code_is_valid: false when an invitation code was given and does not
 -- hold. The count by network comes before everything that another registration may hold, and only an account that is
--- made counts: whoever mistypes is not locked out, and what is refused mails nobody.
-CREATE OR REPLACE FUNCTION register_user(new_login text, new_email text, new_password_hash text, new_locale text,
-    given_code text, access_hash bytea, refresh_hash bytea, settings jsonb, mail jsonb DEFAULT NULL,
-    OUT new_user_id uuid, OUT new_org_id uuid, OUT code_is_valid boolean)
+-- made counts: whoever mistypes is not locked out, and what is refused mails nobody. new_email_key: as users has it;
+-- look: of the login, as user_name_take() takes it; invitation_hash: of the token that an invitation's mail alone
+-- carries, or null. is_invited: it lets in, and proves the address.
+CREATE OR REPLACE FUNCTION register_user(new_login text, new_email text, new_email_key text, new_password_hash text,
+    new_locale text, given_code text, access_hash bytea, refresh_hash bytea, settings jsonb, mail jsonb DEFAULT NULL,
+    look jsonb DEFAULT NULL, invitation_hash bytea DEFAULT NULL,
+    OUT new_user_id uuid, OUT new_org_id uuid, OUT code_is_valid boolean, OUT is_invited boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     quota integer := coalesce((settings ->> 'limit.registrations_per_network_hour')::integer, 0);
@@ -128,9 +148,8 @@ BEGIN
         PERFORM attempt_or_fail('auth.register', request_network()::text, quota, interval '1 hour',
                                 'auth.rate_limited');
     END IF;
-    PERFORM registration_check(new_login, given_code, settings);
-    PERFORM email_check(new_email);
-    taken := registration_taken(new_login, new_email);
+    is_invited := registration_check(new_login, new_email_key, given_code, invitation_hash, settings);
+    taken := registration_taken(new_login, new_email_key, look);
     IF taken = 'auth.login_exists' THEN
         PERFORM fail('auth.login_exists');
     ELSIF taken = 'auth.email_exists' THEN
@@ -138,14 +157,14 @@ BEGIN
     END IF;
     new_user_id := uuidv7();
     new_org_id := uuidv7();
-    INSERT INTO users (id, login, username, email, password_hash, personal_org_id, locale)
-    VALUES (new_user_id, new_login, new_login, new_email, new_password_hash, new_org_id, new_locale)
-    ON CONFLICT (name_key(email)) WHERE status <> 'deleted' DO NOTHING;
+    INSERT INTO users (id, login, username, email, email_key, email_verified_at, password_hash, personal_org_id, locale)
+    VALUES (new_user_id, new_login, new_login, new_email, new_email_key,
+            CASE WHEN is_invited THEN clock_timestamp() END, new_password_hash, new_org_id, new_locale)
+    ON CONFLICT (email_key) WHERE status <> 'deleted' DO NOTHING;
     IF NOT FOUND THEN
         PERFORM fail('auth.email_exists');
     END IF;
-    INSERT INTO user_names (name_key, user_id) VALUES (name_key(new_login), new_user_id) ON CONFLICT DO NOTHING;
-    IF NOT FOUND THEN
+    IF NOT user_name_take(new_login, look, new_user_id) THEN
         PERFORM fail('auth.login_exists');
     END IF;
     INSERT INTO orgs (id, slug, name, type)
@@ -161,8 +180,9 @@ BEGIN
         PERFORM fail('auth.invite_code_invalid', 'code_does_not_hold');
     END IF;
     PERFORM audit('auth.register', 'user', new_user_id::text, new_org_id, NULL,
-                  jsonb_build_object('referred', given_code IS NOT NULL AND code_is_valid), 'ok', new_user_id);
-    IF mail IS NOT NULL THEN
+                  jsonb_build_object('referred', given_code IS NOT NULL AND code_is_valid) || CASE WHEN is_invited
+                      THEN '{"email_verified": true}'::jsonb ELSE '{}' END, 'ok', new_user_id);
+    IF mail IS NOT NULL AND NOT is_invited THEN
         PERFORM email_verification_first(new_user_id, mail, (settings ->> 'auth.email_token_seconds')::integer);
     END IF;
     IF access_hash IS NOT NULL THEN
@@ -209,13 +229,12 @@ END
 $$;
 
 -- Gives a user, whose row is locked, another username; users.username_exists when it is somebody else's.
-CREATE OR REPLACE FUNCTION user_rename(u users, new_name text) RETURNS void
+CREATE OR REPLACE FUNCTION user_rename(u users, new_name text, look jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     IF name_key(new_name) <> name_key(u.username) THEN
         PERFORM name_check(new_name, 'username');
-        INSERT INTO user_names (name_key, user_id) VALUES (name_key(new_name), u.id) ON CONFLICT DO NOTHING;
-        IF NOT FOUND AND name_key(new_name) <> name_key(u.login) THEN
+        IF NOT user_name_take(new_name, look, u.id) THEN
             PERFORM fail('users.username_exists');
         END IF;
         DELETE FROM user_names WHERE user_id = u.id AND name_key NOT IN (name_key(u.login), name_key(new_name));
@@ -224,7 +243,7 @@ BEGIN
 END
 $$;
 
--- PATCH /v1/me: changes holds only what is to change.
+-- PATCH /v1/me: changes holds only what is to change; username_look: of a username, as user_name_take() takes it.
 CREATE OR REPLACE FUNCTION me_update(changes jsonb) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -233,7 +252,7 @@ DECLARE
 BEGIN
     SELECT * INTO STRICT me FROM users WHERE id = current_user_id() FOR NO KEY UPDATE;
     IF new_name IS NOT NULL THEN
-        PERFORM user_rename(me, new_name);
+        PERFORM user_rename(me, new_name, changes -> 'username_look');
     END IF;
     UPDATE users SET locale = coalesce(changes ->> 'locale', locale),
         timezone = coalesce(changes ->> 'timezone', timezone),
@@ -270,27 +289,36 @@ CREATE TRIGGER users_code_search AFTER UPDATE OF login, email ON users
     EXECUTE FUNCTION users_refill_code_search();
 
 -- The code of what is in the way of an account of these names; null: nothing.
-CREATE OR REPLACE FUNCTION registration_taken(new_login text, new_email text) RETURNS text
+CREATE OR REPLACE FUNCTION registration_taken(new_login text, new_email_key text, look jsonb) RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT CASE WHEN EXISTS (SELECT 1 FROM user_names WHERE name_key = name_key(new_login)) THEN 'auth.login_exists'
-        WHEN EXISTS (SELECT 1 FROM users WHERE name_key(email) = name_key(new_email) AND status <> 'deleted')
-             OR email_is_kept(new_email, NULL)
+    SELECT CASE WHEN EXISTS (SELECT 1 FROM user_names WHERE name_key = name_key(new_login))
+             OR user_name_looks_taken(new_login, look, NULL) THEN 'auth.login_exists'
+        WHEN EXISTS (SELECT 1 FROM users WHERE email_key = new_email_key AND status <> 'deleted')
+             OR email_is_kept(new_email_key, NULL)
             THEN 'auth.email_exists' END
 $$;
 
--- What refuses a registration for its login's form or its invitation code.
-CREATE OR REPLACE FUNCTION registration_check(new_login text, given_code text, settings jsonb)
-RETURNS void
+-- Refuses a registration for its login's form, for its invitation code, or because it is closed and no invitation opens
+-- it. Returns whether the invitation counts: in open mode always, else while auth.invitations_register is on.
+CREATE OR REPLACE FUNCTION registration_check(new_login text, new_email_key text, given_code text,
+    invitation_hash bytea, settings jsonb) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    needs_code boolean := coalesce(settings ->> 'auth.registration_mode' = 'invite_only', false);
+    mode text := settings ->> 'auth.registration_mode';
+    needs_code boolean := coalesce(mode = 'invite_only', false);
+    is_invited boolean := invitation_hash IS NOT NULL
+        AND (mode = 'open' OR coalesce((settings ->> 'auth.invitations_register')::boolean, false))
+        AND invitation_proves(invitation_hash, new_email_key);
 BEGIN
     PERFORM name_check(new_login, 'login');
-    IF needs_code AND given_code IS NULL THEN
+    IF mode = 'disabled' AND NOT is_invited THEN
+        PERFORM fail('auth.invite_code_invalid', 'token_does_not_hold');
+    ELSIF needs_code AND given_code IS NULL THEN
         PERFORM fail('auth.invite_code_required', 'none_given');
     ELSIF needs_code AND NOT invite_code_holds(given_code) THEN
         PERFORM fail('auth.invite_code_invalid', 'code_does_not_hold');
     END IF;
+    RETURN is_invited;
 END
 $$;
 
@@ -298,8 +326,8 @@ $$;
 -- limit.registrations_per_network_hour is how many accounts a network makes within an hour; 0: any number. A name that
 -- somebody has is answered, not raised, so that it is counted: this route tells as much as POST /v1/auth/check. A
 -- network that was told limit.checks_per_minute of them is told nothing for a while, not even that a name is free.
-CREATE OR REPLACE FUNCTION registration_begin(new_login text, new_email text, given_code text, settings jsonb)
-RETURNS text
+CREATE OR REPLACE FUNCTION registration_begin(new_login text, new_email_key text, given_code text, settings jsonb,
+    look jsonb DEFAULT NULL, invitation_hash bytea DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     quota integer := coalesce((settings ->> 'limit.registrations_per_network_hour')::integer, 0);
@@ -318,9 +346,8 @@ BEGIN
             PERFORM fail_for_now('auth.rate_limited', oldest + interval '1 hour');
         END IF;
     END IF;
-    PERFORM registration_check(new_login, given_code, settings);
-    PERFORM email_check(new_email);
-    taken := registration_taken(new_login, new_email);
+    PERFORM registration_check(new_login, new_email_key, given_code, invitation_hash, settings);
+    taken := registration_taken(new_login, new_email_key, look);
     IF taken IS NOT NULL THEN
         PERFORM set_config('synchronous_commit', 'off', true);  -- a count need not survive a crash
         PERFORM attempt_or_fail('auth.register_taken', request_network()::text, told_max, interval '1 minute',
@@ -331,6 +358,6 @@ END
 $$;
 REVOKE EXECUTE ON FUNCTION invite_code_make, invite_code_holds, invite_code_use, user_promote, user_rename,
     invite_code_search_text, invite_codes_fill_search, users_refill_code_search, registration_check,
-    registration_taken, email_check
+    registration_taken, user_name_take, user_name_looks_taken
     FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION register_user, me_json, me_update, registration_begin FROM hostler_runner;

@@ -26,7 +26,7 @@ CREATE TABLE runs (
     org_id uuid NOT NULL,
     thread_id uuid NOT NULL,
     created_by_user_id uuid NOT NULL REFERENCES users,
-    status text NOT NULL DEFAULT 'running',
+    status text COLLATE "C" NOT NULL DEFAULT 'running',
     queued boolean NOT NULL DEFAULT false,  -- behind another run of its thread
     source text NOT NULL,
     trace_id text NOT NULL,
@@ -67,7 +67,7 @@ CREATE TABLE runs (
     cancel_reason text,
     event_bytes bigint NOT NULL DEFAULT 0,  -- of them the account counts these, until their month is dropped
     result_bytes bigint NOT NULL DEFAULT 0,  -- likewise of results, output and what it declares, which stay
-    end_user text,  -- the thread's
+    end_user text COLLATE "C",  -- the thread's
     metadata json NOT NULL DEFAULT '{}',
     tools json,  -- function tools that the run declares; null: none
     offered_tools json,  -- webhook and remote tools that it is offered since its first turn; null: it named none

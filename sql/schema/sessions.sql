@@ -44,7 +44,7 @@ CREATE INDEX refresh_tokens_session ON refresh_tokens (session_id);
 CREATE INDEX refresh_tokens_expiry ON refresh_tokens (expires_at);
 
 CREATE TABLE login_failures (
-    login_key text NOT NULL,
+    login_key text COLLATE "C" NOT NULL,
     client_ip inet NOT NULL,  -- the network: request_network()
     at timestamptz NOT NULL DEFAULT clock_timestamp(),
     is_forgiven boolean NOT NULL DEFAULT false  -- by a success from the same network; the wider limits count it
@@ -55,8 +55,8 @@ CREATE INDEX login_failures_at ON login_failures (at);
 
 -- What is counted for a while: kind is what was done ("auth.check"), subject by whom.
 CREATE TABLE attempts (
-    kind text NOT NULL,
-    subject text NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    subject text COLLATE "C" NOT NULL,
     at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE INDEX attempts_subject ON attempts (kind, subject, at);
@@ -119,7 +119,7 @@ BEGIN
 END
 $$;
 
--- The user of a login, username or email, in any case; null for none.
+-- The user of a login, username or email; null for none. typed: as lib/account makes it (login_key).
 CREATE OR REPLACE FUNCTION user_named(typed text) RETURNS uuid
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan AS $$
@@ -128,7 +128,7 @@ DECLARE
     named uuid;
 BEGIN
     IF position('@' IN sought) > 0 THEN
-        SELECT u.id INTO named FROM users u WHERE name_key(u.email) = sought AND u.status <> 'deleted';
+        SELECT u.id INTO named FROM users u WHERE u.email_key = sought AND u.status <> 'deleted';
     ELSE
         SELECT n.user_id INTO named FROM user_names n WHERE n.name_key = sought;
     END IF;
@@ -176,13 +176,34 @@ BEGIN
 END
 $$;
 
+-- Splits concatenated hashes of 32 bytes each.
+CREATE OR REPLACE FUNCTION hashes_of(given bytea) RETURNS bytea[]
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT array_agg(substr(given, 32 * n + 1, 32) ORDER BY n) FROM generate_series(0, length(given) / 32 - 1) AS n
+$$;
+
+-- Returns the hash of the first token that is valid. If none is, returns one whose session is active or ended by reuse,
+-- so that reuse is judged. null: none is known.
+CREATE OR REPLACE FUNCTION refresh_token_chosen(given bytea[], auth_refresh_race_seconds integer) RETURNS bytea
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT t.hash FROM refresh_tokens t JOIN sessions s ON s.id = t.session_id JOIN users u ON u.id = s.user_id
+    CROSS JOIN LATERAL (SELECT t.expires_at > clock_timestamp() AS is_kept, s.revoked_at IS NULL AND u.status = 'active'
+        AS goes_on, coalesce(clock_timestamp() < t.rotated_at + make_interval(secs => auth_refresh_race_seconds), true)
+        AS is_unused) AS l
+    WHERE t.hash = ANY (given)
+    ORDER BY l.is_kept AND l.goes_on AND l.is_unused DESC, l.is_kept DESC, l.goes_on OR s.refresh_reused DESC,
+             array_position(given, t.hash)
+    LIMIT 1
+$$;
+
 -- POST /v1/auth/refresh. Answers ok (the new pair is stored), invalid, or reused (the session is over); what it wrote
 -- is to be committed in each case. Requests with the same token come one after the other.
-CREATE OR REPLACE FUNCTION session_refresh(given_hash bytea, access_hash bytea, refresh_hash bytea,
+CREATE OR REPLACE FUNCTION session_refresh(given_hashes bytea, access_hash bytea, refresh_hash bytea,
     auth_access_token_seconds integer, auth_refresh_token_seconds integer, auth_refresh_race_seconds integer)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
+    given_hash bytea := refresh_token_chosen(hashes_of(given_hashes), auth_refresh_race_seconds);
     token refresh_tokens;
     read_row record;
 BEGIN
@@ -298,6 +319,6 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION session_begin, session_tokens, user_named, attempt_or_fail, sessions_end, attempt_guard,
-    is_at_home FROM hostler_api, hostler_runner;
+    is_at_home, refresh_token_chosen FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION auth_prune FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION login_exists, session_refresh, session_end FROM hostler_runner;

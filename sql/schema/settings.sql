@@ -2,7 +2,7 @@
 -- all of them, secret ones sealed.
 
 CREATE TABLE settings (
-    key text PRIMARY KEY,
+    key text COLLATE "C" PRIMARY KEY,
     value jsonb,
     secret_id uuid,
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),

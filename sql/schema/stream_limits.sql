@@ -4,7 +4,7 @@
 -- time of the last stream is still there when the daemon refuses its stream.
 
 CREATE TABLE full_streams (
-    holder text NOT NULL,  -- network, user or organization, a blank, and its address or id
+    holder text COLLATE "C" NOT NULL,  -- network, user or organization, a blank, and its address or id
     daemon_id uuid NOT NULL,
     streams bigint NOT NULL,  -- that are open there
     limit_streams bigint NOT NULL CHECK (limit_streams > 0),

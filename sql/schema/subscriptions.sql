@@ -32,6 +32,7 @@ CREATE TABLE subscription_grants (
     PRIMARY KEY (subscription_id, due_at),
     FOREIGN KEY (org_id, subscription_id) REFERENCES subscriptions (org_id, id)
 );
+CREATE INDEX subscription_grants_day ON subscription_grants (org_id, due_at);
 SELECT make_tenant_table('subscription_grants');
 
 CREATE OR REPLACE FUNCTION subscription_status(s subscriptions) RETURNS text
@@ -48,7 +49,9 @@ $$;
 
 -- Grants what is due of a subscription by now: at its start, and on each monthly date inside its period, counted from
 -- the start in UTC (of January 31st that is the last day of February, then March 31st). The amount is the entitlement
--- credits.monthly_grant; what would pass the bounds of a balance is cut. The account's row serialises the grants.
+-- credits.monthly_grant, without what an earlier subscription of the organization granted for the same day (UTC), so
+-- that cancelling and subscribing anew grants a month once. What would pass the bounds of a balance is cut. The row of
+-- the account serialises the grants.
 CREATE OR REPLACE FUNCTION subscription_grant(subscription uuid) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -56,6 +59,7 @@ DECLARE
     due timestamptz;
     month integer;
     monthly bigint;
+    before bigint;  -- granted for the same day
     fitting bigint;
     granted integer := 0;
 BEGIN
@@ -78,8 +82,12 @@ BEGIN
             due := NULL;
         END IF;
         EXIT WHEN due IS NULL OR due > clock_timestamp();
+        SELECT least(coalesce(sum(g.amount), 0), monthly) INTO before FROM subscription_grants g
+        WHERE g.org_id = s.org_id AND g.due_at >= date_trunc('day', due, 'UTC')
+              AND g.due_at < date_trunc('day', due, 'UTC') + interval '1 day';
         INSERT INTO subscription_grants (subscription_id, org_id, due_at, amount)
-        VALUES (s.id, s.org_id, due, least(monthly, credit_room(s.org_id))) RETURNING amount INTO STRICT fitting;
+        VALUES (s.id, s.org_id, due, least(monthly - before, credit_room(s.org_id)))
+        RETURNING amount INTO STRICT fitting;
         IF fitting > 0 THEN
             PERFORM credit_post(s.org_id, fitting, 'monthly_grant', 'subscription', s.id::text, NULL);
             granted := granted + 1;

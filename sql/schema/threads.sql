@@ -6,7 +6,7 @@ CREATE TABLE threads (
     created_by_user_id uuid NOT NULL REFERENCES users,
     title text,
     is_private boolean NOT NULL DEFAULT false,
-    end_user text,  -- whom of its users an app opened it for, by a name of the app's
+    end_user text COLLATE "C",  -- whom of its users an app opened it for, by a name of the app's
     metadata json NOT NULL DEFAULT '{}',
     active_run_id uuid,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -60,7 +60,7 @@ CREATE TABLE messages (
     hidden_by_run_id uuid,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     search tsvector NOT NULL DEFAULT '',  -- words_vector() of the content
-    client_id text,  -- of a user's: what the client of a foreign protocol calls it, which may repeat itself
+    client_id text COLLATE "C",  -- of a user's: what the client of a foreign protocol calls it, which may repeat itself
     PRIMARY KEY (thread_id, id),
     FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id)
 );

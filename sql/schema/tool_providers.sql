@@ -11,8 +11,8 @@ $$;
 CREATE TABLE tool_providers (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     org_id uuid REFERENCES orgs,  -- null: the platform's
-    group_name text NOT NULL,
-    provider_name text NOT NULL,
+    group_name text COLLATE "C" NOT NULL,
+    provider_name text COLLATE "C" NOT NULL,
     is_active boolean NOT NULL DEFAULT false,
     base_url text,
     secret_id uuid REFERENCES secrets ON DELETE SET NULL,

@@ -4,7 +4,7 @@
 CREATE TABLE tools (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     org_id uuid REFERENCES orgs,
-    name text NOT NULL,
+    name text COLLATE "C" NOT NULL,
     description text NOT NULL,
     parameters text NOT NULL,  -- a JSON Schema; as text, because jsonb does not keep the order of members
     url text NOT NULL,

@@ -32,7 +32,7 @@ GRANT SELECT ON usage_records TO hostler_runner;
 CREATE TABLE usage_of_org (
     org_id uuid NOT NULL,
     day date NOT NULL,
-    model text NOT NULL,
+    model text COLLATE "C" NOT NULL,
     input_tokens bigint NOT NULL,
     output_tokens bigint NOT NULL,
     cost_nano_usd bigint NOT NULL,
@@ -70,7 +70,7 @@ GRANT SELECT ON usage_of_end_user TO hostler_api;
 -- Of all organizations. Each daemon adds to rows of its own: they would wait for each other otherwise.
 CREATE TABLE usage_of_platform (
     day date NOT NULL,
-    model text NOT NULL,
+    model text COLLATE "C" NOT NULL,
     daemon_id uuid NOT NULL,
     input_tokens numeric NOT NULL,
     output_tokens numeric NOT NULL,

@@ -3,7 +3,8 @@ CREATE TEMP TABLE wanted (login text, hash bytea);
 INSERT INTO wanted VALUES {hashes};
 CREATE TEMP TABLE made AS
 SELECT w.login, w.hash, r.new_user_id AS user_id, r.new_org_id AS org_id
-FROM wanted w, register_user(w.login, w.login || '@bench.invalid', NULL, 'en', NULL, NULL, NULL,
+FROM wanted w, register_user(w.login, w.login || '@bench.invalid', w.login || '@bench.invalid', NULL, 'en', NULL,
+    NULL, NULL,
     '{{"auth.registration_mode": "open", "credit.initial_grant": 1000000000000, "invite.default_max_uses": 1}}') r;
 WITH begun AS (INSERT INTO sessions (user_id, begun_by) SELECT user_id, 'password' FROM made
                RETURNING id, user_id)

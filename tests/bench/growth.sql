@@ -4,8 +4,9 @@ SET session_replication_role = replica;
 CREATE TEMP TABLE grown AS SELECT uuidv7() AS user_id, uuidv7() AS org_id, uuidv7() AS thread_id, n
 FROM generate_series(1, {users}) n;
 INSERT INTO orgs (id, slug, name, type) SELECT org_id, org_id::text, 'grown', 'personal' FROM grown;
-INSERT INTO users (id, login, username, email, personal_org_id, last_seen_at)
-SELECT user_id, 'grown' || n, 'grown' || n, 'grown' || n || '@bench.invalid', org_id, clock_timestamp() FROM grown;
+INSERT INTO users (id, login, username, email, email_key, personal_org_id, last_seen_at)
+SELECT user_id, 'grown' || n, 'grown' || n, 'grown' || n || '@bench.invalid',
+       'grown' || n || '@bench.invalid', org_id, clock_timestamp() FROM grown;
 INSERT INTO user_names SELECT 'grown' || n, user_id FROM grown;
 INSERT INTO org_members (org_id, user_id, role) SELECT org_id, user_id, 'owner' FROM grown;
 INSERT INTO credit_accounts (org_id) SELECT org_id FROM grown;

@@ -8,7 +8,7 @@ host_root='' host_nspawn='' host_pid=''
 # packages_of DEB: what the host must have; the package itself is installed later, by the test.
 packages_of() {
   dpkg-deb -f "$1" Depends | tr ',' '\n' | sed -e 's/[(|].*//' -e 's/ //g' | grep -v '^systemd'
-  printf '%s\n' systemd systemd-sysv dbus nginx postgresql-15 curl jq openssl procps wrk ca-certificates
+  printf '%s\n' systemd systemd-sysv dbus nginx postgresql-15 curl jq openssl procps wrk ca-certificates postfix
 }
 
 # make_host_tar DEB: once for a list of packages.

@@ -28,7 +28,8 @@ class Anchors : public ::testing::Test {
   std::string value(const std::string& text) { return std::string(owner_.run_text(text).text()); }
   static std::string registration(const std::string& login) {
     return fmt::format(
-        "SELECT new_user_id FROM register_user('{0}', '{0}@example.org', 'hash', 'en', NULL, "
+        "SELECT new_user_id FROM register_user('{0}', '{0}@example.org', '{0}@example.org', "
+        "'hash', 'en', NULL, "
         "sha256('a{0}'), sha256('r{0}'), '{1}')",
         login, settings);
   }
@@ -60,8 +61,8 @@ class Anchors : public ::testing::Test {
   }
   void change_to(const std::string& address, const std::string& revert_token) {
     value(fmt::format(
-        "SELECT email_token_queue(u, '{}', true, {}, 3600) FROM users u WHERE id = '{}'", address,
-        mail(revert_token + " asked"), user_));
+        "SELECT email_token_queue(u, '{0}', '{0}', true, {1}, 3600) FROM users u WHERE id = '{2}'",
+        address, mail(revert_token + " asked"), user_));
     value(confirmation(revert_token));
   }
   static std::string confirmation(const std::string& revert_token) {
@@ -109,10 +110,10 @@ TEST_F(Anchors, RevokeAKeyThatIsBeingMade) {
 TEST_F(Anchors, LetNoPasswordOrAddressBeSetBehindTheEndOfASessionByCode) {
   value(fmt::format("UPDATE sessions SET begun_by = 'otp' WHERE id = '{}' RETURNING 1", session_));
   change_to("thief@example.net", "back");
-  const std::string attempts[] = {
-      "SELECT own_password_set(NULL, 'theirs', 600)",
-      fmt::format("SELECT email_change_begin('next@example.net', NULL, {}, 5, 600, 3600)",
-                  mail("next"))};
+  const std::string attempts[] = {"SELECT own_password_set(NULL, 'theirs', 600)",
+                                  fmt::format("SELECT email_change_begin('next@example.net', "
+                                              "'next@example.net', NULL, {}, 5, 600, 3600)",
+                                              mail("next"))};
   postgres::DbSession late[] = {database_.as_superuser(), database_.as_superuser()};
   for (postgres::DbSession& session : late) begin_in_session(session);
   take_back("back");
@@ -126,19 +127,22 @@ TEST_F(Anchors, LetNoPasswordOrAddressBeSetBehindTheEndOfASessionByCode) {
 
 // The change frees the address in the same moment as it keeps it.
 TEST_F(Anchors, KeepTheOldAddressFromARegistrationDuringTheChange) {
-  value(fmt::format(
-      "SELECT email_token_queue(u, 'new@example.net', true, {}, 3600) FROM users u WHERE "
-      "id = '{}'",
-      mail("back asked"), user_));
+  value(
+      fmt::format("SELECT email_token_queue(u, 'new@example.net', 'new@example.net', true, {}, "
+                  "3600) FROM users u WHERE "
+                  "id = '{}'",
+                  mail("back asked"), user_));
   postgres::DbSession change = database_.as_superuser();
   change.begin();
   change.run_text(confirmation("back"));
   auto registration = [this] {
     postgres::DbSession session = database_.as_superuser();
-    return code_of(session,
-                   fmt::format("SELECT register_user('eve', 'ADA@example.org', 'h', 'en', NULL, "
-                               "NULL, NULL, '{}')",
-                               settings));
+    return code_of(
+        session,
+        fmt::format(
+            "SELECT register_user('eve', 'ADA@example.org', 'ada@example.org', 'h', 'en', NULL, "
+            "NULL, NULL, '{}')",
+            settings));
   };
   EXPECT_EQ(registration(), ErrorCode::auth_email_exists);
   change.commit();

@@ -24,7 +24,8 @@ class GrantFaults : public testing::Test {
   // Users with a subscription of which a month is due, each since an hour less than the one before.
   void add_due(int from, int to) {
     sql(
-        fmt::format("SELECT count(register_user('u' || n, 'u' || n || '@example.org', 'x', 'en', "
+        fmt::format("SELECT count(register_user('u' || n, 'u' || n || '@example.org', 'u' || n || "
+                    "'@example.org', 'x', 'en', "
                     "NULL, NULL, NULL, '{{\"credit.initial_grant\": 0, "
                     "\"invite.default_max_uses\": 1}}')::text) "
                     "FROM generate_series({}, {}) AS n",

@@ -191,8 +191,9 @@ TEST_F(IdleStatistics, LetACallerBeFoundAmongMany) {
   postgres::DbSession superuser = database_.as_superuser();
   superuser.run_text("VACUUM ANALYZE users, sessions, access_tokens, api_keys, org_members, orgs");
   superuser.run_text(
-      "INSERT INTO users (id, login, username, email, password_hash, personal_org_id) "
-      "SELECT uuidv7(), 'many' || n, 'many' || n, 'many' || n || '@example.org', 'x', "
+      "INSERT INTO users (id, login, username, email, email_key, password_hash, personal_org_id) "
+      "SELECT uuidv7(), 'many' || n, 'many' || n, 'many' || n || '@example.org', 'many' || n || "
+      "'@example.org', 'x', "
       "gen_random_uuid() FROM generate_series(1, 300) AS n; "
       "SET session_replication_role = replica; "
       "INSERT INTO orgs (id, slug, name, type) SELECT personal_org_id, 's' || login, login, "

@@ -4,10 +4,11 @@
 -- many_rows.users, many_rows.runs_of_thread (a user has two threads) and many_rows.events_of_run.
 SET session_replication_role = replica;  -- no foreign keys, no triggers: speed
 
-INSERT INTO users (id, login, username, email, email_verified_at, password_hash, personal_org_id)
-SELECT uuidv7(), 'user' || n, 'user' || n, 'user' || n || '@example.org', clock_timestamp(), 'x', gen_random_uuid()
+INSERT INTO users (id, login, username, email, email_key, email_verified_at, password_hash, personal_org_id)
+SELECT uuidv7(), 'user' || n, 'user' || n, 'user' || n || '@example.org', 'user' || n || '@example.org',
+       clock_timestamp(), 'x', gen_random_uuid()
 FROM generate_series(1, coalesce(nullif(current_setting('many_rows.users', true), ''), '4000')::int) AS n;
-INSERT INTO user_names (name_key, user_id) SELECT name_key(login), id FROM users;
+INSERT INTO user_names (name_key, user_id, skeleton, icu) SELECT name_key(login), id, login, '72.1' FROM users;
 INSERT INTO orgs (id, slug, name, type)
 SELECT personal_org_id, personal_org_id::text, login, CASE login WHEN 'user1' THEN 'workspace' ELSE 'personal' END
 FROM users;
@@ -16,11 +17,12 @@ INSERT INTO org_members (org_id, user_id, role)
 SELECT b.personal_org_id, u.id, 'member' FROM users u, (SELECT personal_org_id FROM users WHERE login = 'user1') AS b
 WHERE u.login LIKE 'user2%';
 INSERT INTO credit_accounts (org_id, balance) SELECT id, 1000000 FROM orgs;
-INSERT INTO org_invitations (org_id, email, role, invited_by_user_id, token_hash)
-SELECT personal_org_id, 'invited' || n || '@example.net', 'member', id, sha256(convert_to('invite' || id || n, 'UTF8'))
+INSERT INTO org_invitations (org_id, email, email_key, role, invited_by_user_id, mail_token_hash, token_hash)
+SELECT personal_org_id, 'invited' || n || '@example.net', 'invited' || n || '@example.net', 'member', id,
+       sha256(convert_to('mailed' || id || n, 'UTF8')), sha256(convert_to('invite' || id || n, 'UTF8'))
 FROM users, generate_series(1, 2) AS n;
 -- user1 is invited by user5.
-UPDATE org_invitations SET email = 'user1@example.org'
+UPDATE org_invitations SET email = 'user1@example.org', email_key = 'user1@example.org'
 WHERE org_id = (SELECT personal_org_id FROM users WHERE login = 'user5') AND email = 'invited1@example.net';
 INSERT INTO invite_codes (user_id, code, max_uses) SELECT id, upper(login), 1 FROM users;
 INSERT INTO referrals (inviter_user_id, invitee_user_id, invite_code_id)
@@ -38,11 +40,13 @@ FROM generate_series(1, 20000) AS n;
 INSERT INTO attempts (kind, subject, at)
 SELECT 'check', '10.0.' || n % 200 || '.' || n % 250, clock_timestamp() - n * interval '1 second'
 FROM generate_series(1, 20000) AS n;
-INSERT INTO email_tokens (hash, user_id, email, is_change, expires_at)
-SELECT sha256(convert_to('email' || id, 'UTF8')), id, 'new-' || email, true, clock_timestamp() + interval '1 hour'
+INSERT INTO email_tokens (hash, user_id, email, email_key, is_change, expires_at)
+SELECT sha256(convert_to('email' || id, 'UTF8')), id, 'new-' || email, 'new-' || email, true,
+    clock_timestamp() + interval '1 hour'
 FROM users;
-INSERT INTO email_reverts (hash, user_id, email, asked_at, expires_at)
-SELECT sha256(convert_to('revert' || id, 'UTF8')), id, 'old-' || email, clock_timestamp() - interval '2 days',
+INSERT INTO email_reverts (hash, user_id, email, email_key, asked_at, expires_at)
+SELECT sha256(convert_to('revert' || id, 'UTF8')), id, 'old-' || email, 'old-' || email,
+    clock_timestamp() - interval '2 days',
        clock_timestamp() + interval '5 days'
 FROM users;
 INSERT INTO login_codes (email_key, user_id, hmac, expires_at)

@@ -1,17 +1,21 @@
 // How sessions plan whose statements are planned once, for tests whose own are none of these.
 #pragma once
 
-#include <regex>
 #include <string>
 
-#include "lib/postgres/connection.h"
+#include <fmt/format.h>
+
+#include "lib/postgres/session_settings.h"
 
 namespace hostler::testing_support {
 
 // What DatabaseOptions::plans_once begins a session with, as statements.
 inline std::string plans_once_settings() {
-  return std::regex_replace(std::string(postgres::plans_once_options), std::regex(" -c ([^ ]+)"),
-                            "SET $1; ");
+  std::string texts;
+  for (const postgres::SessionSetting& setting : postgres::plans_once_settings()) {
+    texts += fmt::format("SET {} = {}; ", setting.name, setting.value);
+  }
+  return texts;
 }
 
 }  // namespace hostler::testing_support

@@ -67,6 +67,11 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"given_hash", ask("quote_literal(t.hash) FROM refresh_tokens t JOIN sessions s ON s.id = "
                          "t.session_id WHERE s.user_id = " +
                          user + " LIMIT 1")},
+      {"given_hashes", ask("quote_literal(t.hash) FROM refresh_tokens t JOIN sessions s ON s.id = "
+                           "t.session_id WHERE s.user_id = " +
+                           user + " LIMIT 1")},
+      {"refresh_hashes", "'x'"},
+      {"cookie_hash", "sha256('cookie')"},
       {"secret", secret},
       {"context", "'{\"client_ip\": \"10.0.3.4\"}'"},
       {"settings",
@@ -95,6 +100,13 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"register_user.login", "'somebody'"},
       {"registration_begin.login", "'somebody'"},
       {"email", "'somebody@example.net'"},
+      {"email_key", "'somebody@example.net'"},
+      {"look", R"('{"skeleton": "sornebody", "icu": "72.1"}')"},
+      {"invitation_hash", "sha256('invitation')"},
+      {"registration", "'open'"},
+      {"icu", "'72.1'"},
+      {"names", "ARRAY['user77']"},
+      {"skeletons", "ARRAY['user77']"},
       {"invite_code", "'USER9'"},
       {"checked_hash", "'x'"},
       {"own_hash", "'x'"},
@@ -104,9 +116,9 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"subject_id", user},
       {"session_id", ask("quote_literal(id) FROM sessions WHERE user_id = " + user + " LIMIT 1")},
       {"api_key_id", ask("quote_literal(id) FROM api_keys WHERE user_id = " + user + " LIMIT 1")},
-      {"login_code_send.email", "'user1@example.org'"},
-      {"login_code_subject.email", "'user1@example.org'"},
-      {"login_code_verify.email", "'user1@example.org'"},
+      {"login_code_send.email_key", "'user1@example.org'"},
+      {"login_code_subject.email_key", "'user1@example.org'"},
+      {"login_code_verify.email_key", "'user1@example.org'"},
       {"email_confirm.given_hash",
        ask("quote_literal(hash) FROM email_tokens WHERE user_id = " + user)},
       {"email_revert.given_hash",

@@ -17,8 +17,10 @@ using namespace testing_support;
 class Tenants : public testing::Test {
  protected:
   void SetUp() override {
-    ask("INSERT INTO users (login, username, email, personal_org_id) VALUES ('ann', 'ann', "
-        "'ann@example.org', gen_random_uuid()); INSERT INTO orgs (id, slug, name, type) SELECT "
+    ask("INSERT INTO users (login, username, email, email_key, personal_org_id) VALUES ('ann', "
+        "'ann', "
+        "'ann@example.org', 'ann@example.org', gen_random_uuid()); INSERT INTO orgs (id, slug, "
+        "name, type) SELECT "
         "personal_org_id, 'ann-labs', 'Labs', 'workspace' FROM users; INSERT INTO org_members "
         "SELECT personal_org_id, id, 'owner' FROM users; INSERT INTO credit_accounts SELECT "
         "personal_org_id, 7 FROM users; INSERT INTO api_keys (org_id, user_id, name, key_prefix, "

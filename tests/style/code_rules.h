@@ -121,7 +121,7 @@ inline Findings foreign_header(const SourceFile& file) {
     std::string_view header;  // how the include begins
     std::string path;         // how the paths of its owners begin
   };
-  static const std::array<Owner, 14> owners = {{
+  static const std::array<Owner, 16> owners = {{
       {"rapidjson/", "lib/json.cpp"},
       {"re2/", "lib/json_schema/pattern.cpp"},
       {"libpq", "lib/postgres/"},
@@ -136,6 +136,8 @@ inline Findings foreign_header(const SourceFile& file) {
       {"kainjow/", "lib/mail/mail_text.cpp"},
       {"maxminddb", "runner/access_log/geo_lookup.cpp"},
       {"systemd/", "lib/log.cpp"},
+      {"unicode/", "lib/unicode.cpp"},
+      {"idn2", "lib/idna.cpp"},
   }};
   Findings findings;
   for (const Include& include : includes_of(file)) {

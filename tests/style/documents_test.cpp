@@ -94,7 +94,7 @@ TEST(Documents, ListTheLimitsThatEntitlementsChange) {
   const std::string manual = read_source("docs/operations.md").text;
   int count = 0;
   for (const Piece& name :
-       take_apart(read_source("fcgi/api/billing/entitlements.cpp").text).strings) {
+       take_apart(read_source("fcgi/api/billing/entitlement_input.cpp").text).strings) {
     if (!name.text.starts_with("limit.")) continue;
     ++count;
     EXPECT_NE(manual.find("`" + name.text + "`"), manual.npos)

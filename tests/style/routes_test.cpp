@@ -18,7 +18,7 @@ namespace hostler::style {
 namespace {
 
 struct PrintedRoute {
-  std::string method, path, access, keys, sending, body_bytes_max, rate;
+  std::string method, path, access, keys, sending, body_bytes_max, rate, query;
   std::string name() const { return method + " " + path; }
 };
 
@@ -49,14 +49,15 @@ std::string output_of(const std::string& program, const char* argument) {
   return output;
 }
 
-// Lines of columns parted by tabs: method, path, access, keys, sending, body limit, rate class.
+// Lines of columns parted by tabs: method, path, access, keys, sending, body limit, rate class,
+// query parameters.
 std::vector<PrintedRoute> routes_in(const std::string& printed) {
   std::vector<PrintedRoute> routes;
   for (const std::string& line : lines_of(printed)) {
     PrintedRoute route;
     std::istringstream columns(line);
     for (std::string* column : {&route.method, &route.path, &route.access, &route.keys,
-                                &route.sending, &route.body_bytes_max, &route.rate}) {
+                                &route.sending, &route.body_bytes_max, &route.rate, &route.query}) {
       std::getline(columns, *column, '\t');
     }
     routes.push_back(std::move(route));
@@ -155,6 +156,30 @@ TEST(Routes, ReadABodyAndCountCallsAsTheDocumentSays) {
     EXPECT_EQ(has_code(document, *operation, "rate_limit.exceeded"), route.rate != "none")
         << route.name();
   }
+}
+
+TEST(Routes, TakeTheQueryParametersThatTheDocumentNames) {
+  Json document = openapi_document();
+  std::vector<Operation> operations = operations_of(document);
+  size_t compared = 0;
+  for (const PrintedRoute& route : routes_of_program()) {
+    const Operation* operation = operation_named(operations, route.name());
+    if (operation == nullptr || route.query == "*") continue;
+    std::set<std::string> documented, taken;
+    const Json& path = member_or_null(member_or_null(document, "paths"), route.path);
+    for (const Json* level : {&path, operation->body}) {
+      const Json::Array* parameters = member_or_null(*level, "parameters").as_array();
+      for (const Json& given : parameters == nullptr ? Json::Array() : *parameters) {
+        const Json& parameter = resolved(document, given);
+        if (parameter.text_or("in") == "query") documented.emplace(parameter.text_or("name"));
+      }
+    }
+    std::istringstream names(route.query);
+    for (std::string name; names >> name;) taken.insert(name);
+    EXPECT_EQ(taken, documented) << route.name() << ": fcgi/query_names.h and docs/openapi.yaml";
+    compared += taken.size();
+  }
+  EXPECT_GT(compared, 100u);
 }
 
 bool takes_idempotency_key(const Operation& operation) {

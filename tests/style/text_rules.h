@@ -140,7 +140,9 @@ inline Findings banner(const SourceFile& file) {
 inline bool is_transaction_control(const std::string& path, const std::string& text) {
   if (!path.starts_with("lib/postgres/")) return false;
   return text == "BEGIN" || text == "COMMIT" || text == "ROLLBACK" || text == "LISTEN" ||
-         text == "SET synchronous_commit = off" || text == "SET LOCAL synchronous_commit = off";
+         text == "BEGIN ISOLATION LEVEL READ COMMITTED, NOT DEFERRABLE" ||
+         text == "SET statement_timeout = 0" || text == "SET synchronous_commit = off" ||
+         text == "SET LOCAL synchronous_commit = off";
 }
 
 inline Findings sql_in_string(const SourceFile& file) {

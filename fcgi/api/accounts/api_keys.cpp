@@ -47,7 +47,8 @@ OneStatement create_api_key(const Input& input) {
   Fields fields = input.body();
   JsonWriter wanted;
   wanted.begin_object();
-  wanted.member("name", fields.required_text("name", {.min = 1, .max = 200, .trims = true}));
+  wanted.member(
+      "name", fields.required_text("name", {.min = 1, .max = 200, .trims = true, .is_name = true}));
   std::vector<std::string> scopes = read_scopes(fields);
   std::optional<std::string> expires_at = read_expiry(fields);
   fields.check();

@@ -1,18 +1,25 @@
 // Registration, login, refresh, logout. Statements: sql/queries/auth.sql.
 #include <optional>
 #include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "fcgi/api/accounts/captcha.h"
+#include "fcgi/api/accounts/own_password.h"
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
 #include "fcgi/identity/caller_database.h"
 #include "fcgi/identity/login_hmac.h"
-#include "fcgi/identity/mailed_secret.h"
 #include "fcgi/identity/session_answer.h"
 #include "lib/account/account_rules.h"
 #include "lib/account/password.h"
+#include "lib/http/client_url.h"
 #include "lib/http/cors.h"
 #include "lib/json.h"
+#include "lib/mail/mailed_secret.h"
+#include "lib/mail_address.h"
+#include "lib/unicode.h"
 #include "queries/auth.h"
 #include "queries/outbox.h"
 
@@ -29,6 +36,7 @@ struct NewAccount {
   std::string email;
   std::string locale;
   std::optional<std::string> invite_code;
+  std::optional<std::string> invitation_hash;  // of the token that came by mail
   std::optional<std::string> captcha_token;
 };
 
@@ -37,15 +45,20 @@ NewAccount read_new_account(const Input& input) {
   NewAccount account;
   account.login = account::trimmed_name(fields.required_text("login", any_text));
   account.password = fields.required_text("password", any_text);
-  account.email = fields.required_text("email", any_text);
+  account.email = account::trimmed_email(fields.required_text("email", any_text));
   account.locale = account::language_tag(fields.optional_text("locale", any_text).value_or("en"));
   // One of any form: what it comes to is the registration mode's.
   account.invite_code =
       fields.nullable_text("invite_code", {.trims = true, .takes_control = true}).value;
+  if (account.invite_code) account.invite_code = unicode::plain_code(*account.invite_code);
   if (account.invite_code == "") account.invite_code.reset();
+  std::optional<std::string> invitation =
+      fields.nullable_text("invitation_token", {.max = 200, .trims = true}).value;
+  if (invitation && !invitation->empty()) account.invitation_hash = sha256(*invitation);
   account.captcha_token = read_captcha_token(fields);
+  bool takes_smtputf8 = input.settings.boolean("mail.smtputf8");
   for (FieldFault& fault :
-       account::account_faults(account.login, account.email, account.password)) {
+       account::account_faults(account.login, account.email, account.password, takes_smtputf8)) {
     fields.fault(fault.field, std::move(fault.code), std::move(fault.message));
   }
   std::optional<account::TextFault> fault = account::locale_fault(account.locale);
@@ -60,15 +73,20 @@ bool mail_is_configured(const config::Settings& settings) {
 }
 
 // What did not go as asked; empty: nothing.
-std::string registration_warning(const postgres::Row& created, const config::Settings& settings) {
-  std::string warning;
-  if (!created.boolean("code_is_valid"))
-    warning = "The invitation code does not hold; you are registered without it.";
-  if (!created.boolean("mail_is_stored") && !mail_is_configured(settings)) {
-    if (!warning.empty()) warning += ' ';
-    warning += "No mail can be sent yet, so your address is not verified.";
+std::string registration_warning(const postgres::Row& created, const NewAccount& account,
+                                 const config::Settings& settings) {
+  std::vector<std::string_view> warnings;
+  if (!created.boolean("code_is_valid")) {
+    warnings.push_back("The invitation code does not hold; you are registered without it.");
   }
-  return warning;
+  bool is_invited = created.boolean("is_invited");
+  if (account.invitation_hash && !is_invited) {
+    warnings.push_back("This invitation_token does not prove the address: verify it by mail.");
+  }
+  if (!is_invited && !created.boolean("mail_is_stored") && !mail_is_configured(settings)) {
+    warnings.push_back("No mail can be sent yet, so your address is not verified.");
+  }
+  return fmt::format("{}", fmt::join(warnings, " "));
 }
 
 std::string registration_json(std::string_view user_id, const SessionTokens& tokens,
@@ -99,9 +117,11 @@ struct Attempt {
 Attempt read_attempt(const Input& input) {
   Fields fields = input.body();
   Attempt attempt;
-  attempt.login = fields.required_text("login", login_text);
-  attempt.password =
-      fields.required_text("password", {.min = 1, .max = 128, .takes_control = true});
+  attempt.login = account::login_key(fields.required_text("login", login_text));
+  attempt.password = fields.required_text("password", given_password);
+  if (account::is_overlong_password(attempt.password)) {
+    fields.fault("password", "too_long", "must have at most 128 characters");
+  }
   attempt.captcha_token = read_captcha_token(fields);
   fields.check();
   return attempt;
@@ -140,18 +160,30 @@ postgres::BoundStatement login_end(const Attempt& attempt, const SessionTokens& 
                             .settings = account_settings(settings)};
 }
 
-// Sent by a page that is none of the operator's, as its browser tells: the cookie's SameSite keeps
-// most of these away.
+// Returns whether the origin is the one that the client called, or that of mail.site_url, because a
+// proxy in front of nginx may change the host name.
+bool is_own_origin(const Input& input, std::string_view origin) {
+  std::string_view scheme = input.request().is_tls ? "https://" : "http://";
+  if (origin == fmt::format("{}{}", scheme, input.request().header("HTTP_HOST"))) return true;
+  std::optional<http::HttpUrl> site = http::parse_http_url(input.settings.text("mail.site_url"));
+  std::optional<http::HttpUrl> asking = http::parse_http_url(origin);
+  return site && asking && site->same_origin(*asking);
+}
+
+// Sent by a page that is neither ours nor among http.cors_origins, as its browser tells. A program
+// that is no browser sends no Origin.
 bool is_from_another_site(const Input& input) {
-  return input.request().header("HTTP_SEC_FETCH_SITE") == "cross-site" &&
-         !http::is_allowed_origin(input.settings.strings("http.cors_origins"),
-                                  input.request().origin);
+  const Request& request = input.request();
+  std::string_view origin = request.origin;
+  if (http::is_allowed_origin(input.settings.strings("http.cors_origins"), origin)) return false;
+  if (!origin.empty()) return !is_own_origin(input, origin);
+  return request.header("HTTP_SEC_FETCH_SITE") == "cross-site";
 }
 
 // A 401 after which the client may forget its cookie.
-Error refresh_denied(ErrorCode code) {
+Error refresh_denied(ErrorCode code, const std::string& cleared_cookie) {
   Error error(code, "Log in again.");
-  error.headers.emplace_back("Set-Cookie", cleared_refresh_cookie());
+  error.headers.emplace_back("Set-Cookie", cleared_cookie);
   return error;
 }
 
@@ -159,15 +191,22 @@ Error refresh_denied(ErrorCode code) {
 
 Task<Response> register_account(OpenCall& call) {
   const config::Settings& settings = call.input.settings;
-  if (settings.text("auth.registration_mode") == "disabled") {
+  bool is_closed = settings.text("auth.registration_mode") == "disabled";
+  if (is_closed && !settings.boolean("auth.invitations_register")) {
     throw Error(ErrorCode::auth_registration_disabled);
   }
   NewAccount account = read_new_account(call.input);
+  if (is_closed && !account.invitation_hash) throw Error(ErrorCode::auth_registration_disabled);
   co_await check_captcha(call, account.captcha_token);
-  postgres::BoundStatement asked = query::RegistrationBegin{.login = account.login,
-                                                            .email = account.email,
-                                                            .invite_code = account.invite_code,
-                                                            .settings = account_settings(settings)};
+  const std::string email_key = mail_address_key(account.email);
+  const std::string look = account::name_look(account.login);
+  postgres::BoundStatement asked =
+      query::RegistrationBegin{.login = account.login,
+                               .email_key = email_key,
+                               .invite_code = account.invite_code,
+                               .settings = account_settings(settings),
+                               .look = look,
+                               .invitation_hash = account.invitation_hash};
   postgres::Result begun = co_await call.database.query(std::move(asked));
   if (!begun.front().is_null("taken")) {
     bool is_login = begun.front().text("taken") == "auth.login_exists";
@@ -178,18 +217,21 @@ Task<Response> register_account(OpenCall& call) {
   postgres::BoundStatement registration =
       query::RegisterUser{.login = account.login,
                           .email = account.email,
+                          .email_key = email_key,
                           .password_hash = std::move(password_hash),
                           .locale = account.locale,
                           .invite_code = account.invite_code,
                           .access_hash = tokens.access.hash,
                           .refresh_hash = tokens.refresh.hash,
                           .settings = account_settings(settings),
-                          .mail = new_mailed_token(call.input.secret_box)};
+                          .mail = mail::new_mailed_token(call.input.secret_box),
+                          .look = look,
+                          .invitation_hash = account.invitation_hash};
   postgres::BoundStatement notification = query::OutboxNotify{};
   postgres::Result created =
       co_await call.database.query_and_notify(std::move(registration), std::move(notification));
   postgres::Row row = created.front();
-  std::string warning = registration_warning(row, settings);
+  std::string warning = registration_warning(row, account, settings);
   Response response = session_response(tokens, settings);
   response.status = 201;
   response.text = registration_json(row.text("new_user_id"), tokens, warning);
@@ -218,24 +260,25 @@ Task<Response> log_in(OpenCall& call) {
 }
 
 OneStatement refresh_session(const Input& input) {
-  std::string_view given = refresh_cookie_of(input.request());
-  if (given.empty()) throw Error(ErrorCode::auth_missing_token, "The refresh cookie is missing.");
+  std::string hashes = refresh_hashes_of(input.request());
+  if (hashes.empty()) throw Error(ErrorCode::auth_missing_token, "The refresh cookie is missing.");
   if (is_from_another_site(input)) {
     throw Error(ErrorCode::auth_forbidden, "This site is none of http.cors_origins.");
   }
   SessionTokens tokens;
   const config::Settings& settings = input.settings;
   return {query::SessionRefresh{
-              .given_hash = sha256(given),
+              .given_hashes = hashes,
               .access_hash = tokens.access.hash,
               .refresh_hash = tokens.refresh.hash,
               .auth_access_token_seconds = settings.integer("auth.access_token_seconds"),
               .auth_refresh_token_seconds = settings.integer("auth.refresh_token_seconds"),
               .auth_refresh_race_seconds = settings.integer("auth.refresh_race_seconds")},
-          [renewed = session_response(tokens, settings)](const postgres::Result& rotated) {
+          [renewed = session_response(tokens, settings),
+           cleared = cleared_refresh_cookie(settings)](const postgres::Result& rotated) {
             std::string_view outcome = rotated.front().text("outcome");
-            if (outcome == "reused") throw refresh_denied(ErrorCode::auth_refresh_reused);
-            if (outcome != "ok") throw refresh_denied(ErrorCode::auth_invalid_token);
+            if (outcome == "reused") throw refresh_denied(ErrorCode::auth_refresh_reused, cleared);
+            if (outcome != "ok") throw refresh_denied(ErrorCode::auth_invalid_token, cleared);
             return renewed;
           }};
 }
@@ -244,16 +287,17 @@ OneStatement log_out(const Input& input) {
   QueryFields fields = input.query();
   bool is_all = fields.boolean("all").value_or(false);
   fields.check();
-  return {query::SessionEnd{.is_all = is_all}, [](const postgres::Result&) {
+  return {query::SessionEnd{.is_all = is_all},
+          [cleared = cleared_refresh_cookie(input.settings)](const postgres::Result&) {
             Response response = Response::ok();
-            response.add_header("Set-Cookie", cleared_refresh_cookie());
+            response.add_header("Set-Cookie", cleared);
             return response;
           }};
 }
 
 OneStatement check_login(const Input& input) {
   Fields fields = input.body();
-  std::string login = fields.required_text("login", login_text);
+  std::string login = account::login_key(fields.required_text("login", login_text));
   fields.check();
   int64_t per_minute = input.settings.integer("limit.checks_per_minute");
   return {query::LoginExists{.login = std::move(login), .limit_checks_per_minute = per_minute},
@@ -268,6 +312,7 @@ Task<Response> show_registration_mode(OpenCall& call) {
   JsonWriter body;
   body.begin_object();
   body.member("mode", call.input.settings.text("auth.registration_mode"));
+  body.member("invitations_register", call.input.settings.boolean("auth.invitations_register"));
   body.end_object();
   co_return Response::json_text(200, body.take());
 }

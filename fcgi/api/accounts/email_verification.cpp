@@ -7,10 +7,11 @@
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
 #include "fcgi/identity/caller_database.h"
-#include "fcgi/identity/mailed_secret.h"
 #include "fcgi/identity/session_answer.h"
 #include "lib/account/account_rules.h"
 #include "lib/crypto.h"
+#include "lib/mail/mailed_secret.h"
+#include "lib/mail_address.h"
 #include "queries/email.h"
 #include "queries/outbox.h"
 
@@ -33,7 +34,7 @@ OneStatement send_email_verification(const Input& input) {
   int64_t per_hour = settings.integer("limit.verification_mails_per_hour");
   return OneStatement::no_content(
              query::EmailVerificationSend{
-                 .mail = new_mailed_token(input.secret_box),
+                 .mail = mail::new_mailed_token(input.secret_box),
                  .limit_verification_mails_per_minute = per_minute,
                  .limit_verification_mails_per_hour = per_hour,
                  .auth_email_token_seconds = settings.integer("auth.email_token_seconds")})
@@ -45,7 +46,7 @@ OneStatement confirm_email(const Input& input) {
   int64_t token_seconds = input.settings.integer("auth.email_token_seconds");
   int64_t revert_seconds = input.settings.integer("auth.email_revert_seconds");
   return OneStatement::ok(query::EmailConfirm{.given_hash = std::move(token_hash),
-                                              .mail = new_mailed_token(input.secret_box),
+                                              .mail = mail::new_mailed_token(input.secret_box),
                                               .auth_email_token_seconds = token_seconds,
                                               .auth_email_revert_seconds = revert_seconds})
       .notify(query::OutboxNotify{});
@@ -57,9 +58,11 @@ OneStatement revert_email(const Input& input) {
 
 Task<Response> change_email(Call& call) {
   Fields fields = call.input.body();
-  std::string email = fields.required_text("email", {.min = 1, .takes_control = true});
+  std::string email =
+      fields.required_text("email", {.min = 1, .trims = true, .takes_control = true});
   std::optional<std::string> current = fields.optional_text("current_password", given_password);
-  std::optional<account::TextFault> fault = account::email_fault(email);
+  std::optional<account::TextFault> fault =
+      account::new_email_fault(email, call.input.settings.boolean("mail.smtputf8"));
   if (fault && !email.empty()) {
     fields.fault("email", std::move(fault->code), std::move(fault->message));
   }
@@ -77,9 +80,10 @@ Task<Response> change_email(Call& call) {
   const config::Settings& settings = call.input.settings;
   int64_t per_hour = settings.integer("limit.verification_mails_per_hour");
   postgres::BoundStatement change = query::EmailChangeBegin{
-      .email = std::move(email),
+      .email = email,
+      .email_key = mail_address_key(email),
       .own_hash = checked_hash,
-      .mail = new_mailed_token(call.input.secret_box),
+      .mail = mail::new_mailed_token(call.input.secret_box),
       .limit_verification_mails_per_hour = per_hour,
       .auth_forgot_password_seconds = settings.integer("auth.forgot_password_seconds"),
       .auth_email_token_seconds = settings.integer("auth.email_token_seconds")};

@@ -5,17 +5,17 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "fcgi/api/accounts/captcha.h"
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
 #include "fcgi/identity/caller_database.h"
 #include "fcgi/identity/login_hmac.h"
-#include "fcgi/identity/mailed_secret.h"
 #include "fcgi/identity/session_answer.h"
 #include "lib/account/account_rules.h"
 #include "lib/crypto.h"
+#include "lib/mail/mailed_secret.h"
+#include "lib/mail_address.h"
+#include "lib/unicode.h"
 #include "queries/email.h"
 #include "queries/outbox.h"
 
@@ -24,31 +24,28 @@ namespace {
 
 constexpr size_t code_digits = 6;
 
-std::string new_code() {
-  uint64_t number = 0;
-  for (char byte : random_bytes(8)) number = number << 8 | static_cast<unsigned char>(byte);
-  return fmt::format("{:06}", number % 1'000'000);
-}
-
-std::string read_email(Fields& fields) {
-  std::string email = fields.required_text("email", {.min = 1, .takes_control = true});
-  std::optional<account::TextFault> fault = account::email_fault(email);
+// Returns the key of the address; empty after a fault. takes_smtputf8: whether mail can go to
+// letters beyond ASCII before the @.
+std::string read_email_key(Fields& fields, bool takes_smtputf8) {
+  std::string email =
+      fields.required_text("email", {.min = 1, .trims = true, .takes_control = true});
+  std::optional<account::TextFault> fault = account::new_email_fault(email, takes_smtputf8);
   if (fault && !email.empty()) {
     fields.fault("email", std::move(fault->code), std::move(fault->message));
   }
-  return email;
+  return fault ? std::string() : mail_address_key(email);
 }
 
 // A new code of this user, or of nobody.
-postgres::BoundStatement new_code_sending(const Input& input, std::string email,
+postgres::BoundStatement new_code_sending(const Input& input, std::string email_key,
                                           std::string_view user_id) {
-  std::string code = new_code();
+  std::string code = mail::new_login_code();
   const config::Settings& settings = input.settings;
   return query::LoginCodeSend{
-      .email = std::move(email),
+      .email_key = std::move(email_key),
       .subject_id = user_id,
-      .hmac = login_code_hmac(input.secret_box, user_id, code),
-      .secret = mailed_secret(input.secret_box, "code", code),
+      .hmac = mail::login_code_hmac(input.secret_box, user_id, code),
+      .secret = mail::mailed_secret(input.secret_box, "code", code),
       .auth_otp_seconds = settings.integer("auth.otp_seconds"),
       .limit_otp_window_seconds = settings.integer("limit.otp_window_seconds"),
       .limit_otp_sends_per_email = settings.integer("limit.otp_sends_per_email"),
@@ -56,10 +53,10 @@ postgres::BoundStatement new_code_sending(const Input& input, std::string email,
       .limit_otp_sends_per_email_day = settings.integer("limit.otp_sends_per_email_day")};
 }
 
-postgres::BoundStatement code_verification(const config::Settings& settings, std::string email,
+postgres::BoundStatement code_verification(const config::Settings& settings, std::string email_key,
                                            std::string hmac, const SessionTokens& tokens) {
   return query::LoginCodeVerify{
-      .email = std::move(email),
+      .email_key = std::move(email_key),
       .hmac = std::move(hmac),
       .access_hash = tokens.access.hash,
       .refresh_hash = tokens.refresh.hash,
@@ -71,17 +68,12 @@ postgres::BoundStatement code_verification(const config::Settings& settings, std
 
 }  // namespace
 
-std::string login_code_hmac(const config::SecretBox& secret_box, std::string_view user_id,
-                            std::string_view code) {
-  std::string key = secret_box.derived_key("login code");
-  return hmac_sha256(key, fmt::format("{}|{}", user_id, code));
-}
-
 std::string read_login_code(Fields& fields) {
-  std::string code = fields.required_text("otp", {.min = 1, .max = 64, .trims = true});
+  std::string code = unicode::plain_code(
+      fields.required_text("otp", {.min = 1, .max = 64, .trims = true, .takes_control = true}));
   bool has_digits =
       std::all_of(code.begin(), code.end(), [](char c) { return c >= '0' && c <= '9'; });
-  if (!code.empty() && (code.size() != code_digits || !has_digits)) {
+  if (code.size() != code_digits || !has_digits) {
     fields.fault("otp", "bad_format", "must be six digits");
   }
   return code;
@@ -89,14 +81,14 @@ std::string read_login_code(Fields& fields) {
 
 Task<Response> send_login_code(OpenCall& call) {
   Fields fields = call.input.body();
-  std::string email = read_email(fields);
+  std::string email_key = read_email_key(fields, call.input.settings.boolean("mail.smtputf8"));
   std::optional<std::string> captcha_token = read_captcha_token(fields);
   fields.check();
   co_await check_captcha(call, std::move(captcha_token));
-  postgres::BoundStatement asked = query::LoginCodeSubject{.email = email};
+  postgres::BoundStatement asked = query::LoginCodeSubject{.email_key = email_key};
   postgres::Result found = co_await call.database.query(std::move(asked));
   postgres::BoundStatement sending =
-      new_code_sending(call.input, std::move(email), found.front().text("subject_id"));
+      new_code_sending(call.input, std::move(email_key), found.front().text("subject_id"));
   postgres::BoundStatement notification = query::OutboxNotify{};
   co_await call.database.query_and_notify(std::move(sending), std::move(notification));
   co_return Response::no_content();
@@ -104,18 +96,18 @@ Task<Response> send_login_code(OpenCall& call) {
 
 Task<Response> verify_login_code(OpenCall& call) {
   Fields fields = call.input.body();
-  std::string email = read_email(fields);
+  std::string email_key = read_email_key(fields, true);
   std::string code = read_login_code(fields);
   fields.check();
-  postgres::BoundStatement asked = query::LoginCodeSubject{.email = email};
+  postgres::BoundStatement asked = query::LoginCodeSubject{.email_key = email_key};
   postgres::Result found = co_await call.database.query(std::move(asked));
   postgres::Row subject = found.front();
   const config::SecretBox& secret_box = call.input.secret_box;
-  call.database.set_login_hmac(login_hmac(secret_box, subject.text("name_key")));
+  call.database.set_login_hmac(login_hmac(secret_box, email_key));
   SessionTokens tokens;
-  std::string hmac = login_code_hmac(secret_box, subject.text("subject_id"), code);
+  std::string hmac = mail::login_code_hmac(secret_box, subject.text("subject_id"), code);
   postgres::BoundStatement verification =
-      code_verification(call.input.settings, std::move(email), std::move(hmac), tokens);
+      code_verification(call.input.settings, std::move(email_key), std::move(hmac), tokens);
   postgres::Result verified = co_await call.database.query(std::move(verification));
   std::string_view outcome = verified.front().text("outcome");
   if (outcome == "suspended") throw Error(ErrorCode::auth_user_suspended);

@@ -46,6 +46,9 @@ std::string read_profile_changes(const Input& input) {
         Member{"timezone", account::timezone_fault}}) {
     std::optional<std::string> value = read_change(fields, member.name, member.check);
     if (value) changes.member(member.name, *value);
+    if (value && member.name == "username") {
+      changes.member_raw("username_look", account::name_look(*value));
+    }
   }
   Nullable<std::string> avatar = fields.nullable_text("avatar_url", {.max = 2048});
   if (avatar.value) {

@@ -59,7 +59,7 @@ Task<Response> delete_me(Call& call) {
   postgres::param::Uuids stopped = postgres::param::Uuids::as_written(gone.front().text("stopped"));
   call.database.notify(query::RunControlNotify{.run_ids = std::move(stopped)});
   Response response = Response::no_content();
-  response.add_header("Set-Cookie", cleared_refresh_cookie());
+  response.add_header("Set-Cookie", cleared_refresh_cookie(call.input.settings));
   co_return response;
 }
 

@@ -12,7 +12,8 @@
 
 namespace hostler {
 
-constexpr TextBounds given_password{.min = 1, .max = 128, .takes_control = true};
+// Longer than any that may be set: what letters are typed with may make more characters of it.
+constexpr TextBounds given_password{.min = 1, .max = 512, .takes_control = true};
 
 // What the caller's current password is checked with.
 struct OwnAccount {

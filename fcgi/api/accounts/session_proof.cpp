@@ -7,6 +7,7 @@
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
 #include "fcgi/identity/caller_database.h"
+#include "lib/mail/mailed_secret.h"
 #include "queries/me.h"
 
 namespace hostler {
@@ -23,7 +24,7 @@ Task<void> prove_by_password(Call& call, std::string password) {
 Task<void> prove_by_code(Call& call, std::string code) {
   const config::Settings& settings = call.input.settings;
   postgres::BoundStatement proof = query::SessionProveByCode{
-      .hmac = login_code_hmac(call.input.secret_box, call.caller.user_id, code),
+      .hmac = mail::login_code_hmac(call.input.secret_box, call.caller.user_id, code),
       .limit_otp_guesses = settings.integer("limit.otp_guesses"),
       .limit_otp_failures_per_account_day = settings.integer("limit.otp_failures_per_account_day")};
   postgres::Result proved = co_await call.database.query(std::move(proof));

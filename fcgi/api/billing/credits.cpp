@@ -3,6 +3,7 @@
 #include "queries/credits.h"
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
+#include "lib/json_whole.h"
 
 namespace hostler {
 namespace {
@@ -12,7 +13,7 @@ constexpr TextBounds note_text{.max = 1000, .takes_control = true};
 int64_t read_amount(Fields& fields) {
   int64_t amount = fields.required_integer("amount");
   const Json* given = fields.any("amount");
-  bool is_zero = given != nullptr && given->is_integer() && amount == 0;
+  bool is_zero = given != nullptr && whole_of(*given) && amount == 0;
   if (is_zero) fields.fault("amount", "out_of_range", "must not be 0");
   return amount;
 }

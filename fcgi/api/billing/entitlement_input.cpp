@@ -1,11 +1,62 @@
 // See fcgi/api/billing/entitlement_input.h.
 #include "fcgi/api/billing/entitlement_input.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "lib/config/settings_table.h"
 
 namespace hostler {
+namespace {
+
+// The settings that are limits of an organization: what entitlements may change.
+constexpr std::array<std::string_view, 17> org_limits{"limit.agent_turns",
+                                                      "limit.api_keys",
+                                                      "limit.concurrent_runs",
+                                                      "limit.input_bytes",
+                                                      "limit.llm_models",
+                                                      "limit.mcp_servers",
+                                                      "limit.personas",
+                                                      "limit.queued_runs",
+                                                      "limit.requests_per_minute",
+                                                      "limit.platform_tool_calls_per_day",
+                                                      "limit.run_seconds",
+                                                      "limit.stored_bytes",
+                                                      "limit.streams",
+                                                      "limit.tool_calls",
+                                                      "limit.tools",
+                                                      "limit.waiting_runs",
+                                                      "limit.webhook_endpoints"};
+
+constexpr std::string_view monthly_grant = "credits.monthly_grant";
+
+}  // namespace
+
+bool is_org_limit(std::string_view key) {
+  return std::find(org_limits.begin(), org_limits.end(), key) != org_limits.end();
+}
+
+std::string entitlement_warning(const std::vector<std::string>& keys) {
+  std::string unread;
+  for (const std::string& key : keys) {
+    if (key == monthly_grant || is_org_limit(key)) continue;
+    unread += (unread.empty() ? "" : ", ") + key;
+  }
+  if (unread.empty()) return "";
+  return fmt::format(
+      "Hostler reads no entitlement named {}. GET /v1/entitlements lists those that it reads; "
+      "others are there for programs of your own.",
+      unread);
+}
+
+Response row_with_warning(int status, postgres::Result result, const std::string& warning) {
+  return warning.empty() ? Response::json_row(status, std::move(result))
+                         : Response::json_row_with(status, result, "warning", warning);
+}
 
 std::optional<int64_t> integer_of(const std::string& text) {
   int64_t value = 0;
@@ -16,7 +67,7 @@ std::optional<int64_t> integer_of(const std::string& text) {
 }
 
 bool is_integer_key(const std::string& key) {
-  return key == "credits.monthly_grant" || key.starts_with("limit.");
+  return key == monthly_grant || key.starts_with("limit.");
 }
 
 int64_t entitlement_min(const std::string& key) {

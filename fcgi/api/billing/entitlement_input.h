@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "fcgi/http/input.h"
+#include "fcgi/http/response.h"
 #include "lib/json.h"
 
 namespace hostler {
@@ -14,6 +17,13 @@ namespace hostler {
 // Writes them as members of the object that json has open. Answers the key, "" of a bad one; blanks
 // around it are cut: with them it would be another key, which nothing reads.
 std::string read_entitlement(Fields& fields, JsonWriter& json);
+
+// Whether the key is a setting that entitlements of an organization change.
+bool is_org_limit(std::string_view key);
+// What to say of keys that no part of Hostler reads; empty when there is none among these.
+std::string entitlement_warning(const std::vector<std::string>& keys);
+// The row's JSON object, with the member warning unless that is empty.
+Response row_with_warning(int status, postgres::Result result, const std::string& warning);
 
 // A whole number within 64 bits; nothing of other texts.
 std::optional<int64_t> integer_of(const std::string& text);

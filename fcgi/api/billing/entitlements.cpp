@@ -1,7 +1,4 @@
 // What an organization may use, and overrides of it. Statements: sql/queries/plans.sql.
-#include <algorithm>
-#include <array>
-
 #include "fcgi/api/billing/entitlement_input.h"
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
@@ -10,32 +7,13 @@
 namespace hostler {
 namespace {
 
-// The settings that are limits of an organization: what entitlements may change.
-constexpr std::array<std::string_view, 17> org_limits{"limit.agent_turns",
-                                                      "limit.api_keys",
-                                                      "limit.concurrent_runs",
-                                                      "limit.input_bytes",
-                                                      "limit.llm_models",
-                                                      "limit.mcp_servers",
-                                                      "limit.personas",
-                                                      "limit.queued_runs",
-                                                      "limit.requests_per_minute",
-                                                      "limit.platform_tool_calls_per_day",
-                                                      "limit.run_seconds",
-                                                      "limit.stored_bytes",
-                                                      "limit.streams",
-                                                      "limit.tool_calls",
-                                                      "limit.tools",
-                                                      "limit.waiting_runs",
-                                                      "limit.webhook_endpoints"};
-
-// They, as entitlements of the last resort.
+// The limits of an organization, as entitlements of the last resort.
 std::string known_entitlements(const config::Settings& settings) {
   JsonWriter json;
   json.begin_array();
   for (size_t i = 0; i < config::setting_count; ++i) {
     const config::SettingRow& row = config::setting_rows[i];
-    if (std::find(org_limits.begin(), org_limits.end(), row.name) == org_limits.end()) continue;
+    if (!is_org_limit(row.name)) continue;
     bool is_default = settings.source(i) == config::SettingSource::fallback;
     json.begin_object().member("key", row.name);
     json.member("value", std::to_string(std::get<int64_t>(settings.value(i))));
@@ -61,7 +39,7 @@ OneStatement set_entitlement_override(const Input& input) {
   Fields fields = input.body();
   JsonWriter wanted;
   wanted.begin_object().member("org_id", fields.required_id("org_id"));
-  read_entitlement(fields, wanted);
+  std::string key = read_entitlement(fields, wanted);
   std::optional<std::string> reason =
       fields.nullable_text("reason", {.max = 1000, .takes_control = true}).value;
   if (reason) wanted.member("reason", *reason);
@@ -69,7 +47,12 @@ OneStatement set_entitlement_override(const Input& input) {
   if (expires_at) wanted.member("expires_at", *expires_at);
   wanted.end_object();
   fields.check();
-  return OneStatement::new_or_changed(query::EntitlementOverrideSet{.wanted = wanted.take()});
+  std::string warning = entitlement_warning({key});
+  return {query::EntitlementOverrideSet{.wanted = wanted.take()},
+          [warning](postgres::Result result) {
+            int status = result.front().boolean("is_new") ? 201 : 200;
+            return row_with_warning(status, std::move(result), warning);
+          }};
 }
 
 OneStatement list_entitlement_overrides(const Input& input) {

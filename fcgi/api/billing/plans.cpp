@@ -13,7 +13,8 @@ constexpr size_t entitlements_max = 100;
 // A grant for each month since then is made in one transaction: 1,200.
 constexpr int64_t start_age_ms_max = 100LL * 12 * 2'629'746'000;
 
-void read_entitlements(Fields& fields, JsonWriter& json) {
+// Answers the keys.
+std::vector<std::string> read_entitlements(Fields& fields, JsonWriter& json) {
   json.key("entitlements").begin_array();
   std::vector<std::string> keys;
   for (Fields& entitlement : fields.optional_objects("entitlements", entitlements_max)) {
@@ -26,6 +27,7 @@ void read_entitlements(Fields& fields, JsonWriter& json) {
     if (!key.empty()) keys.push_back(std::move(key));
   }
   json.end_array();
+  return keys;
 }
 
 // Nothing of an id that was faulted.
@@ -48,13 +50,15 @@ OneStatement create_plan(const Input& input) {
   Fields fields = input.body();
   JsonWriter wanted;
   wanted.begin_object();
-  wanted.member("name", fields.required_text("name", {.min = 1, .max = 200, .trims = true}));
-  wanted.member("display_name",
-                fields.required_text("display_name", {.min = 1, .max = 200, .trims = true}));
-  read_entitlements(fields, wanted);
+  constexpr TextBounds name_bounds{.min = 1, .max = 200, .trims = true, .is_name = true};
+  wanted.member("name", fields.required_text("name", name_bounds));
+  wanted.member("display_name", fields.required_text("display_name", name_bounds));
+  std::string warning = entitlement_warning(read_entitlements(fields, wanted));
   wanted.end_object();
   fields.check();
-  return OneStatement::row(query::PlanCreate{.wanted = wanted.take()}, 201);
+  return {query::PlanCreate{.wanted = wanted.take()}, [warning](postgres::Result result) {
+            return row_with_warning(201, std::move(result), warning);
+          }};
 }
 
 OneStatement list_plans(const Input& input) {

@@ -11,6 +11,7 @@
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
 #include "lib/json.h"
+#include "lib/unicode.h"
 #include "queries/credits.h"
 
 namespace hostler {
@@ -59,6 +60,9 @@ std::string read_batch(const Input& input) {
   std::string value = fields.required_text("value", {.min = 1, .max = 1000, .trims = true});
   wanted.member("type", type).member("value", value);
   wanted.member("value_type", read_value_type(fields, type, value));
+  std::string warning;
+  if (type == "entitlement") warning = entitlement_warning({value.substr(0, value.find('='))});
+  if (!warning.empty()) wanted.member("warning", warning);
   wanted.member("max_uses", fields.optional_integer("max_uses", {1, uses_max}).value_or(1));
   std::optional<std::string> expires_at = fields.nullable_time("expires_at").value;
   if (expires_at) wanted.member("expires_at", *expires_at);
@@ -71,10 +75,7 @@ std::string read_batch(const Input& input) {
 
 // A code with the hyphens that it was made with, whether they were typed, or blanks, or nothing.
 std::string as_made(const std::string& typed) {
-  std::string letters;
-  for (char c : typed) {
-    if (c != '-' && c != ' ') letters += c;
-  }
+  std::string letters = unicode::plain_code(typed);
   bool is_ascii =
       std::all_of(letters.begin(), letters.end(), [](char c) { return c > ' ' && c < 0x7f; });
   if (letters.size() != letters_count || !is_ascii) return typed;

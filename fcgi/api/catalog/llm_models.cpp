@@ -10,7 +10,7 @@
 namespace hostler {
 namespace {
 
-constexpr TextBounds name_bounds{.min = 1, .max = 200, .trims = true};
+constexpr TextBounds name_bounds{.min = 1, .max = 200, .trims = true, .is_name = true};
 constexpr Bounds context_bounds{1024, 100'000'000};
 // Of an organization's own (contract section 4).
 constexpr Bounds own_context_bounds{1024, 2'000'000};

@@ -10,7 +10,7 @@
 namespace hostler {
 namespace {
 
-constexpr TextBounds name_bounds{.min = 1, .max = 200, .trims = true};
+constexpr TextBounds name_bounds{.min = 1, .max = 200, .trims = true, .is_name = true};
 // Blanks around a key come from where it was copied; a server takes none.
 constexpr TextBounds key_bounds{.min = 1, .max = 4096, .trims = true};
 constexpr TextBounds url_bounds{.min = 1, .max = 2048, .trims = true};

@@ -25,6 +25,20 @@ constexpr TextBounds code_bounds{.min = 1, .max = 8000};
 constexpr TextBounds issuer_bounds{.min = 1, .max = 2048};
 constexpr TextBounds error_bounds{.min = 1, .max = 200};
 
+constexpr int64_t state_seconds = 600;  // as long as an authorization may take: SQL has it, too
+
+// The cookie that marks the browser in which one authorization began, where the refresh cookie does
+// not come along with the callback: pages of other sites have that one in their own partition. Not
+// partitioned, since the callback is opened on the top level.
+std::string state_cookie_name(std::string_view state) {
+  return fmt::format("hostler_mcp_{}", to_hex(sha256(state)).substr(0, 16));
+}
+
+std::string state_cookie(std::string_view state, std::string_view value, int64_t seconds) {
+  return fmt::format("{}={}; Path=/v1/auth/mcp; HttpOnly; Secure; SameSite=None; Max-Age={}",
+                     state_cookie_name(state), value, seconds);
+}
+
 // The page of the authorization server, where the person says yes or no.
 std::string authorization_url(const postgres::Row& row, std::string_view state,
                               std::string_view verifier) {
@@ -61,16 +75,23 @@ Response led_to(std::string_view outcome, const postgres::Row& row) {
 Task<Response> connect_mcp_server(Call& call) {
   std::string state = to_base64url(random_bytes(32));
   std::string verifier = to_base64url(random_bytes(32));
+  bool has_cookie = call.input.settings.text("auth.cookie_samesite") == "none";
+  std::string cookie = has_cookie ? to_base64url(random_bytes(32)) : std::string();
+  std::optional<std::string> cookie_hash;
+  if (has_cookie) cookie_hash = sha256(cookie);
   NewSecret sealed =
       seal_secret(call.input.secret_box, call.caller.org_id, "mcp_verifier", verifier);
   postgres::BoundStatement beginning =
       query::McpAuthorizationBegin{.server_id = call.input.path_value("server_id"),
                                    .state_hash = sha256(state),
-                                   .verifier = sealed.json};
+                                   .verifier = sealed.json,
+                                   .cookie_hash = cookie_hash};
   postgres::Result begun = co_await call.database.query(std::move(beginning));
   JsonWriter json;
   json.begin_object().member("url", authorization_url(begun.front(), state, verifier));
-  co_return Response::json_text(200, json.end_object().take());
+  Response response = Response::json_text(200, json.end_object().take());
+  if (has_cookie) response.add_header("Set-Cookie", state_cookie(state, cookie, state_seconds));
+  co_return response;
 }
 
 OneStatement disconnect_mcp_server(const Input& input) {
@@ -85,18 +106,23 @@ OneStatement return_mcp_authorization(const Input& input) {
   std::optional<std::string> issuer = fields.text("iss", issuer_bounds);
   std::optional<std::string> error = fields.text("error", error_bounds);
   fields.check();
-  std::string_view cookie = refresh_cookie_of(input.request());
+  std::vector<std::string_view> cookies = cookies_named(input.request(), state_cookie_name(state));
+  std::optional<std::string> cookie_hash;
+  if (!cookies.empty()) cookie_hash = sha256(cookies.front());
   return OneStatement(
              query::McpAuthorizationReturn{
                  .state_hash = sha256(state),
-                 .refresh_hash = sha256(cookie),
+                 .cookie_hash = cookie_hash,
+                 .refresh_hashes = refresh_hashes_of(input.request()),
                  .auth_refresh_race_seconds = input.settings.integer("auth.refresh_race_seconds"),
                  .issuer = issuer,
                  .code = code,
                  .error = error},
-             [](const postgres::Result& returned) {
+             [state, has_cookie = cookie_hash.has_value()](const postgres::Result& returned) {
                postgres::Row row = returned.front();
-               return led_to(row.text("outcome"), row);
+               Response response = led_to(row.text("outcome"), row);
+               if (has_cookie) response.add_header("Set-Cookie", state_cookie(state, "", 0));
+               return response;
              })
       .notify(query::McpWorkNotify{});
 }

@@ -15,7 +15,7 @@
 namespace hostler {
 namespace {
 
-constexpr TextBounds name_bounds{.min = 1, .max = 200, .trims = true};
+constexpr TextBounds name_bounds{.min = 1, .max = 200, .trims = true, .is_name = true};
 constexpr TextBounds description_bounds{.max = 2000, .takes_control = true};
 constexpr TextBounds prompt_bounds{.max = 65'536, .bytes_max = 256 << 10, .takes_control = true};
 constexpr Bounds turns_bounds{1, 10'000};

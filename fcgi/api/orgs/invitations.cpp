@@ -2,17 +2,44 @@
 // once; the database keeps its hash, and what the mail says of it sealed.
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
-#include "fcgi/identity/mailed_secret.h"
 #include "lib/account/account_rules.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
+#include "lib/mail/mailed_secret.h"
+#include "lib/mail_address.h"
 #include "queries/orgs.h"
 #include "queries/outbox.h"
 
 namespace hostler {
 namespace {
 
-constexpr std::string_view token_prefix = "inv_";
+// Returns how an invited person without an account may register: open, code or closed. SQL's
+// invitation_create() takes it.
+std::string_view registration_of(const config::Settings& settings) {
+  const std::string& mode = settings.text("auth.registration_mode");
+  if (mode == "open") return "open";
+  if (!settings.boolean("auth.invitations_register")) return "closed";
+  return mode == "invite_only" ? "code" : "open";
+}
+
+// The answer's member: what the inviter should know; empty: nothing.
+std::string_view warning_of(std::string_view registration) {
+  if (registration == "closed") {
+    return "Registration is closed: the invitation serves only somebody who has an account.";
+  }
+  if (registration == "code") {
+    return "Somebody without an account needs an invitation code, too, to register.";
+  }
+  return "";
+}
+
+Response created_invitation(const postgres::Result& created, std::string_view token,
+                            std::string_view warning) {
+  Response response = Response::json_row_with(201, created, "token", token);
+  response.text.pop_back();  // the object's end
+  response.text += R"(,"warning":)" + (warning.empty() ? "null" : json_quote(warning)) + '}';
+  return response;
+}
 
 }  // namespace
 
@@ -20,24 +47,28 @@ OneStatement create_invitation(const Input& input) {
   Fields fields = input.body();
   std::string email = fields.required_text("email", {.min = 1, .max = 1000, .trims = true});
   std::string role = fields.required_choice("role", {"member", "admin"});
+  bool takes_smtputf8 = input.settings.boolean("mail.smtputf8");
   std::optional<account::TextFault> fault =
-      email.empty() ? std::nullopt : account::email_fault(email);
+      email.empty() ? std::nullopt : account::new_email_fault(email, takes_smtputf8);
   if (fault) fields.fault("email", std::move(fault->code), std::move(fault->message));
   fields.check();
-  Token token = make_token(token_prefix);
+  Token token = make_token(mail::invitation_token_prefix);
   const config::Settings& settings = input.settings;
+  std::string_view registration = registration_of(settings);
   query::InvitationCreate wanted{
       .email = email,
+      .email_key = mail_address_key(email),
       .role = role,
       .token_hash = token.hash,
-      .secret = mailed_secret(input.secret_box, "token", token.text),
+      .mail = mail::new_mailed_token(input.secret_box, mail::invitation_token_prefix),
+      .registration = registration,
       .invite_member_seconds = settings.integer("invite.member_seconds"),
       .limit_invitations_per_inviter_day = settings.integer("limit.invitations_per_inviter_day"),
       .limit_invitations_per_recipient_day =
           settings.integer("limit.invitations_per_recipient_day")};
   return OneStatement(std::move(wanted),
-                      [text = token.text](const postgres::Result& created) {
-                        return Response::json_row_with(201, created, "token", text);
+                      [text = token.text, registration](const postgres::Result& created) {
+                        return created_invitation(created, text, warning_of(registration));
                       })
       .notify(query::OutboxNotify{});
 }

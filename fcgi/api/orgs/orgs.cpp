@@ -10,7 +10,7 @@ namespace hostler {
 namespace {
 
 constexpr TextBounds slug_bounds{.min = 1, .max = 64};
-constexpr TextBounds name_bounds{.min = 1, .max = 200, .trims = true};
+constexpr TextBounds name_bounds{.min = 1, .max = 200, .trims = true, .is_name = true};
 
 bool is_slug(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) {

@@ -7,6 +7,7 @@
 #include "fcgi/http/input.h"
 #include "lib/account/account_rules.h"
 #include "lib/json.h"
+#include "lib/mail_address.h"
 #include "queries/admin_users.h"
 #include "queries/runs.h"
 
@@ -22,7 +23,7 @@ struct Member {
 };
 constexpr std::array members{
     Member{"username", account::name_fault},
-    Member{"email", account::email_fault},
+    Member{"email", account::email_fault},  // and below, what settings say of it
     Member{"locale", account::locale_fault},
     Member{"timezone", account::timezone_fault},
 };
@@ -38,10 +39,20 @@ std::string read_changes(const Input& input) {
     std::optional<std::string> value = fields.optional_text(member.name, any_text);
     if (!value) continue;
     if (member.name == "username") value = account::trimmed_name(*value);
+    if (member.name == "email") value = account::trimmed_email(*value);
     if (member.name == "locale") value = account::language_tag(*std::move(value));
-    std::optional<account::TextFault> fault = member.check(*value);
+    std::optional<account::TextFault> fault =
+        member.name == "email"
+            ? account::new_email_fault(*value, input.settings.boolean("mail.smtputf8"))
+            : member.check(*value);
     if (fault) fields.fault(member.name, std::move(fault->code), std::move(fault->message));
     changes.member(member.name, *value);
+    if (fault) continue;
+    if (member.name == "username") {
+      changes.member_raw("username_look", account::name_look(*value));
+    } else if (member.name == "email") {
+      changes.member("email_key", mail_address_key(*value));
+    }
   }
   std::optional<bool> is_verified = fields.optional_boolean("email_verified");
   if (is_verified) changes.member("email_verified", *is_verified);

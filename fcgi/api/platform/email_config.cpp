@@ -6,14 +6,13 @@
 #include "fcgi/identity/caller_database.h"
 #include "fcgi/identity/sealed_secret.h"
 #include "lib/account/account_rules.h"
-#include "lib/ascii.h"
 #include "lib/crypto.h"
+#include "lib/host_name.h"
 #include "lib/json.h"
 #include "lib/log.h"
 #include "lib/mail/mail_settings.h"
 #include "lib/mail/mail_text.h"
 #include "lib/mail/send_mail.h"
-#include "lib/net/address_guard.h"
 
 namespace hostler {
 namespace {
@@ -25,14 +24,19 @@ constexpr mail::MailLimits test_limits{.connect_timeout_ms = 10'000, .total_time
 
 // What is wrong with a host, in words: a colon belongs to IPv6 alone.
 std::optional<std::string> fault_of_host(const std::string& host) {
-  constexpr std::string_view others = ".-_:";
-  for (char c : host) {
-    if (!ascii::is_letter_or_digit(c) && others.find(c) == std::string_view::npos) {
-      return "must be a host name or address";
-    }
-  }
-  if (host.find(':') == std::string::npos || net::IpAddress::parse(host)) return std::nullopt;
-  return "must be a host name or address alone: put the port into smtp_port";
+  if (host.empty() || has_host_form(host)) return std::nullopt;
+  return host.find(':') == std::string::npos
+             ? "must be a host name or address"
+             : "must be a host name or address alone: put the port into smtp_port";
+}
+
+std::optional<std::string> fault_of_sender(const Input& input, const std::string& from) {
+  if (from.empty()) return std::nullopt;
+  std::optional<mail::Mailbox> mailbox = mail::parse_mailbox(from);
+  if (!mailbox) return "must be a mail address, or Name <address>";
+  std::optional<account::TextFault> fault =
+      account::new_email_fault(mailbox->address, input.settings.boolean("mail.smtputf8"));
+  return fault ? std::optional(fault->message) : std::nullopt;
 }
 
 std::string_view tls_mode(mail::MailTls tls) {
@@ -45,7 +49,7 @@ OneStatement::Render of_settings_in_force(const Input& input,
                                           std::string (*write)(const mail::MailSettings& mail)) {
   return [&input, write](const postgres::Result& stored) {
     return Response::json_text(
-        200, write(mail::mail_settings(input.configured, stored, input.secret_box)));
+        200, write(mail::mail_settings(input.settings, stored, input.secret_box)));
   };
 }
 
@@ -63,6 +67,10 @@ std::string words_of(const mail::MailOutcome& outcome, const std::string& place,
       return place + " answers without TLS: try smtp_tls_mode starttls or none";
     case mail::MailFault::without_starttls:
       return place + " offers no STARTTLS: try smtp_tls_mode tls or none";
+    case mail::MailFault::untrusted:
+    case mail::MailFault::without_login:
+    case mail::MailFault::without_smtputf8:
+      return place + ": " + outcome.words;
     case mail::MailFault::timeout:
       if (tls == mail::MailTls::tls) {
         return place + " took too long: check smtp_host and smtp_port";
@@ -109,8 +117,8 @@ OneStatement show_email_config(const Input& input) {
 OneStatement set_email_config(const Input& input) {
   Fields fields = input.body();
   std::string from = fields.required_text("from", {.min = 1, .max = 320, .trims = true});
-  if (!from.empty() && !mail::parse_mailbox(from)) {
-    fields.fault("from", "bad_format", "must be a mail address, or Name <address>");
+  if (std::optional<std::string> fault = fault_of_sender(input, from)) {
+    fields.fault("from", "bad_format", *fault);
   }
   std::string host = fields.required_text("smtp_host", {.min = 1, .max = 253, .trims = true});
   if (std::optional<std::string> fault = fault_of_host(host)) {
@@ -135,15 +143,15 @@ OneStatement set_email_config(const Input& input) {
 Task<Response> test_email(Call& call) {
   Fields fields = call.input.body();
   std::string to = fields.required_text("to", {.min = 1, .max = 254, .trims = true});
-  std::optional<account::TextFault> fault_of_address = account::email_fault(to);
+  std::optional<account::TextFault> fault_of_address =
+      account::new_email_fault(to, call.input.settings.boolean("mail.smtputf8"));
   if (!to.empty() && fault_of_address) {
     fields.fault("to", fault_of_address->code, fault_of_address->message);
   }
   fields.check();
   postgres::BoundStatement asked = query::EmailConfigShow{};
   postgres::Result stored = co_await call.database.query(std::move(asked));
-  mail::MailSettings mail =
-      mail::mail_settings(call.input.configured, stored, call.input.secret_box);
+  mail::MailSettings mail = mail::mail_settings(call.input.settings, stored, call.input.secret_box);
   if (!mail.is_configured()) {
     Error error(ErrorCode::email_not_configured, "PUT /v1/admin/email/config first.");
     error.retry_after_s = not_configured_retry_s;

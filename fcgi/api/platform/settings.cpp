@@ -89,12 +89,22 @@ void write_description(JsonWriter& json, const config::SettingRow& row) {
   json.end_array();
 }
 
+// Returns what the operator must do so that a change is in force everywhere; empty: nothing.
+std::string_view notice_of(const config::SettingRow& row) {
+  if (row.name != "http.cors_origins") return "";
+  return "nginx keeps the list for its own errors: on each host of nginx hostlerctl cors-map > "
+         "/etc/nginx/hostler/cors_origins.map, then reload it.";
+}
+
 void write_setting(JsonWriter& json, size_t index, const config::Settings& settings) {
   const config::SettingRow& row = config::setting_rows[index];
   json.begin_object().member("key", row.name);
   json.member_raw("value", row.is_secret ? "null" : config::setting_json(settings.value(index)));
   json.member("source", source_name(settings.source(index))).member("secret", row.is_secret);
   write_description(json, row);
+  json.key("notice");
+  std::string_view notice = notice_of(row);
+  notice.empty() ? json.null() : json.text(notice);
   json.end_object();
 }
 

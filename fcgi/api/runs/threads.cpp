@@ -10,7 +10,8 @@ namespace hostler {
 
 OneStatement create_thread(const Input& input) {
   Fields fields = input.optional_body();
-  std::optional<std::string> title = fields.nullable_text("title", {.max = 200}).value;
+  std::optional<std::string> title =
+      fields.nullable_text("title", {.max = 200, .is_name = true}).value;
   bool is_private = fields.optional_boolean("is_private").value_or(false);
   std::optional<std::string> end_user = fields.nullable_text("end_user", end_user_bounds).value;
   std::string metadata = read_metadata(fields).value_or("{}");
@@ -58,7 +59,7 @@ OneStatement show_thread(const Input& input) {
 
 OneStatement update_thread(const Input& input) {
   Fields fields = input.body();
-  Nullable<std::string> title = fields.nullable_text("title", {.max = 200});
+  Nullable<std::string> title = fields.nullable_text("title", {.max = 200, .is_name = true});
   std::optional<std::string> metadata = read_metadata(fields);
   fields.check_patch();
   return OneStatement::item(query::ThreadUpdate{.thread_id = input.path_value("thread_id"),

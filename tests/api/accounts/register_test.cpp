@@ -356,7 +356,8 @@ TEST(RegistrationMode, DisabledRefusesEverybodyBeforeLookingAtTheBody) {
 TEST(RegistrationMode, InviteOnlyAsksForACodeThatHolds) {
   ApiStack closed({{"HOSTLER_AUTH_REGISTRATION_MODE=invite_only", "HOSTLER_MAIL_DIR="}, false});
   closed.sql().run_text(
-      "SELECT register_user('first', 'first@example.org', 'x', 'en', NULL, NULL, NULL, "
+      "SELECT register_user('first', 'first@example.org', 'first@example.org', 'x', 'en', NULL, "
+      "NULL, NULL, "
       "'{\"credit.initial_grant\": 0, \"invite.default_max_uses\": 1}')");
   std::string code = sql_value(closed, "SELECT code FROM invite_codes");
   Client client = closed.client();

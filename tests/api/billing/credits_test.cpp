@@ -128,6 +128,33 @@ TEST(AdjustCredits, RefusesWhatIsNoAmountAndHoldsAtTheEdgesOf64Bits) {
 }
 
 // In a stack of its own: they change everybody.
+// Programs that read JSON numbers as doubles round them from 2^53 on.
+TEST(AdjustCredits, TellsTheBalanceAsTextToo) {
+  TestUser admin = register_admin(stack());
+  TestUser user = register_user(stack());
+  auto adjust = [&](const std::string& amount) {
+    return admin.client.post("/v1/admin/credits/adjust",
+                             fmt::format(R"({{"org_id":"{}","amount":{}}})", user.org_id, amount));
+  };
+  std::string before = user.client.get("/v1/me/credits").member("balance");
+  ASSERT_EQ(adjust("-" + before).status, 200);
+  Answer large = adjust("9.007199254740993e15");
+  EXPECT_EQ(large.member("balance_text"), "9007199254740993") << large.body;
+  EXPECT_EQ(large.member("balance"), "9007199254740993");
+  EXPECT_EQ(user.client.get("/v1/me/credits").member("balance_text"), "9007199254740993");
+  EXPECT_EQ(admin.client.get("/v1/admin/credits?org_id=" + user.org_id).member("balance_text"),
+            "9007199254740993");
+  EXPECT_EQ(adjust("-9007199254740993.0").member("balance_text"), "0");
+  for (const char* amount : {"1.0", "1e0", "10E-1", "0.1e1"}) {
+    EXPECT_EQ(adjust(amount).status, 200) << amount;
+  }
+  EXPECT_EQ(user.client.get("/v1/me/credits").member("balance_text"), "4");
+  EXPECT_TRUE(has_fault(adjust("1.5"), "amount", "wrong_type"));
+  EXPECT_TRUE(has_fault(adjust("1e-1"), "amount", "wrong_type"));
+  EXPECT_TRUE(has_fault(adjust("1e19"), "amount", "out_of_range"));
+  EXPECT_TRUE(has_fault(adjust("0e5"), "amount", "out_of_range")) << "is 0";
+}
+
 TEST(BulkAdjustCredits, ChangesEveryAccountStopsAtZeroAndResetsAll) {
   ApiStack own;
   TestUser admin = register_admin(own);

@@ -95,6 +95,71 @@ TEST(Plans, CutBlanksAroundAKeyThatNothingWouldReadElse) {
   EXPECT_EQ(made.member("key"), "limit.tool_calls") << made.body;
 }
 
+TEST(Entitlements, ThatNothingReadsGetAWarning) {
+  TestUser admin = register_admin(stack());
+  auto warning_of = [](const Answer& answer) {
+    EXPECT_EQ(answer.status / 100, 2) << answer.body;
+    Json body = answer.json();
+    const Json& item = body.is_array() ? body.as_array()->front() : body;
+    return std::string(item.text_or("warning"));
+  };
+  auto set = [&](const std::string& key) {
+    return warning_of(
+        admin.client.post("/v1/entitlement-overrides", override_json(admin.org_id, key, "9")));
+  };
+  EXPECT_THAT(set("limit.threads"), testing::HasSubstr("no entitlement named limit.threads"));
+  EXPECT_THAT(set("limit.threads"), testing::HasSubstr("limit.threads")) << "changed, too";
+  EXPECT_EQ(set("limit.tools"), "");
+  EXPECT_EQ(set("credits.monthly_grant"), "");
+  Answer plan = admin.client.post(
+      "/v1/plans", fmt::format(R"({{"name":"{}","display_name":"P","entitlements":[)"
+                               R"({{"key":"seats","value":"3","value_type":"integer"}},)"
+                               R"({{"key":"limit.tools","value":"3","value_type":"integer"}},)"
+                               R"({{"key":"beta","value":"true","value_type":"boolean"}}]}})",
+                               new_name("plan")));
+  EXPECT_THAT(warning_of(plan), testing::HasSubstr("seats, beta."));
+  EXPECT_EQ(admin.client.get("/v1/plans/" + plan.member("id")).json().find("warning"), nullptr);
+  auto code = [&](const std::string& value) {
+    return warning_of(admin.client.post(
+        "/v1/admin/redemption-codes/batch",
+        fmt::format(R"({{"count":2,"type":"entitlement","value":"{}"}})", value)));
+  };
+  EXPECT_THAT(code("seats=3"), testing::HasSubstr("seats."));
+  EXPECT_EQ(code("limit.tools=3"), "");
+}
+
+TEST(Subscriptions, CancelledAndMadeAnewOnOneDayGrantTheMonthOnce) {
+  TestUser admin = register_admin(stack());
+  TestUser user = register_user(stack());
+  auto plan_of = [&](int credits) {
+    return new_plan(admin, fmt::format(R"([{{"key":"credits.monthly_grant","value":"{}",)"
+                                       R"("value_type":"integer"}}])",
+                                       credits));
+  };
+  auto balance = [&] {
+    return sql_number(stack(), fmt::format("SELECT balance FROM credit_accounts WHERE org_id = "
+                                           "'{}'",
+                                           user.org_id));
+  };
+  int64_t before = balance();
+  auto subscribe_and_cancel = [&](const std::string& plan_id, const std::string& start) {
+    Answer made = admin.client.post("/v1/subscriptions", period(user.org_id, plan_id, start));
+    ASSERT_EQ(made.status, 201) << made.body;
+    EXPECT_EQ(admin.client.del("/v1/subscriptions/" + made.member("id")).status, 200);
+  };
+  std::string today =
+      sql_value(stack(), "SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD')");
+  std::string plan_id = plan_of(50);
+  subscribe_and_cancel(plan_id, today + "T00:00:00Z");
+  EXPECT_EQ(balance() - before, 50);
+  subscribe_and_cancel(plan_id, today + "T00:00:01Z");
+  EXPECT_EQ(balance() - before, 50) << "the month of this day is granted";
+  subscribe_and_cancel(plan_of(80), today + "T00:00:00Z");
+  EXPECT_EQ(balance() - before, 80) << "of a larger plan what is missing";
+  subscribe_and_cancel(plan_id, today + "T00:00:00Z");
+  EXPECT_EQ(balance() - before, 80);
+}
+
 TEST(Subscriptions, GrantTheirMonthsOnceAndGiveEntitlements) {
   TestUser admin = register_admin(stack());
   TestUser user = register_user(stack());

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/eventually.h"
 #include "tests/support/rows/accounts.h"
 
 namespace hostler::testing_support {
@@ -114,6 +115,37 @@ TEST(McpConnections, AreMadeInTheSessionThatBeganThemAlone) {
   EXPECT_EQ(outcome_of(come_back(good, other.refresh)), "invalid_state");
   EXPECT_EQ(outcome_of(come_back(good, user.refresh)), "ok");
   EXPECT_EQ(outcome_of(come_back(good, user.refresh)), "invalid_state") << "a state counts once";
+}
+
+// The refresh cookie of a page of another site is in that site's partition.
+TEST(McpConnections, AreMadeInTheBrowserThatBeganThemWhereTheCookieIsPartitioned) {
+  TestUser user = register_user(stack());
+  std::string id = oauth_server(user);
+  discover(id);
+  TestUser admin = register_admin(stack());
+  std::string setting = "/v1/admin/settings/auth.cookie_samesite";
+  ASSERT_EQ(admin.client.put(setting, R"({"value":"none"})").status, 200);
+  Answer begun;
+  ASSERT_TRUE(eventually(10'000, [&] {
+    begun = user.client.post(connect_path(id));
+    return begun.has_header("set-cookie");
+  }));
+  ASSERT_EQ(admin.client.del(setting).status, 204);
+  std::string cookie(begun.header("set-cookie"));
+  EXPECT_TRUE(cookie.ends_with("; Path=/v1/auth/mcp; HttpOnly; Secure; SameSite=None; Max-Age=600"))
+      << cookie;
+  std::string url = begun.member("url");
+  std::string state = url.substr(url.find("&state=") + 7);
+  state.resize(state.find('&'));
+  std::string path =
+      fmt::format("{}?state={}&code=abc&iss=https%3A%2F%2Fas.example", callback, state);
+  auto back = [&](const std::string& cookies) {
+    return outcome_of(stack().client().send({"GET", path, "", "", {{"Cookie", cookies}}}));
+  };
+  std::string own = cookie.substr(0, cookie.find(';'));
+  EXPECT_EQ(back("hostler_refresh_token=" + user.refresh), "invalid_state");
+  EXPECT_EQ(back(own.substr(0, own.find('=')) + "=guessed"), "invalid_state");
+  EXPECT_EQ(back(own), "ok");
 }
 
 TEST(McpConnections, AreMadeWithinTenMinutesWhileTheSessionLasts) {

@@ -217,6 +217,51 @@ TEST(Tools, OfThePlatformAreListedWithoutTheirAddress) {
   EXPECT_TRUE(is_listed);
 }
 
+// Without a scope that of the row counts, and the right follows from it.
+TEST(Tools, NeedNoScopeWhereTheirIdIsNamed) {
+  TestUser owner = register_user(stack());
+  TestUser admin = register_admin(stack());
+  std::string own = std::string(base) + "/" + made_by(owner, "mine");
+  EXPECT_EQ(owner.client.patch(own, R"({"description":"Changed."})").status, 200);
+  EXPECT_EQ(owner.client.post(own + "/rotate-secret").status, 200);
+  Answer of_platform = admin.client.post(base, wanted("p" + to_hex(random_bytes(6))));
+  std::string theirs = std::string(base) + "/" + of_platform.member("id");
+  Answer refused = owner.client.patch(theirs, R"({"description":"Changed."})");
+  EXPECT_TRUE(is_problem(refused, 403, "auth.forbidden")) << "of the platform";
+  EXPECT_EQ(admin.client.patch(theirs, R"({"description":"Changed."})").status, 200);
+  EXPECT_TRUE(is_problem(admin.client.patch(own, R"({"description":"x"})"), 404, "tools.not_found"))
+      << "of another organization";
+  EXPECT_TRUE(
+      is_problem(owner.client.del(std::string(base) + "/" + nobody), 404, "tools.not_found"));
+  EXPECT_TRUE(is_problem(admin.client.del(own + "?scope=platform"), 404, "tools.not_found"))
+      << "a scope that is given counts";
+  EXPECT_EQ(owner.client.del(own).status, 204);
+  EXPECT_EQ(admin.client.del(theirs).status, 204);
+}
+
+TEST(Scopes, OfServersProvidersAndPersonasFollowFromTheirIdsToo) {
+  TestUser owner = register_user(stack());
+  auto made = [&](const std::string& path_of, const std::string& body) {
+    Answer answer = owner.client.post(path_of + of_org, body);
+    EXPECT_EQ(answer.status, 201) << answer.body;
+    return path_of + "/" + answer.member("id");
+  };
+  std::string server =
+      made("/v1/mcp-servers", R"({"key":"files","url":"https://93.184.216.34/m"})");
+  std::string provider = made("/v1/llm-providers", R"({"name":"p","provider_kind":"anthropic"})");
+  std::string persona = made("/v1/personas", R"({"persona_key":"clerk","version":"1"})");
+  EXPECT_EQ(owner.client.get(server).status, 200);
+  EXPECT_EQ(owner.client.get(server + "/tools").status, 200);
+  EXPECT_EQ(owner.client.patch(server, R"({"is_active":false})").status, 200);
+  EXPECT_EQ(owner.client.get(provider + "/models").status, 200);
+  EXPECT_EQ(owner.client.post(provider + "/models", R"({"model":"m"})").status, 201);
+  EXPECT_EQ(owner.client.patch(persona, R"({"description":"Changed."})").status, 200);
+  for (const std::string& path_of : {server, provider, persona}) {
+    EXPECT_EQ(register_user(stack()).client.del(path_of).status, 404) << path_of;
+    EXPECT_EQ(owner.client.del(path_of).status, 204) << path_of;
+  }
+}
+
 TEST(Tools, AreAsManyAsAnOrganizationMayKeep) {
   TestUser user = register_user(stack());
   stack().sql().run_text(

@@ -178,6 +178,50 @@ TEST(EveryRoute, ThatTakesABodyRefusesOtherTypesAndBrokenJson) {
   EXPECT_GT(checked, 7);
 }
 
+// Probes, callbacks, and the paths of other protocols, whose clients send what they like.
+bool takes_any_query(const std::string& path) {
+  bool is_protocol = path.starts_with("/v1/openai/") || path.starts_with("/v1/ui/") ||
+                     path.starts_with("/v1/agui") || path.starts_with("/v1/scim/");
+  return path == "/healthz" || path == "/readyz" || path.ends_with("/callback") || is_protocol;
+}
+
+TEST(EveryRoute, RefusesQueryParametersThatItDoesNotTake) {
+  TestUser admin = register_admin(stack());
+  int checked = 0;
+  for (const DocumentedRoute& route : routes()) {
+    if (route.has_ids) continue;  // whose 404 comes before: the next test
+    Call call = call_of(route);
+    call.path += "?start_date=2026-11-01";
+    Answer answer = admin.client.send(call);
+    bool is_refused = has_fault(answer, "start_date", "unknown");
+    EXPECT_EQ(is_refused, !takes_any_query(route.path)) << route.name() << " " << answer.body;
+    ++checked;
+  }
+  EXPECT_GT(checked, 60);
+}
+
+TEST(EveryRoute, TellsUnknownQueryParametersWithTheOtherFaults) {
+  TestUser user = register_user(stack());
+  Answer made = user.client.post("/v1/threads", "{}");
+  std::string thread = "/v1/threads/" + made.member("id");
+  Answer patched = user.client.patch(thread + "?a=1&a=2&b", R"({"title":7})");
+  EXPECT_TRUE(has_fault(patched, "a", "unknown")) << patched.body;
+  EXPECT_TRUE(has_fault(patched, "b", "unknown")) << patched.body;
+  EXPECT_TRUE(has_fault(patched, "title", "wrong_type")) << patched.body;
+  EXPECT_EQ(fault_count(patched), 3u) << patched.body;
+  Answer listed = user.client.get(thread + "/messages?limit=0&metadata[x]=1&limit[y]=2");
+  EXPECT_TRUE(has_fault(listed, "limit", "out_of_range")) << listed.body;
+  EXPECT_TRUE(has_fault(listed, "metadata[x]", "unknown")) << listed.body;
+  EXPECT_TRUE(has_fault(listed, "limit[y]", "unknown")) << listed.body;
+  Answer logged_in = stack().client().post("/v1/auth/login?next=%2F", R"({"login":"ada"})");
+  EXPECT_TRUE(has_fault(logged_in, "next", "unknown")) << logged_in.body;
+  EXPECT_TRUE(has_fault(logged_in, "password", "required")) << logged_in.body;
+  // Who may not act, or names what is not there, hears that first.
+  EXPECT_EQ(register_user(stack()).client.patch(thread + "?a=1", "{}").status, 404);
+  EXPECT_EQ(user.client.get("/v1/admin/settings?a=1").status, 403);
+  EXPECT_EQ(user.client.get(thread).status, 200);
+}
+
 TEST(EveryRoute, RefusesMethodsThatItsPathDoesNotHave) {
   for (const Json::Member& path : *document().find("paths")->as_object()) {
     for (std::string method : {"GET", "POST", "PUT", "PATCH", "DELETE"}) {

@@ -44,10 +44,14 @@ TEST(IdempotencyKey, BelongsToOneBodyAndQuery) {
   ASSERT_EQ(user.client.send(keyed("/v1/threads", "k", R"({"title":"a"})")).status, 201);
   EXPECT_TRUE(is_problem(user.client.send(keyed("/v1/threads", "k", R"({"title":"b"})")), 422,
                          "idempotency.key_reused"));
-  Answer other_query = user.client.send(keyed("/v1/threads?x=1", "k", R"({"title":"a"})"));
+  EXPECT_EQ(threads_of(user), 1);
+  TestUser admin = register_admin(stack());
+  const char* provider = R"({"name":"one","provider_kind":"anthropic"})";
+  Answer first = admin.client.send(keyed("/v1/llm-providers?scope=org", "k", provider));
+  ASSERT_EQ(first.status, 201) << first.body;
+  Answer other_query = admin.client.send(keyed("/v1/llm-providers?scope=platform", "k", provider));
   EXPECT_TRUE(is_problem(other_query, 422, "idempotency.key_reused"));
   EXPECT_NE(other_query.member("detail").find("another body or query"), std::string::npos);
-  EXPECT_EQ(threads_of(user), 1);
 }
 
 TEST(IdempotencyKey, BelongsToOnePathAndCaller) {

@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/eventually.h"
 #include "tests/support/peers/outside_peers.h"
+#include "tests/support/peers/strict_mail_server.h"
 #include "tests/support/rows/accounts.h"
 
 namespace hostler::testing_support {
@@ -235,6 +237,31 @@ TEST_F(EmailTest, SaysWhereNoServerAnsweredAndWhatToMend) {
                         server->port()));
 }
 
+// A login that is configured is never skipped, and a server is never greeted by a short name.
+TEST_F(EmailTest, FailsWhereTheServerOffersNoLogin) {
+  auto server = start_mail_server("plain");
+  configure(admin_, server->port(), "none", R"(,"smtp_user":"user","smtp_pass":"secret")");
+  Answer answer = test_mail(admin_, "ada@example.org");
+  EXPECT_TRUE(is_problem(answer, 502, "email.delivery_failed"));
+  EXPECT_NE(answer.member("detail").find("offers no login (AUTH)"), std::string::npos)
+      << answer.body;
+  EXPECT_TRUE(server->records().empty());
+}
+
+TEST_F(EmailTest, GreetsWithMailHelo) {
+  StrictMailServer server;
+  configure(admin_, server.port(), "none", R"(,"smtp_pass":"")");
+  ASSERT_LT(admin_.client.put("/v1/admin/settings/mail.helo", R"({"value":"192.0.2.7"})").status,
+            300);
+  ASSERT_TRUE(eventually(10'000, [&] {
+    EXPECT_EQ(test_mail(admin_, "ada@bücher.example").status, 204);
+    return server.was_sent("EHLO [192.0.2.7]");
+  }));
+  EXPECT_TRUE(server.was_sent("RCPT TO:<ada@xn--bcher-kva.example>"));
+  EXPECT_EQ(admin_.client.put("/v1/admin/settings/mail.helo", R"({"value":"a b"})").status, 422);
+  EXPECT_EQ(admin_.client.del("/v1/admin/settings/mail.helo").status / 100, 2);
+}
+
 // A server without STARTTLS is what remains when somebody strips it on the way.
 TEST_F(EmailTest, NeverFallsBackToPlainText) {
   auto server = start_mail_server("plain");
@@ -254,6 +281,7 @@ TEST_F(EmailTest, BelievesNoUnknownCertificate) {
     Answer answer = test_mail(admin, "ada@example.org");
     EXPECT_TRUE(is_problem(answer, 502, "email.delivery_failed"));
     EXPECT_NE(answer.member("detail").find("certificate"), std::string::npos) << answer.body;
+    EXPECT_NE(answer.member("detail").find("outbound.ca_file"), std::string::npos) << answer.body;
     EXPECT_TRUE(server->records().empty());
   }
 }

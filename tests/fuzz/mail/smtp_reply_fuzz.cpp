@@ -1,5 +1,5 @@
-// What mail servers answer, a line each: only the last refusal counts, and its words are one
-// bounded line of UTF-8.
+// What mail servers answer, a line each, and behind "> " what was said to them: only the refusal of
+// the last command counts, and its words are one bounded line of UTF-8.
 #include "lib/mail/smtp_reply.h"
 
 #include "lib/utf8.h"
@@ -14,6 +14,11 @@ void smtp_reply(std::string_view input) {
   bool was_refused = false;
   while (!input.empty()) {
     std::string_view line = take_line(input);
+    if (line.starts_with("> ")) {
+      replies.take_command(line.substr(2));
+      was_refused = was_refused && replies.refusal_words() != "";
+      continue;
+    }
     was_refused = was_refused || (begins && (line.starts_with('4') || line.starts_with('5')));
     begins = line.size() < 4 || line[3] != '-';
     replies.take_line(line);
@@ -27,7 +32,7 @@ void smtp_reply(std::string_view input) {
   require(was_refused || (words.empty() && !replies.refuses_for_good()), "no refusal, no words");
   require(!was_refused || words.starts_with('4') || words.starts_with('5'), "the refusal's own");
   bool is_for_good = replies.refuses_for_good();
-  require(!is_for_good || (words.starts_with('5') && !words.starts_with("535")), "for good is 5xx");
+  require(!is_for_good || words.starts_with('5'), "for good is 5xx");
 }
 
 }  // namespace hostler::fuzz

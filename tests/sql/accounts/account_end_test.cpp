@@ -1,5 +1,4 @@
-// The end of accounts, from SQL: what deletion leaves behind, who may not go, and that of any
-// number who leave at once one administrator and one owner stay.
+// The end of accounts, from SQL: what it leaves behind, who may not go, and many at once.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -29,8 +28,9 @@ class AccountEnd : public ::testing::Test {
   std::string value(const std::string& text) { return fixture_.column(text); }
   std::string new_user(const std::string& login) {
     return value(
-        fmt::format("SELECT new_user_id FROM register_user('{0}', '{0}@example.org', 'x', 'en', "
-                    "NULL, sha256('a{0}'), sha256('r{0}'), '{{\"credit.initial_grant\": 5, "
+        fmt::format("SELECT new_user_id FROM register_user('{0}', '{0}@example.org', "
+                    "'{0}@example.org', 'x', 'en', NULL, sha256('a{0}'), sha256('r{0}'), "
+                    "'{{\"credit.initial_grant\": 5, "
                     "\"invite.default_max_uses\": 1, \"auth.access_token_seconds\": 900, "
                     "\"auth.refresh_token_seconds\": 900}}')",
                     login));
@@ -62,7 +62,7 @@ TEST_F(AccountEnd, LeavesNothingPersonalAndFreesLoginAndAddress) {
   value(fmt::format(
       "UPDATE users SET avatar_url = 'https://example.org/otto.png' WHERE id = '{}' RETURNING 1",
       ada));
-  value("SELECT mail_queue('verify_email', 'OTTO@example.org', 'en', '{}')");
+  value("SELECT mail_queue('verify_email', 'OTTO@e.org', 'en', '{}', NULL, 'otto@example.org')");
   value(
       "INSERT INTO ip_rules (org_id, type, cidr, note) SELECT personal_org_id, 'allowlist', "
       "'192.0.2.7', 'home' FROM users WHERE login = 'otto' RETURNING 1");
@@ -93,23 +93,23 @@ TEST_F(AccountEnd, LeavesTheAddressNowhere) {
   std::string work = new_workspace("work");
   auto prepare = [&] {
     for (const char* status : {"pending", "delivered", "failed"}) {
-      value(
-          fmt::format("INSERT INTO outbox (kind, template, recipient, locale, fields, status, "
-                      "next_attempt_at, last_error) VALUES ('mail', 'invitation', "
-                      "'Ada@example.org', 'en', '{{\"username\": \"ada\"}}', '{0}', CASE '{0}' "
-                      "WHEN 'pending' THEN now() END, '450 <ada@example.org> is busy') RETURNING 1",
-                      status));
+      value(fmt::format(
+          "INSERT INTO outbox (kind, template, recipient, recipient_key, locale, fields, "
+          "status, next_attempt_at, last_error) VALUES ('mail', 'invitation', "
+          "'Ada@example.org', 'ada@example.org', 'en', '{{\"username\": \"ada\"}}', '{0}', CASE "
+          "'{0}' WHEN 'pending' THEN now() END, '450 <ada@example.org> is busy') RETURNING 1",
+          status));
     }
     for (const char* kind : {"otp.email", "otp.email_day", "invitations.to"})
       value(fmt::format(
           "INSERT INTO attempts (kind, subject) VALUES ('{}', 'ada@example.org') RETURNING 1",
           kind));
     for (const char* ended : {"accepted_at", "revoked_at", "ended_at", "created_at"})
-      value(
-          fmt::format("INSERT INTO org_invitations (org_id, email, role, invited_by_user_id, "
-                      "token_hash, {0}) VALUES ('{1}', 'ADA@example.org', 'member', '{2}', "
-                      "sha256(gen_random_uuid()::text::bytea), now()) RETURNING 1",
-                      ended, work, fixture_.owner_id));
+      value(fmt::format(
+          "INSERT INTO org_invitations (org_id, email, email_key, role, invited_by_user_id, "
+          "token_hash, {0}) VALUES ('{1}', 'ADA@example.org', 'ada@example.org', 'member', '{2}', "
+          "sha256(gen_random_uuid()::text::bytea), now()) RETURNING 1",
+          ended, work, fixture_.owner_id));
   };
   prepare();
   value(fmt::format("UPDATE users SET email_verified_at = now() WHERE id = '{}' RETURNING 1", ada));
@@ -268,11 +268,11 @@ TEST_F(AccountEnd, HandsAWorkspaceOverToWhoJoinedItJustBefore) {
   std::string work = new_workspace("work");
   add_member(work, ada, "owner");
   value(fmt::format("UPDATE users SET email_verified_at = now() WHERE id = '{}' RETURNING 1", cy));
-  value(
-      fmt::format("INSERT INTO org_invitations (org_id, email, role, invited_by_user_id, "
-                  "token_hash) VALUES ('{}', 'cy@example.org', 'member', '{}', sha256('t')) "
-                  "RETURNING 1",
-                  work, ada));
+  value(fmt::format(
+      "INSERT INTO org_invitations (org_id, email, email_key, role, invited_by_user_id, "
+      "token_hash) VALUES ('{}', 'cy@example.org', 'cy@example.org', 'member', '{}', sha256('t')) "
+      "RETURNING 1",
+      work, ada));
   postgres::DbSession guest = database_.as_superuser();
   guest.begin();
   guest.run_text(fmt::format("SELECT set_config('hostler.user_id', '{}', true)", cy));

@@ -14,15 +14,18 @@ using namespace testing_support;
 class AccountMails : public testing::Test {
  protected:
   void queue(const std::string& template_name, const std::string& recipient) const {
-    fixture_.column(fmt::format(
-        "SELECT mail_queue('{}', '{}', 'en', '{{\"username\": \"ada\"}}', json_build_object('id', "
-        "uuidv7(), 'key_version', 1, 'wrapped_key', 'eA==', 'sealed', 'eA==')::jsonb)",
-        template_name, recipient));
+    fixture_.column(
+        fmt::format("SELECT mail_queue('{0}', '{1}', 'en', '{{\"username\": \"ada\"}}', "
+                    "json_build_object('id', "
+                    "uuidv7(), 'key_version', 1, 'wrapped_key', 'eA==', 'sealed', 'eA==')::jsonb, "
+                    "lower('{1}'))",
+                    template_name, recipient));
   }
   void change_address(const std::string& old_one, const std::string& left) const {
     fixture_.column(
-        fmt::format("INSERT INTO email_reverts (hash, user_id, email, asked_at, expires_at) VALUES "
-                    "(sha256('{0}'), '{1}', '{0}', now(), now() + '{2}'::interval) RETURNING 1",
+        fmt::format("INSERT INTO email_reverts (hash, user_id, email, email_key, asked_at, "
+                    "expires_at) VALUES (sha256('{0}'), '{1}', '{0}', '{0}', now(), now() + "
+                    "'{2}'::interval) RETURNING 1",
                     old_one, fixture_.other_id, left));
   }
 

@@ -13,7 +13,8 @@ class AuthPrune : public ::testing::Test {
  protected:
   AuthPrune() : owner_(database_.as_superuser()), runner_(database_.as_runner()) {
     owner_.run_text(
-        "SELECT register_user('ada', 'ada@example.org', 'x', 'en', NULL, NULL, NULL, "
+        "SELECT register_user('ada', 'ada@example.org', 'ada@example.org', 'x', 'en', NULL, NULL, "
+        "NULL, "
         "'{\"credit.initial_grant\": 0, \"invite.default_max_uses\": 1}')");
   }
 

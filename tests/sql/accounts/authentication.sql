@@ -1,7 +1,8 @@
 -- For authentication_test.cpp: users by what is the matter with them, each with an access token and a key; calls of
 -- theirs; and what authenticate(), authenticate_fully() and, where it may be asked, authenticate_by_token() say of
 -- each: the answer, what it makes of the transaction, its locks, or the error.
-SELECT register_user(name, name || '@example.org', 'hash', 'en', NULL, sha256(convert_to('a' || name, 'UTF8')),
+SELECT register_user(name, name || '@example.org', name || '@example.org', 'hash', 'en', NULL,
+    sha256(convert_to('a' || name, 'UTF8')),
     sha256(convert_to('r' || name, 'UTF8')), '{"credit.initial_grant": 0, "invite.default_max_uses": 1,
     "auth.access_token_seconds": 900, "auth.refresh_token_seconds": 900, "auth.registration_mode": "open"}')
 FROM unnest(ARRAY['well', 'unproved', 'suspended', 'administrator', 'logged_out', 'expired', 'ended_key', 'old_key',

@@ -17,7 +17,8 @@ class Bystanders : public testing::Test {
  protected:
   Bystanders() {
     ada_ = fixture_.column(
-        "SELECT new_user_id FROM register_user('ada', 'ada@example.org', 'x', 'en', NULL, "
+        "SELECT new_user_id FROM register_user('ada', 'ada@example.org', 'ada@example.org', 'x', "
+        "'en', NULL, "
         "sha256('a'), sha256('r'), '{\"credit.initial_grant\": 5, \"invite.default_max_uses\": 1, "
         "\"auth.access_token_seconds\": 900, \"auth.refresh_token_seconds\": 900}')");
     ada_org_ = fixture_.column("SELECT personal_org_id FROM users WHERE id = '" + ada_ + "'");
@@ -28,8 +29,9 @@ class Bystanders : public testing::Test {
                     "hash) VALUES ('{0}', '{1}', 'k', 'hst_', sha256('ada')) RETURNING id",
                     fixture_.org_id, ada_));
     superuser_.run_text(fmt::format(
-        "INSERT INTO email_reverts (hash, user_id, email, asked_at, expires_at) VALUES "
-        "(sha256('ada'), '{0}', 'before@example.org', now() - interval '1 day', now() + interval "
+        "INSERT INTO email_reverts (hash, user_id, email, email_key, asked_at, expires_at) VALUES "
+        "(sha256('ada'), '{0}', 'before@example.org', 'before@example.org', now() - interval '1 "
+        "day', now() + interval "
         "'1 hour'); "
         "WITH s AS (INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed) "
         "VALUES (uuidv7(), '{1}', 'webhook', 1, 'x', 'x') RETURNING id) INSERT INTO "
@@ -51,14 +53,16 @@ class Bystanders : public testing::Test {
         "expires_at) SELECT sha256('b'), id, now() + interval '1 hour' FROM s; "
         "INSERT INTO api_keys (org_id, user_id, name, key_prefix, hash) VALUES ('{0}', '{1}', 'k', "
         "'hst_', sha256('b')); "
-        "INSERT INTO email_tokens (hash, user_id, email, is_change, expires_at) VALUES "
-        "(sha256('b'), '{1}', 'bob@example.net', true, now() + interval '1 hour'); "
+        "INSERT INTO email_tokens (hash, user_id, email, email_key, is_change, expires_at) VALUES "
+        "(sha256('b'), '{1}', 'bob@example.net', 'bob@example.net', true, now() + interval '1 "
+        "hour'); "
         "INSERT INTO login_codes (email_key, user_id, hmac, expires_at) VALUES ('bob@example.org', "
         "'{1}', 'x', now() + interval '1 hour'); "
         "INSERT INTO login_failures (login_key, client_ip) VALUES ('{1}', '10.0.0.1'); "
         "INSERT INTO invite_codes (user_id, code, max_uses) VALUES ('{1}', 'ABCDEFGH', 1); "
-        "INSERT INTO org_invitations (org_id, email, role, invited_by_user_id, token_hash) VALUES "
-        "('{0}', 'cy@example.org', 'member', '{1}', sha256('b')); "
+        "INSERT INTO org_invitations (org_id, email, email_key, role, invited_by_user_id, "
+        "token_hash) "
+        "VALUES ('{0}', 'cy@example.org', 'cy@example.org', 'member', '{1}', sha256('b')); "
         "INSERT INTO ip_rules (org_id, type, cidr) VALUES ('{0}', 'blocklist', '192.0.2.7'); "
         "SELECT mail_queue('verify_email', 'bob@example.org', 'en', '{{}}'); "
         "INSERT INTO secrets (id, org_id, kind, key_version, wrapped_key, sealed) SELECT "
@@ -82,8 +86,9 @@ class Bystanders : public testing::Test {
         "has_refresh_token, refresh_at, connected_by) SELECT '{0}', id, of_user, 'connected', 'i', "
         "'e', 'r', 'c', 'none', '{{}}', md5('mcp_client')::uuid, true, now(), '{1}' FROM m, "
         "unnest(ARRAY[NULL, '{1}'::uuid]) AS of_user; "
-        "INSERT INTO email_reverts (hash, user_id, email, asked_at, expires_at) VALUES "
-        "(sha256('b'), '{1}', 'bob@example.net', now(), now() + interval '1 hour'); "
+        "INSERT INTO email_reverts (hash, user_id, email, email_key, asked_at, expires_at) VALUES "
+        "(sha256('b'), '{1}', 'bob@example.net', 'bob@example.net', now(), now() + interval '1 "
+        "hour'); "
         "UPDATE llm_providers SET secret_id = md5('llm_provider')::uuid, key_prefix = 'k' WHERE "
         "org_id = '{0}'",
         fixture_.org_id, fixture_.owner_id));
@@ -131,7 +136,9 @@ TEST_F(Bystanders, LoseNothingByWhatEndsForAnother) {
       {fmt::format("SELECT user_set_status('{}', 'suspended')", ada_),
        "(SELECT status FROM u) = 'suspended'"},
       {as_owner(fmt::format("member_remove('{}')", ada_)), "(SELECT revoked_at FROM k) NOTNULL"},
-      {as_owner(fmt::format("admin_user_update('{}', '{{\"email\": \"eve@example.org\"}}')", ada_)),
+      {as_owner(fmt::format("admin_user_update('{}', '{{\"email\": \"eve@example.org\", "
+                            "\"email_key\": \"eve@example.org\"}}')",
+                            ada_)),
        "(SELECT email FROM u) = 'eve@example.org'"},
       {as_ada("session_end(true)"), "(SELECT revoked_at FROM s) NOTNULL"},
       {as_ada("session_end(false)"), "(SELECT revoked_at FROM s) NOTNULL"},

@@ -18,7 +18,7 @@ TEST(FirstProof, SwitchesOffAlsoWhatIsBeingSetUpMeanwhile) {
   RunFixture fixture(database);
   fixture.column(
       fmt::format("INSERT INTO login_codes (email_key, user_id, hmac, expires_at) SELECT "
-                  "name_key(email), id, '\\x01', now() + interval '1 hour' FROM users WHERE id = "
+                  "email_key, id, '\\x01', now() + interval '1 hour' FROM users WHERE id = "
                   "'{}' RETURNING 1",
                   fixture.owner_id));
   postgres::DbSession writer = database.as_superuser();

@@ -30,12 +30,13 @@ class TokenGrants : public ::testing::Test {
   // From here on the tests are about this one, who acts in the first session.
   void new_user(const std::string& login) {
     login_ = login;
-    user_ = value(fmt::format(
-        "SELECT new_user_id FROM register_user('{0}', '{0}@example.org', 'x', 'en', NULL, "
-        "sha256('a{0}'), sha256('r{0}'), '{{\"credit.initial_grant\": 5, "
-        "\"invite.default_max_uses\": 1, \"auth.access_token_seconds\": 900, "
-        "\"auth.refresh_token_seconds\": 900}}')",
-        login));
+    user_ =
+        value(fmt::format("SELECT new_user_id FROM register_user('{0}', '{0}@example.org', "
+                          "'{0}@example.org', 'x', 'en', NULL, "
+                          "sha256('a{0}'), sha256('r{0}'), '{{\"credit.initial_grant\": 5, "
+                          "\"invite.default_max_uses\": 1, \"auth.access_token_seconds\": 900, "
+                          "\"auth.refresh_token_seconds\": 900}}')",
+                          login));
     session_ = value(fmt::format("SELECT id FROM sessions WHERE user_id = '{}'", user_));
     acting_.run_text(fmt::format(
         "UPDATE users SET email_verified_at = clock_timestamp() WHERE id = '{0}'; "
@@ -144,7 +145,8 @@ constexpr Change changes[] = {
     {"suspended", "SELECT user_set_status('{0}', 'suspended')", ErrorCode::auth_invalid_token},
     {"deleted", "SELECT user_delete('{0}')", ErrorCode::auth_invalid_token},
     {"promoted", "SELECT user_promote('{2}')", ErrorCode::count_},
-    {"another_address", "SELECT user_set_email(u, 'b@example.org') FROM users u WHERE id = '{0}'",
+    {"another_address",
+     "SELECT user_set_email(u, 'b@example.org', 'b@example.org') FROM users u WHERE id = '{0}'",
      ErrorCode::auth_email_unverified},
     {"ip_rule", "SELECT ip_rule_create('allowlist', '10.0.0.0/8', NULL, true)",
      ErrorCode::ip_blocked},

@@ -192,6 +192,24 @@ TEST_F(Doctor, SaysOfWhatWasGivenUpWhereItIsListed) {
                                           "hostlerctl outbox list --status failed"));
 }
 
+TEST_F(Doctor, SaysWhyTheMailServerTakesNoMail) {
+  EXPECT_THAT(reported({}), Not(ContainsRegex(" mails +")));
+  database_.as_superuser().run_text(
+      "SELECT mail_queue('verify_email', 'ada@example.org', 'en', '{}')");
+  auto waits = [&](const char* since, const char* fault) {
+    database_.as_superuser().run_text(
+        fmt::format("UPDATE outbox SET last_error = '554 5.7.1 Relay access denied', last_fault = "
+                    "'{}', first_failed_at = now() - interval '{}'",
+                    fault, since));
+  };
+  waits("1 minute", "other");
+  EXPECT_THAT(reported({}), ContainsRegex("ok +mails +.* 1 of the mails .*Relay access denied"));
+  waits("1 hour", "other");
+  EXPECT_THAT(reported({}), ContainsRegex("warning +mails +.*tried for 36[0-9]+ s: 554 5.7.1 "));
+  waits("1 minute", "without_login");
+  EXPECT_THAT(reported({}), ContainsRegex("warning +mails +"));
+}
+
 TEST_F(Doctor, LooksAtEachHostOfTheAddress) {
   // The same server twice, by its socket: two that take writes.
   std::string folder = std::filesystem::path(TestDatabase::socket()).parent_path();

@@ -9,6 +9,7 @@
 
 #include "lib/crypto.h"
 #include "lib/error.h"
+#include "lib/mail_address.h"
 #include "queries/access.h"
 #include "queries/orgs.h"
 #include "queries/outbox.h"
@@ -23,14 +24,17 @@ class MailLimits : public ::testing::Test {
   std::string value(const std::string& text) { return fixture_.column(text); }
   // As the API calls it, in the session's transaction; the code it raised, count_ for none.
   ErrorCode invite(postgres::DbSession& session, const std::string& email) {
-    std::string secret = value(
-        "SELECT jsonb_build_object('id', uuidv7(), 'key_version', 1, 'wrapped_key', 'eA==', "
-        "'sealed', 'eA==')");
+    std::string mail = value(fmt::format(
+        "SELECT jsonb_build_object('token_hash', '{}', 'secret', jsonb_build_object('id', "
+        "uuidv7(), 'key_version', 1, 'wrapped_key', 'eA==', 'sealed', 'eA=='))",
+        to_hex(random_bytes(32))));
     try {
       session.run(query::InvitationCreate{.email = email,
+                                          .email_key = mail_address_key(email),
                                           .role = "member",
                                           .token_hash = random_bytes(32),
-                                          .secret = secret,
+                                          .mail = mail,
+                                          .registration = "open",
                                           .invite_member_seconds = 600,
                                           .limit_invitations_per_inviter_day = 20,
                                           .limit_invitations_per_recipient_day = 3});
@@ -54,12 +58,12 @@ class MailLimits : public ::testing::Test {
     return ErrorCode::count_;
   }
   ErrorCode register_from(const std::string& address, const std::string& login) {
-    return ask_from(
-        address,
-        fmt::format("SELECT register_user('{0}', '{0}@example.org', 'x', 'en', NULL, NULL, NULL, "
-                    "'{{\"credit.initial_grant\": 0, \"invite.default_max_uses\": 1, "
-                    "\"limit.registrations_per_network_hour\": 2}}')",
-                    login));
+    return ask_from(address,
+                    fmt::format("SELECT register_user('{0}', '{0}@example.org', '{0}@example.org', "
+                                "'x', 'en', NULL, NULL, NULL, "
+                                "'{{\"credit.initial_grant\": 0, \"invite.default_max_uses\": 1, "
+                                "\"limit.registrations_per_network_hour\": 2}}')",
+                                login));
   }
   // Recipients of what a claim takes, and whether it is over by then.
   std::string claim(int limit, int others) {
@@ -159,8 +163,9 @@ TEST_F(MailLimits, LetOneOfTwoInvitationsAtOnceWaitForTheOther) {
 TEST_F(MailLimits, AreKeptByTheSchemaToo) {
   postgres::DbSession session = database_.as_superuser();
   std::string row = fmt::format(
-      "INSERT INTO org_invitations (org_id, email, role, invited_by_user_id, token_hash) VALUES "
-      "('{}', '{{}}@example.org', 'member', '{}', '\\x{{}}')",
+      "INSERT INTO org_invitations (org_id, email, email_key, role, invited_by_user_id, "
+      "token_hash) "
+      "VALUES ('{}', '{{0}}@example.org', lower('{{0}}@example.org'), 'member', '{}', '\\x{{1}}')",
       fixture_.org_id, fixture_.owner_id);
   session.run_text(fmt::format(fmt::runtime(row), "x", to_hex(random_bytes(32))));
   EXPECT_THROW(session.run_text(fmt::format(fmt::runtime(row), "X", to_hex(random_bytes(32)))),

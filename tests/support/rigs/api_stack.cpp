@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -165,6 +166,12 @@ void ApiStack::write_nginx() {
     std::string path = folder_.path + socket;
     return options_.nginx_proxy ? options_.nginx_proxy(path) : path;
   };
+  std::string origins;
+  constexpr std::string_view cors = "HOSTLER_HTTP_CORS_ORIGINS=";
+  for (const std::string& setting : options_.settings) {
+    if (setting.starts_with(cors)) origins = setting.substr(cors.size());
+  }
+  std::replace(origins.begin(), origins.end(), ',', ' ');
   must_end_well(
       run_program({"dev/stack/nginx", "write", folder_.path, "WORKERS=1", "FILES_MAX=4096",
                    "WORKER_CONNECTIONS=2048", fmt::format("LISTEN=127.0.0.1:{}", port_),
@@ -173,7 +180,8 @@ void ApiStack::write_nginx() {
                    "CERTIFICATE=" + certificate_folder() + "/ca.pem",
                    "CERTIFICATE_KEY=" + certificate_folder() + "/key.pem",
                    "ACCESS_LOG_DIR=" + folder_.path + "/access-log", "CONNECTIONS_MAX=4096",
-                   "REQUESTS_PER_SECOND=100000", "REQUESTS_BURST=50000"}),
+                   "REQUESTS_PER_SECOND=100000", "REQUESTS_BURST=50000",
+                   "CORS_ORIGINS=" + origins}),
       "dev/stack/nginx");
 }
 

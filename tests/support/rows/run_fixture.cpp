@@ -22,9 +22,9 @@ RunFixture::RunFixture(const TestDatabase& made, const std::string& name) : data
   session.run_text(fmt::format(
       "BEGIN;"
       "INSERT INTO orgs (id, slug, name, type) VALUES ('{0}', '{0}', 'fixture', 'workspace');"
-      "INSERT INTO users (id, login, username, email, personal_org_id) VALUES "
-      "('{1}', 'owner{5}', 'owner{5}', '{1}@example.org', '{0}'),"
-      "('{2}', 'other{5}', 'other{5}', '{2}@example.org', '{0}');"
+      "INSERT INTO users (id, login, username, email, email_key, personal_org_id) VALUES "
+      "('{1}', 'owner{5}', 'owner{5}', '{1}@example.org', '{1}@example.org', '{0}'),"
+      "('{2}', 'other{5}', 'other{5}', '{2}@example.org', '{2}@example.org', '{0}');"
       "INSERT INTO org_members (org_id, user_id, role) VALUES ('{0}', '{1}', 'owner'),"
       "('{0}', '{2}', 'member');"
       "INSERT INTO credit_accounts (org_id) VALUES ('{0}');"

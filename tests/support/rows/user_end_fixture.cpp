@@ -157,10 +157,11 @@ void UserEndFixture::make_user() {
   std::vector<Token> tokens;
   for (int i = 0; i < 6; ++i) tokens.push_back(make_token("hat_"));
   auto hash = [&](size_t i) { return "\\x" + to_hex(tokens[i].hash); };
-  user_id_ = sql_value(
-      stack_, fmt::format("SELECT new_user_id FROM register_user('{0}', '{0}@example.org', '{1}', "
-                          "'en', NULL, '{2}', '{3}', '{4}')",
-                          login, keeper_.password_hash, hash(0), hash(1), settings));
+  user_id_ =
+      sql_value(stack_, fmt::format("SELECT new_user_id FROM register_user('{0}', "
+                                    "'{0}@example.org', '{0}@example.org', '{1}', "
+                                    "'en', NULL, '{2}', '{3}', '{4}')",
+                                    login, keeper_.password_hash, hash(0), hash(1), settings));
   for (size_t i : {2U, 4U}) {
     values_["session_id"] = sql_value(
         stack_, fmt::format("SELECT session_begin('{}', 'password', '{}', '{}', 900, 900)",
@@ -179,9 +180,11 @@ void UserEndFixture::make_user() {
   add_member(stack_, org_id_, user, "owner");
   std::string mate = new_name("mate");
   std::string mate_id = sql_value(
-      stack_, fmt::format("SELECT new_user_id FROM register_user('{0}', '{0}@example.org', 'x', "
-                          "'en', NULL, NULL, NULL, '{1}')",
-                          mate, settings));
+      stack_,
+      fmt::format(
+          "SELECT new_user_id FROM register_user('{0}', '{0}@example.org', '{0}@example.org', 'x', "
+          "'en', NULL, NULL, NULL, '{1}')",
+          mate, settings));
   user.id = mate_id;
   add_member(stack_, org_id_, user, "member");
   client_ = client_.with_token(token_).with_org(org_id_);

@@ -9,6 +9,7 @@
 #include "lib/crypto.h"
 #include "tests/support/eventually.h"
 #include "tests/support/peers/outside_peers.h"
+#include "tests/support/rigs/mail_harness.h"
 #include "tests/support/rigs/run_program.h"
 #include "tests/support/rigs/webhook_harness.h"
 #include "tests/support/rows/accounts.h"
@@ -16,57 +17,8 @@
 namespace hostler::testing_support {
 namespace {
 
-std::unique_ptr<ApiStack> start_stack(std::vector<std::string> settings) {
-  settings.push_back("HOSTLER_OUTBOUND_CA_FILE=" + OutsidePeer::ca_file());
-  return std::make_unique<ApiStack>(ApiStackOptions{std::move(settings), true});
-}
-
-// In a transaction of its own, as a definer function does it in that of its cause.
-std::string queue_mail(ApiStack& stack, std::string_view to,
-                       std::string_view fields = R"({"username": "Ada", "minutes": 60})",
-                       std::string_view locale = "en") {
-  return sql_value(stack, fmt::format("SELECT mail_queue('verify_email', '{}', '{}', '{}')", to,
-                                      locale, fields));
-}
-
-std::string of_mail(ApiStack& stack, const std::string& id, std::string_view column) {
-  return sql_value(
-      stack, fmt::format("SELECT coalesce({}::text, '') FROM outbox WHERE id = '{}'", column, id));
-}
-
-std::string wait_for_mail(ApiStack& stack, const std::string& id, std::string_view status,
-                          std::string_view attempts) {
-  std::string current;
-  EXPECT_TRUE(eventually(20'000,
-                         [&] {
-                           current = of_mail(stack, id, "status");
-                           return current == status && of_mail(stack, id, "attempts") == attempts;
-                         }))
-      << id << " is " << current;
-  return current;
-}
-
-// How often a server was given the mail; registration sends others.
-size_t copies_of(const std::string& id, const OutsidePeer& server) {
-  size_t copies = 0;
-  for (const Json& record : server.records()) {
-    copies += record.text_or("message").find("Message-ID: <" + id) != std::string::npos ? 1 : 0;
-  }
-  return copies;
-}
-
-void configure(ApiStack& stack, const TestUser& admin, int port, std::string_view tls) {
-  Answer stored = admin.client.put(
-      "/v1/admin/email/config",
-      fmt::format(R"({{"from":"hostler@example.org","smtp_host":"127.0.0.1","smtp_port":{},)"
-                  R"("smtp_tls_mode":"{}"}})",
-                  port, tls));
-  ASSERT_EQ(stored.status, 204) << stored.body;
-  static_cast<void>(stack);
-}
-
 TEST(Mail, BecomesAFileWhereAFolderIsSet) {
-  auto stack = start_stack({});
+  auto stack = start_mail_stack({});
   std::string id = queue_mail(*stack, "ada@example.org");
   EXPECT_EQ(wait_for_mail(*stack, id, "delivered", "1"), "delivered");
   std::string file = read_text_file(stack->folder() + "/mail/" + id + ".eml");
@@ -91,7 +43,7 @@ std::string token_behind(const std::string& words, const std::string& file) {
 }
 
 TEST(Mail, TellsWhatBecameOfAnAccountsAddressAndPassword) {
-  auto stack = start_stack({});
+  auto stack = start_mail_stack({});
   TestUser user = register_user(*stack);
   stack->sql().run_text("UPDATE users SET email_verified_at = now()");
   make_api_key(*stack, user, user.org_id);
@@ -136,7 +88,7 @@ TEST(Mail, TellsWhatBecameOfAnAccountsAddressAndPassword) {
 }
 
 TEST(Mail, WaitsUntilThereAreSettings) {
-  auto stack = start_stack({"HOSTLER_MAIL_DIR=", "HOSTLER_OUTBOUND_ALLOW_CIDRS=127.0.0.0/8"});
+  auto stack = start_mail_stack({"HOSTLER_MAIL_DIR=", "HOSTLER_OUTBOUND_ALLOW_CIDRS=127.0.0.0/8"});
   TestUser admin = register_admin(*stack);
   std::string id = queue_mail(*stack, "ada@example.org");
   // Whoever looks for webhooks looks for mails, too: the second came behind a look at this one.
@@ -147,16 +99,16 @@ TEST(Mail, WaitsUntilThereAreSettings) {
   }
   EXPECT_EQ(of_mail(*stack, id, "status || ' ' || attempts"), "pending 0");
   auto server = start_mail_server("starttls");
-  configure(*stack, admin, server->port(), "starttls");
+  configure_mail(admin, server->port(), "starttls");
   EXPECT_EQ(wait_for_mail(*stack, id, "delivered", "1"), "delivered");
   EXPECT_EQ(copies_of(id, *server), 1u);
 }
 
 TEST(Mail, IsTriedAgainUnlessItsRecipientIsRefusedForGood) {
-  auto stack = start_stack({});
+  auto stack = start_mail_stack({});
   TestUser admin = register_admin(*stack);
   auto server = start_mail_server("tls");
-  configure(*stack, admin, server->port(), "tls");
+  configure_mail(admin, server->port(), "tls");
   std::string refused = queue_mail(*stack, "nobody@example.org");
   EXPECT_EQ(wait_for_mail(*stack, refused, "failed", "1"), "failed");
   EXPECT_EQ(of_mail(*stack, refused, "last_error"), "550 5.1.1 There is nobody of this name");
@@ -167,10 +119,10 @@ TEST(Mail, IsTriedAgainUnlessItsRecipientIsRefusedForGood) {
   EXPECT_EQ(wait_for_mail(*stack, slow, "delivered", "1"), "delivered");
   // New settings are tried at once.
   std::string unreachable = [&] {
-    configure(*stack, admin, free_port(), "tls");
+    configure_mail(admin, free_port(), "tls");
     std::string id = queue_mail(*stack, "bob@example.org");
     EXPECT_EQ(wait_for_mail(*stack, id, "pending", "1"), "pending");
-    configure(*stack, admin, server->port(), "tls");
+    configure_mail(admin, server->port(), "tls");
     return id;
   }();
   EXPECT_EQ(wait_for_mail(*stack, unreachable, "delivered", "2"), "delivered");
@@ -184,10 +136,10 @@ std::string delivered_at(ApiStack& stack, std::string_view what, const std::stri
 }
 
 TEST(LoginCode, LeavesWhileOthersHangAndBeforeThoseThatWait) {
-  auto stack = start_stack({});
+  auto stack = start_mail_stack({});
   TestUser admin = register_admin(*stack);
   auto server = start_mail_server("plain");
-  configure(*stack, admin, server->port(), "none");
+  configure_mail(admin, server->port(), "none");
   stack->sql().run_text(
       "SELECT mail_queue('invitation', 'slow@example.org', 'en', '{}') FROM generate_series(1, "
       "40)");
@@ -205,14 +157,14 @@ TEST(LoginCode, LeavesWhileOthersHangAndBeforeThoseThatWait) {
 }
 
 TEST(Mail, IsNotSentWhenWhatItSaysIsOver) {
-  auto stack = start_stack({"HOSTLER_MAIL_DIR="});
+  auto stack = start_mail_stack({"HOSTLER_MAIL_DIR="});
   TestUser admin = register_admin(*stack);
   std::string id = sql_value(
       *stack, "SELECT mail_queue('login_code', 'ada@example.org', 'en', '{\"minutes\": 10}')");
   stack->sql().run_text("UPDATE outbox SET expires_at = clock_timestamp() WHERE id = '" + id + "'");
   std::string good = queue_mail(*stack, "bob@example.org");
   auto server = start_mail_server("plain");
-  configure(*stack, admin, server->port(), "none");
+  configure_mail(admin, server->port(), "none");
   EXPECT_EQ(wait_for_mail(*stack, id, "failed", "1"), "failed");
   EXPECT_EQ(of_mail(*stack, id, "last_error"), "it was over before it could be sent");
   EXPECT_EQ(wait_for_mail(*stack, good, "delivered", "1"), "delivered");
@@ -220,10 +172,10 @@ TEST(Mail, IsNotSentWhenWhatItSaysIsOver) {
 }
 
 TEST(Mail, IsNotLostWhenTheDaemonDies) {
-  auto stack = start_stack({});
+  auto stack = start_mail_stack({});
   TestUser admin = register_admin(*stack);
   auto server = start_mail_server("plain");
-  configure(*stack, admin, server->port(), "none");
+  configure_mail(admin, server->port(), "none");
   std::string id = queue_mail(*stack, "slow@example.org");
   ASSERT_TRUE(eventually(10'000, [&] { return !of_mail(*stack, id, "owner_id").empty(); }));
   stack->kill_runner();
@@ -234,7 +186,7 @@ TEST(Mail, IsNotLostWhenTheDaemonDies) {
 
 // Its claim is held until behind the moment at which daemon_stop would have handed back.
 TEST(Outbox, IsHandedBackByADaemonThatStopsWhileItsClaimsAreOnTheirWay) {
-  auto stack = start_stack({});
+  auto stack = start_mail_stack({});
   TestUser user = register_user(*stack);
   Endpoint endpoint = add_endpoint_at(user, "https://receiver.example.org/");
   stack->sql().run_text(
@@ -265,7 +217,7 @@ TEST(Outbox, IsHandedBackByADaemonThatStopsWhileItsClaimsAreOnTheirWay) {
 }
 
 TEST(Mail, CannotBeMadeToCarryFurtherFields) {
-  auto stack = start_stack({});
+  auto stack = start_mail_stack({});
   std::string id = queue_mail(*stack, "ada@example.org",
                               R"({"username": "Eve\\r\\nBcc: all@example.org <b>", "minutes": 1})");
   EXPECT_EQ(wait_for_mail(*stack, id, "delivered", "1"), "delivered");
@@ -276,7 +228,7 @@ TEST(Mail, CannotBeMadeToCarryFurtherFields) {
 }
 
 TEST(Outbox, IsSeenAndMendedByTheOperator) {
-  auto stack = start_stack({"HOSTLER_MAIL_DIR="});
+  auto stack = start_mail_stack({"HOSTLER_MAIL_DIR="});
   std::string id = queue_mail(*stack, "ada@example.org");
   auto ctl = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {build_folder() + "/hostlerctl", "outbox"});

@@ -252,6 +252,23 @@ TEST(Password, OfOtherParametersIsCheckedAndMadeAnew) {
   EXPECT_FALSE(account::check_password("correct horse", todays + "A")->matches);
 }
 
+TEST(Password, IsOneHoweverItsLettersAreTypedAndOpensHashesFromBefore) {
+  const std::string composed = "caf\u00E9 noir";
+  const std::string decomposed = "cafe\u0301 noir";
+  std::string todays = account::hash_password(decomposed).value();
+  for (const std::string& typed : {composed, decomposed}) {
+    EXPECT_TRUE(account::check_password(typed, todays)->matches);
+    EXPECT_FALSE(account::check_password(typed, todays)->needs_rehash);
+  }
+  // Argon2id of the bytes of the decomposed one as they are.
+  const std::string before =
+      "$argon2id$v=19$m=8192,t=1,p=1$DeyUNm08oefti0CZQpbITA$EQ8SNyz"
+      "pJda3b7wB/nQoVkq2/VShAvqk8w8ddnnzgqQ";
+  EXPECT_TRUE(account::check_password(decomposed, before)->matches);
+  EXPECT_TRUE(account::check_password(decomposed, before)->needs_rehash);
+  EXPECT_FALSE(account::check_password(composed, before)->matches);
+}
+
 // It costs what a hash of today costs.
 TEST(Password, OfNobodyIsNoneInTodaysForm) {
   const std::string& nobodys = account::nobodys_password_hash();

@@ -1,0 +1,25 @@
+// What the doctor says of the order that indexes were built in; see ctl/doctor_report.h.
+#include <string>
+
+#include <fmt/format.h>
+
+#include "ctl/doctor_report.h"
+#include "queries/operator.h"
+
+namespace hostler {
+
+void look_at_collations(postgres::DbSession& session, DoctorReport& report) {
+  postgres::Result changed = session.run(query::DoctorCollations{});
+  for (int i = 0; i < changed.size(); ++i) {
+    const postgres::Row& row = changed[i];
+    report.warn(fmt::format("{}", row.text("name")),
+                fmt::format("its order was version {} and is now {}: {} indexes may miss rows or "
+                            "hold a unique name twice. Stop Hostler, REINDEX INDEX for each, then "
+                            "{}. The indexes: {}",
+                            row.text("recorded"), row.text("actual"), row.integer("count"),
+                            row.text("mend"), row.text("indexes")));
+  }
+  if (changed.empty()) report.well("collations", "indexes stand in the order they were built in");
+}
+
+}  // namespace hostler

@@ -1,0 +1,21 @@
+// Whole numbers in JSON, however they are written: JSON has one kind of number, so 1.0 and 1e2 are
+// integers wherever one is taken. Exact within int64: 1.5, and what 64 bits do not hold, is none.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "lib/json.h"
+
+namespace hostler {
+
+// Up to here a double holds every whole number.
+inline constexpr double whole_double_max = 0x1p53;
+
+// Nothing of what is no number, too.
+std::optional<int64_t> whole_of(const Json& json);
+// Of the text of a JSON number.
+std::optional<int64_t> whole_number(std::string_view written);
+
+}  // namespace hostler
