@@ -10,7 +10,7 @@
 //     text, thinking   { text, ends_at }        ends_at: the seq of its newest piece
 //     tool             { id, name, arguments, state, result?, error?, duration_ms? }
 //     wait             { request_id, wait_kind, message, id?, name?, arguments?, calls?, schema?,
-//                        server_id?, server_key?, is_open }
+//                        server_id?, server_key?, origin?, authorization_server?, scopes?, is_open }
 //     resumed          { attempt }                  repair { attempt, errors }
 //     output           { output }                   handed { calls }: what an OpenAI client
 //       answers
@@ -112,7 +112,7 @@ class Draft {
 
   begin_wait(event, data) {
     const { request_id, kind, message, tool_call_id, tool_name, arguments: given, calls } = data;
-    const { schema, server_id, server_key } = data;
+    const { schema, server_id, server_key, origin, authorization_server, scopes } = data;
     this.status = 'waiting';
     this.turn_phase = 'none';
     this.add(event, 'wait', {
@@ -126,6 +126,9 @@ class Draft {
       schema,
       server_id,
       server_key,
+      origin,
+      authorization_server,
+      scopes,
       is_open: true,
     });
     this.wait = this.entries.at(-1);

@@ -123,6 +123,13 @@ void look_at_work(const postgres::Row& row, Report& report) {
   } else {
     report.well("outbox", "nothing waits for long, nothing was given up");
   }
+  if (row.integer("mcp_failing") > 0) {
+    report.warn(
+        "mcp_connections",
+        fmt::format("tokens that cannot be refreshed: {}, the oldest for {} s; each is tried "
+                    "again up to hourly, and mcp_refresh_failed in the log says why",
+                    row.integer("mcp_failing"), row.integer("mcp_failing_s")));
+  }
 }
 
 }  // namespace hostler::health

@@ -3,7 +3,13 @@
 
 -- name: mcp_authorization_begin
 -- $1 server_id uuid, $2 state_hash bytea, $3 verifier jsonb
-SELECT authorization_endpoint, client_id, redirect_uri, resource, scopes FROM mcp_authorization_begin($1, $2, $3);
+SELECT authorization_endpoint, client_id, redirect_uri, resource, scopes, origin, authorization_server
+FROM mcp_authorization_begin($1, $2, $3);
+
+-- name: mcp_consent
+-- What a person reads before they authorize.
+-- $1 server_id uuid, $2 run_id uuid
+SELECT origin, authorization_server, scopes FROM mcp_consent($1, $2);
 
 -- name: mcp_authorization_return
 -- $1 state_hash bytea, $2 refresh_hash bytea, $3 auth_refresh_race_seconds bigint, $4 issuer text or null,

@@ -120,6 +120,12 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     FROM regexp_match(url, '^(https?)://([^][/?#:@%\\]+|\[[0-9a-f:.]+\])(:([0-9]*))?(?=[/?#]|$)', 'i') AS part
 $$;
 
+-- The same as people read it: without the port that the scheme has anyway.
+CREATE OR REPLACE FUNCTION url_shown_origin(url text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = public, pg_catalog AS $$
+    SELECT regexp_replace(url_origin(url), '^(https://.*):443$|^(http://.*):80$', '\1\2')
+$$;
+
 -- Whether a URL is the other one or lies below it: the same origin and query, and a path that is the other's or goes on
 -- behind it. A path with dot segments or encoded separators counts as another place, because servers resolve them.
 CREATE OR REPLACE FUNCTION url_is_below(url text, place text) RETURNS boolean

@@ -84,7 +84,8 @@ $$;
 -- POST /v1/mcp-servers/{server_id}:connect: what the address of the authorization server's page is made of. verifier:
 -- sealed. Of one session and server the ten newest may come back.
 CREATE OR REPLACE FUNCTION mcp_authorization_begin(server uuid, new_state bytea, verifier jsonb)
-RETURNS TABLE (authorization_endpoint text, client_id text, redirect_uri text, resource text, scopes text)
+RETURNS TABLE (authorization_endpoint text, client_id text, redirect_uri text, resource text, scopes text,
+    origin text, authorization_server text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     s mcp_servers := mcp_server_to_connect(server);
@@ -120,7 +121,7 @@ BEGIN
         d.revocation_endpoint, d.resource, d.redirect_uri, d.client_id, d.client_method, wanted,
         mcp_sealed_insert(current_org(), 'mcp_verifier', verifier));
     RETURN QUERY SELECT d.authorization_endpoint, d.client_id, d.redirect_uri, d.resource,
-        array_to_string(wanted, ' ');
+        array_to_string(wanted, ' '), url_shown_origin(s.url), d.issuer;
 END
 $$;
 

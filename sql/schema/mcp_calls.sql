@@ -181,6 +181,18 @@ BEGIN
 END
 $$;
 
+-- What a person reads before they authorize for a call of the run: the origin that gets the token, the authorization
+-- server, and the scopes that are asked for. No row: no answer of the server told who authorizes.
+CREATE OR REPLACE FUNCTION mcp_consent(server uuid, run uuid)
+RETURNS TABLE (origin text, authorization_server text, scopes json)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT url_shown_origin(s.url), d.issuer, to_json(coalesce(c.wanted_scopes, d.scopes))
+    FROM runs r JOIN mcp_servers s ON s.id = server JOIN mcp_discoveries d ON d.server_id = s.id
+    LEFT JOIN mcp_connections c ON c.server_id = s.id AND c.org_id = r.org_id AND c.state <> 'ending'
+         AND c.user_id IS NOT DISTINCT FROM mcp_connection_user(s, r.created_by_user_id)
+    WHERE r.id = run
+$$;
+
 -- Runs that wait for somebody to connect with the server go on: those of one user, or of all of the organization's.
 -- The connection was written by this transaction. Locks those that begin to wait out (mcp_has_connected), then runs,
 -- then the account.
@@ -244,4 +256,4 @@ REVOKE EXECUTE ON FUNCTION mcp_runs_go_on, mcp_has_connected FROM hostler_api, h
 REVOKE EXECUTE ON FUNCTION mcp_waits_end FROM hostler_runner;
 REVOKE EXECUTE ON FUNCTION mcp_tools_offered FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION mcp_name_is_known FROM hostler_runner;
-REVOKE EXECUTE ON FUNCTION mcp_call_begin, mcp_call_keep, mcp_call_end FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION mcp_call_begin, mcp_call_keep, mcp_call_end, mcp_consent FROM hostler_api;
