@@ -21,27 +21,41 @@ export function page_of(url) {
   }
 }
 
+// What a person should know before they say yes: who gets the token, who gives it, and what for.
+export function Consent({ consent }) {
+  const t = useWords();
+  const { origin, authorization_server, scopes = [] } = consent;
+  if (!origin) return null;
+  return html`<dl class="facts"><dt>${t('mcp.consent.origin')}</dt><dd><bdi>${origin}</bdi></dd>
+    <dt>${t('mcp.consent.authorization_server')}</dt><dd><bdi>${authorization_server}</bdi></dd>
+    <dt>${t('mcp.consent.scopes')}</dt>
+    <dd><bdi>${scopes.join(' ') || t('mcp.consent.no_scopes')}</bdi></dd></dl>`;
+}
+
 export function Connect({ wait, may_focus }) {
   const t = useWords();
   const { server_id, server_key } = wait;
-  const [url, set_url] = useState('');
+  const [consent, set_consent] = useState(/** @type {any} */ (null));
+  const url = consent?.url ?? '';
+  const set_url = () => set_consent(null);
   const control = useRef(null);
   const { is_sending, problem, send } = useAnswer(async () => {
     const { body } = await api.post(`/v1/mcp-servers/${server_id}:connect`);
-    set_url(body.url);
+    set_consent(body);
   });
   useEffect(() => {
     if (url || (may_focus && !is_writing())) control.current?.focus({ preventScroll: true });
   }, [url]);
   useEffect(() => {
     if (!url) return undefined;
-    const timer = setTimeout(() => set_url(''), way_ms);
+    const timer = setTimeout(set_url, way_ms);
     return () => clearTimeout(timer);
   }, [url]);
   const page = page_of(url);
   return html`<div class="wait">
     <p>${t('chat.wait.authorization')} <code dir="ltr">${server_key}</code></p>
     <p dir="auto">${wait.message}</p>
+    <${Consent} consent=${consent ?? wait} />
     <${ErrorBox} error=${problem} />
     <div class="row">${
       page

@@ -12,7 +12,7 @@
 //     tool             { id, name, arguments, state, cut?, result?, error?, duration_ms? }
 //                        cut: why the model did not finish the call
 //     wait             { request_id, wait_kind, message, id?, name?, arguments?, calls?, schema?,
-//                        server_id?, server_key?, is_open }
+//                        server_id?, server_key?, origin?, authorization_server?, scopes?, is_open }
 //     resumed          { attempt }                  repair { attempt, errors }
 //     output           { output }                   handed { calls }: what an OpenAI client
 //       answers
@@ -122,7 +122,7 @@ class Draft {
 
   begin_wait(event, data) {
     const { request_id, kind, message, tool_call_id, tool_name, arguments: given, calls } = data;
-    const { schema, server_id, server_key } = data;
+    const { schema, server_id, server_key, origin, authorization_server, scopes } = data;
     this.status = 'waiting';
     this.turn_phase = 'none';
     this.add(event, 'wait', {
@@ -136,6 +136,9 @@ class Draft {
       schema,
       server_id,
       server_key,
+      origin,
+      authorization_server,
+      scopes,
       is_open: true,
     });
     this.wait = this.entries.at(-1);

@@ -2,12 +2,13 @@
 // those first that wait for approval. Runs that wait for a connection lead here, so whoever may not
 // see the server may still connect.
 import { api, with_query } from '../api.mjs';
-import { page_of } from '../chat/connect.mjs';
+import { Consent, page_of } from '../chat/connect.mjs';
 import { ApiError } from '../error.mjs';
 import { html, useEffect, useRef, useState } from '../html.mjs';
 import { ago, date, time, useWords } from '../i18n.mjs';
 import { address, go } from '../router.mjs';
 import { ErrorBox, toast_error } from '../ui/error.mjs';
+import { Dialog } from '../ui/dialog.mjs';
 import { useCall, usePages } from '../ui/list.mjs';
 import '../words/org_mcp.mjs';
 import { Changed, show_change } from './change.mjs';
@@ -23,13 +24,14 @@ const again_ms = 1000;
 function Connection({ server_id, server, on_change }) {
   const t = useWords();
   const connection = server?.connection;
+  const [consent, set_consent] = useState(/** @type {any} */ (null));
   if (server && !connection) return null;
   const connect = async () => {
     try {
       const { body } = await api.post(`/v1/mcp-servers/${server_id}:connect`);
       const page = page_of(body.url);
       if (!page) throw new ApiError({ code: 'console.no_page', title: t('chat.no_page') });
-      location.assign(page.href);
+      set_consent({ ...body, page });
     } catch (error) {
       toast_error(error);
     }
@@ -68,6 +70,10 @@ function Connection({ server_id, server, on_change }) {
       }</dl>`
     }
     ${connection?.error && html`<p class="fault"><bdi>${connection.error}</bdi></p>`}
+    ${
+      connection?.failing_since &&
+      html`<p class="dim">${t('mcp.failing', { since: time(connection.failing_since) })}</p>`
+    }
     ${!may_connect && html`<p class="dim">${t('mcp.cannot_connect')}</p>`}
     <div class="actions"><button type="button" class=${is_connected ? '' : 'main'}
         disabled=${!may_connect} onClick=${connect}>
@@ -76,7 +82,15 @@ function Connection({ server_id, server, on_change }) {
         is_connected &&
         html`<button type="button" class="danger" onClick=${disconnect}>
         ${t('mcp.disconnect')}</button>`
-      }</div></section>`;
+      }</div>
+    ${
+      consent &&
+      html`<${Dialog} title=${t('mcp.consent.title')} on_close=${() => set_consent(null)}>
+      <${Consent} consent=${consent} />
+      <div class="actions"><button type="button" class="main" autofocus
+        onClick=${() => location.assign(consent.page.href)}>
+        ${t('mcp.consent.go_on', { host: consent.page.host })}</button></div><//>`
+    }</section>`;
 }
 
 function Authorization({ authorization }) {

@@ -3,6 +3,10 @@ import { add_words } from '../i18n.mjs';
 
 add_words(
   {
+    'mcp.consent.origin': 'Gets the token',
+    'mcp.consent.authorization_server': 'Authorization server',
+    'mcp.consent.scopes': 'May do (scopes)',
+    'mcp.consent.no_scopes': 'what the server decides',
     'chat.about_server': 'About this server',
     'chat.active': 'A run is active',
     'chat.agent': 'Agent',
@@ -136,6 +140,10 @@ add_words(
     'inbox.nothing': 'Nothing waits for you.',
   },
   {
+    'mcp.consent.origin': '获得令牌者',
+    'mcp.consent.authorization_server': '授权服务器',
+    'mcp.consent.scopes': '可做之事（scopes）',
+    'mcp.consent.no_scopes': '由服务器决定',
     'chat.about_server': '关于此服务器',
     'chat.active': '有运行正在进行',
     'chat.agent': '智能体',

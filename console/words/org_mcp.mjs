@@ -63,6 +63,9 @@ add_words(
     'mcp.cannot_connect': 'It is not known yet who authorizes for it; list it again.',
     'mcp.connect': 'Connect',
     'mcp.connect_again': 'Connect anew',
+    'mcp.consent.title': 'Before you go on',
+    'mcp.consent.go_on': 'Go on to {host}',
+    'mcp.failing': 'The token has not been refreshed since {since}. It is tried again by itself.',
     'mcp.disconnect': 'Disconnect',
     'mcp.disconnect_text.user':
       'Your account there is forgotten, and the tokens are given back. Runs that need it wait ' +
@@ -164,6 +167,9 @@ add_words(
     'mcp.cannot_connect': '尚不知道由谁授权；请重新列出。',
     'mcp.connect': '连接',
     'mcp.connect_again': '重新连接',
+    'mcp.consent.title': '继续之前',
+    'mcp.consent.go_on': '前往 {host}',
+    'mcp.failing': '自 {since} 起令牌未能刷新。系统会自动重试。',
     'mcp.disconnect': '断开连接',
     'mcp.disconnect_text.user': '您在该处的账户将被忘记，令牌将被撤销。需要它的运行会等待您重新连接。',
     'mcp.disconnect_text.org': '组织在该处的账户将被忘记，令牌将被撤销。需要它的运行会等待有人重新连接。',

@@ -142,6 +142,13 @@ void look_at_work(const postgres::Row& row, Report& report) {
     report.well("outbox", "nothing waits for long, nothing was given up");
   }
   look_at_refused_mails(row, report);
+  if (row.integer("mcp_failing") > 0) {
+    report.warn(
+        "mcp_connections",
+        fmt::format("tokens that cannot be refreshed: {}, the oldest for {} s; each is tried "
+                    "again up to hourly, and mcp_refresh_failed in the log says why",
+                    row.integer("mcp_failing"), row.integer("mcp_failing_s")));
+  }
 }
 
 }  // namespace hostler::health

@@ -1,12 +1,16 @@
 // See runner/agent/run_waits.h.
 #include "runner/agent/run_waits.h"
 
+#include <optional>
 #include <string>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "lib/config/live_settings.h"
 #include "lib/json.h"
 #include "queries/daemon.h"
+#include "queries/mcp_connections.h"
 #include "runner/agent/tool_calls.h"
 #include "runner/tools/tool_box.h"
 
@@ -27,6 +31,20 @@ Task<std::string> new_request_id(AgentServices& services) {
   batch.add(query::NewId{});
   postgres::Results created = co_await read_with_retry(services, std::move(batch));
   co_return std::string(created.at(0).text());
+}
+
+// Who gets the token, who gives it, and what for; empty: nobody knows yet.
+std::string consent_words(const postgres::Result& consent) {
+  if (consent.empty()) return {};
+  postgres::Row row = consent.front();
+  std::string words = fmt::format("{} gets an access token of {}", row.text("origin"),
+                                  row.text("authorization_server"));
+  std::optional<Json> scopes = parse_json_or_nothing(row.text("scopes"));
+  std::string names;
+  if (scopes && scopes->is_array()) {
+    for (const Json& scope : *scopes->as_array()) names += " " + *scope.as_text();
+  }
+  return words + (names.empty() ? "." : ", with the scopes" + names + ".");
 }
 
 // Who owes the call's result.
@@ -97,9 +115,15 @@ Task<void> ask_for_server(AgentServices& services, RunPtr run, int turn, ToolCal
 
 Task<void> ask_to_connect(AgentServices& services, RunPtr run, int turn, ToolCall call,
                           McpAuthorization authorization) {
-  std::string request_id = co_await new_request_id(services);
+  postgres::Batch batch;
+  batch.add(query::NewId{});
+  batch.add(query::McpConsent{.server_id = authorization.server_id, .run_id = run->claim.id});
+  postgres::Results read = co_await read_with_retry(services, std::move(batch));
+  std::string request_id(read.at(0).text());
   std::string message = "Connect with " + authorization.server_key + ", so that " + call.name +
                         " can be called for you.";
+  std::string consent = consent_words(read.at(1));
+  if (!consent.empty()) message += " " + consent;
   // Empty where nobody said what the site's address is: then it is a path of this site.
   std::string url = services.settings.current()->text("mail.site_url");
   if (url.ends_with('/')) url.pop_back();
@@ -110,6 +134,12 @@ Task<void> ask_to_connect(AgentServices& services, RunPtr run, int turn, ToolCal
     json->begin_object().member("request_id", request_id).member("kind", "authorization");
     json->member("message", message).member("server_id", authorization.server_id);
     json->member("server_key", authorization.server_key).member("url", url);
+    if (!read.at(1).empty()) {
+      postgres::Row row = read.at(1).front();
+      json->member("origin", row.text("origin"));
+      json->member("authorization_server", row.text("authorization_server"));
+      json->member_raw("scopes", row.text("scopes"));
+    }
     json->member("tool_call_id", call.id).member("tool_name", call.name);
     if (json == &kept) json->member("turn", turn);
     json->end_object();

@@ -20,6 +20,8 @@
 namespace hostler::runner {
 namespace {
 
+constexpr int64_t check_budget_ms = 2000;  // of all calls of a turn
+
 // As it is stored, and what the model reads of it.
 ToolResult commit_result(const RunPtr& run, ToolRecord record) {
   JsonWriter data;
@@ -225,7 +227,7 @@ std::vector<OpenCall> open_calls(AgentServices& services, const RunParts& parts,
 
 // The faults of calls of tools that are no code of ours. Megabytes of arguments would hold up every
 // other run of the loop, and so would a schema that is compiled.
-Task<void> check_declared(AgentServices& services, const RunParts& parts,
+Task<void> check_declared(AgentServices& services, std::string org_id, const RunParts& parts,
                           std::vector<OpenCall>& open_calls) {
   using Outcomes = std::vector<std::optional<ToolOutcome>>;
   std::vector<OpenCall*> unchecked;
@@ -239,12 +241,14 @@ Task<void> check_declared(AgentServices& services, const RunParts& parts,
   std::function<Outcomes()> check = [functions = parts.functions, offered = parts.offered,
                                      calls = std::move(calls)] {
     Outcomes outcomes;
+    CheckBudget budget(check_budget_ms);
     for (const ToolCall& call : calls) {
       const DeclaredTools& declaring = functions.has(call.name) ? functions : offered;
-      outcomes.push_back(declaring.refuse(call));
+      outcomes.push_back(declaring.refuse(call, budget));
     }
     return outcomes;
   };
+  ToolPermits::Permit permit = co_await services.tools.checks().take(std::move(org_id));
   Outcomes outcomes = co_await loop::on_thread(services.loop, std::move(check));
   for (size_t i = 0; i < outcomes.size(); ++i) unchecked[i]->outcome = std::move(outcomes[i]);
 }
@@ -337,7 +341,7 @@ std::string left_calls_json(const std::vector<ToolCall>& calls) {
 Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts& parts) {
   const FinishedTurn turn = parts.turns.back();
   std::vector<OpenCall> open = open_calls(services, parts, turn);
-  co_await check_declared(services, parts, open);
+  co_await check_declared(services, run->claim.org_id, parts, open);
   std::vector<ToolCall> at_once;
   std::vector<ToolCall> unanswered;
   StillOpen still_open;

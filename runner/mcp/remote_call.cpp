@@ -140,6 +140,7 @@ Task<RemoteOutcome> call_remote(OAuthServices services, RemoteSession& session, 
   }
   Task<RemoteOutcome> reading = read_answer(services.loop, std::move(sent.answer.json));
   RemoteOutcome outcome = co_await reading;
+  outcome.connection_id = session.connection_id();
   co_return outcome;
 }
 

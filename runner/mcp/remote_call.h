@@ -54,6 +54,7 @@ struct RemoteOutcome {
   std::optional<std::string> request_state;
   std::string task_id;
   int64_t poll_ms = 0;
+  std::string connection_id;  // of OAuth, that was shown; empty: none
 };
 
 // Whom the call's session speaks with.

@@ -95,8 +95,23 @@ bool is_refusal(const RpcAnswer& answer, const RpcMessage& message) {
   return answer.status == 403 && !is_discovery;
 }
 
+Task<std::optional<std::vector<http::HttpField>>> credential_now(OAuthServices services,
+                                                                 CredentialAsk ask) {
+  ServerCredentials credentials(services);
+  CredentialOutcome outcome = co_await credentials.show(std::move(ask));
+  if (!outcome.shown) co_return std::nullopt;
+  co_return std::move(outcome.shown->headers);
+}
+
+RpcCredential credential_of(OAuthServices services, CredentialAsk ask) {
+  return [services, ask = std::move(ask)] { return credential_now(services, ask); };
+}
+
 // Everything it needs is its own.
 Task<void> tell_cancelled(OAuthServices services, RpcTarget target, Speech speech, std::string id) {
+  std::optional<std::vector<http::HttpField>> shown = co_await target.next_credential();
+  if (!shown) co_return;
+  target.credential = std::move(*shown);
   Task<RpcAnswer> telling =
       exchange_rpc(services, target, speech, cancellation_of(id), RpcQuestion());
   co_await telling;
@@ -113,23 +128,30 @@ RpcTarget RemoteSession::target() const {
   target.url = ask_.credential.url;
   target.is_org_scope = ask_.is_org_scope;
   target.credential = shown_->headers;
+  target.next_credential = credential_of(services_, ask_.credential);
   target.trace_id = ask_.trace_id;
   target.limit_ms = ask_.limit_ms;
   return target;
 }
 
+// Nothing: shown_ is what the server is shown now.
+Task<std::optional<SessionAnswer>> RemoteSession::show() {
+  ServerCredentials credentials(services_);
+  CredentialOutcome outcome = co_await credentials.show(ask_.credential);
+  if (outcome.shown) {
+    shown_ = std::move(outcome.shown);
+    co_return std::nullopt;
+  }
+  SessionAnswer refused;
+  refused.refused = std::move(outcome);
+  co_return refused;
+}
+
 // With a credential; once more with a newer one.
 Task<SessionAnswer> RemoteSession::send(RpcMessage message) {
   ServerCredentials credentials(services_);
-  if (!shown_) {
-    CredentialOutcome outcome = co_await credentials.show(ask_.credential);
-    if (!outcome.shown) {
-      SessionAnswer refused;
-      refused.refused = std::move(outcome);
-      co_return refused;
-    }
-    shown_ = std::move(outcome.shown);
-  }
+  std::optional<SessionAnswer> end = co_await show();
+  if (end) co_return std::move(*end);
   SessionAnswer sent;
   for (;;) {
     RpcTarget whom = target();
@@ -272,6 +294,9 @@ std::optional<Task<void>> RemoteSession::cancelling() const {
   if (speech_.is_modern() || last_id_.empty() || !shown_) return std::nullopt;
   RpcTarget whom = target();
   whom.limit_ms = farewell_ms;
+  CredentialAsk last = ask_.credential;
+  last.last_of = shown_->connection_id;
+  whom.next_credential = credential_of(services_, std::move(last));
   return tell_cancelled(services_, std::move(whom), speech_, last_id_);
 }
 

@@ -1,6 +1,7 @@
 // How one MCP server is spoken with for one listing or call: finds out which revision it speaks
 // (server/discover, else initialize), shows the credential, and when that is refused asks for a
-// newer one once. Begins a new session, once, when the server does not know its own any more. Lives
+// newer one once. Each request that leaves asks for the credential anew, and so whether the server
+// may still be spoken to at this address. Begins a new session, once, when the server does not know its own any more. Lives
 // as long as the listing or call.
 #pragma once
 
@@ -37,6 +38,8 @@ class RemoteSession {
   // The first one begins with what is needed to speak with the server.
   Task<SessionAnswer> request(RpcMessage message);
   const std::string& version() const { return speech_.version; }
+  // Which connection of OAuth was shown last; empty: none.
+  std::string connection_id() const { return shown_ ? shown_->connection_id : std::string(); }
   // Tells an older server that it need keep nothing of the session; of all others nothing is sent.
   // Best when the last answer was taken: it is waited for, for seconds.
   Task<void> end();
@@ -51,6 +54,7 @@ class RemoteSession {
   Task<std::optional<SessionAnswer>> begin_again();
   Task<void> listen();
   Task<SessionAnswer> send(RpcMessage message);
+  Task<std::optional<SessionAnswer>> show();
   bool may_begin_again(const SessionAnswer& sent, bool may_repeat) const;
   RpcTarget target() const;
 

@@ -25,6 +25,8 @@ constexpr size_t extra_bytes_max = 256 << 10;
 constexpr int extras_max = 200;
 
 constexpr std::string_view too_long = "The server's answer is too long.";
+constexpr std::string_view not_spoken_to =
+    "The server was switched off, changed or disconnected during the call.";
 
 RpcAnswer failure_of(const http::HttpFailure& failure) {
   using Kind = http::HttpFailureKind;
@@ -110,6 +112,7 @@ class Exchange {
   http::HttpRequest stream_request(std::string_view last_event_id) const;
   Task<void> answer_question(std::string text);
   Task<void> say(std::string body);
+  Task<bool> may_speak();
 
   OAuthServices services_;
   RpcTarget target_;
@@ -117,6 +120,7 @@ class Exchange {
   RpcMessage message_;
   RpcQuestion question_;
   int64_t due_ms_;
+  bool is_over_ = false;  // the server may not be spoken to any more
   size_t bytes_ = 0;
   int asides_ = 0;
 };
@@ -206,6 +210,7 @@ Task<std::optional<RpcAnswer>> Exchange::read_stream(http::HttpExchange& http,
       if (read) co_return read;
       bool is_read = !speech_.is_modern() && text->size() <= extra_bytes_max;
       if (is_read) co_await answer_question(std::move(*text));
+      if (is_over_) co_return std::nullopt;
     }
   }
 }
@@ -226,13 +231,17 @@ Task<RpcAnswer> Exchange::read_streams(std::unique_ptr<http::HttpExchange> http)
     Task<std::optional<RpcAnswer>> reading = read_stream(*http, events);
     std::optional<RpcAnswer> read = co_await reading;
     if (read) co_return std::move(*read);
-    bool may_resume = !speech_.is_modern() && !events.last_id().empty() && resumes < resumes_max;
+    bool may_resume =
+        !is_over_ && !speech_.is_modern() && !events.last_id().empty() && resumes < resumes_max;
     int64_t pause_ms = events.retry_ms().value_or(retry_default_ms);
     if (!may_resume || services_.loop.now_ms() + pause_ms >= due_ms_) {
+      if (is_over_) co_return broken(std::string(not_spoken_to));
       if (http->failure()) co_return failure_of(*http->failure());
       co_return broken("The server's stream ended before its answer.");
     }
     co_await loop::sleep_ms(services_.loop, pause_ms);
+    bool is_allowed = co_await may_speak();
+    if (!is_allowed) co_return broken(std::string(not_spoken_to));
     events.begin_again();
     http = std::make_unique<http::HttpExchange>(services_.http, stream_request(events.last_id()));
     const http::HttpHead* head = co_await http->head();
@@ -246,7 +255,18 @@ Task<RpcAnswer> Exchange::read_streams(std::unique_ptr<http::HttpExchange> http)
   }
 }
 
+// Minutes after the first request the server may be switched off, or at another address.
+Task<bool> Exchange::may_speak() {
+  if (!target_.next_credential) co_return true;
+  std::optional<std::vector<http::HttpField>> shown = co_await target_.next_credential();
+  is_over_ = !shown;
+  if (shown) target_.credential = std::move(*shown);
+  co_return !is_over_;
+}
+
 Task<void> Exchange::say(std::string body) {
+  bool is_allowed = co_await may_speak();
+  if (!is_allowed) co_return;
   RpcMessage none;
   http::HttpRequest request = posted(std::move(body), rpc_headers(none, speech_));
   request.response_bytes_max = error_body_bytes_max;
@@ -279,6 +299,8 @@ Task<void> Exchange::answer_question(std::string text) {
 }
 
 Task<void> Exchange::end_session() {
+  bool is_allowed = co_await may_speak();
+  if (!is_allowed) co_return;
   std::vector<http::HttpField> fields = {{"MCP-Protocol-Version", speech_.version},
                                          {"Mcp-Session-Id", speech_.session_id}};
   http::HttpRequest request = request_with(std::move(fields));
@@ -289,6 +311,11 @@ Task<void> Exchange::end_session() {
 }
 
 Task<void> Exchange::listen(std::function<void()> on_open) {
+  bool is_allowed = co_await may_speak();
+  if (!is_allowed) {
+    on_open();
+    co_return;
+  }
   auto http = std::make_unique<http::HttpExchange>(services_.http, stream_request(""));
   const http::HttpHead* head = co_await http->head();
   on_open();

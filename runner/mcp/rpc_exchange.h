@@ -19,12 +19,16 @@
 
 namespace hostler::runner {
 
+// What the server is shown by a request that leaves now; nothing: it may not be spoken to any more.
+using RpcCredential = std::function<Task<std::optional<std::vector<http::HttpField>>>()>;
+
 struct RpcTarget {
   std::string url;
   bool is_org_scope = false;  // guarded; of the platform's own any address may be called
-  std::vector<http::HttpField> credential;
-  std::string trace_id;       // 32 hex digits, or empty
-  int64_t limit_ms = 60'000;  // from the request to its answer
+  std::vector<http::HttpField> credential;  // of the first request
+  RpcCredential next_credential;            // of those after it; none: as of the first
+  std::string trace_id;                     // 32 hex digits, or empty
+  int64_t limit_ms = 60'000;                // from the request to its answer
   size_t answer_bytes_max = size_t{5} << 20;
 };
 

@@ -28,7 +28,9 @@ Task<std::variant<Tokens, TokenFault>> exchange_code(OAuthServices services,
                                                      postgres::Result claimed) {
   postgres::Row row = claimed.front();
   std::optional<std::string> verifier = open_mcp_secret(services, row.text("verifier"));
-  if (!verifier) co_return TokenFault{true, "", "The authorization's secret does not open."};
+  if (!verifier) {
+    co_return TokenFault{false, "", "The key file does not open the authorization's secret."};
+  }
   FormFields fields = {{"grant_type", "authorization_code"},
                        {"code", std::string(row.text("code"))},
                        {"redirect_uri", std::string(row.text("redirect_uri"))},
@@ -112,19 +114,22 @@ Task<void> ConnectionMaintenance::exchange(postgres::Result claimed) {
   std::optional<std::string> why;
   std::optional<int64_t> lifetime;
   bool has_refresh_token = false;
+  bool is_final = false;
   if (const Tokens* tokens = std::get_if<Tokens>(&read)) {
     sealed = seal_mcp_secret(services_, org_id, "mcp_connection", tokens_json(*tokens));
     lifetime = tokens->expires_in;
     has_refresh_token = !tokens->refresh_token.empty();
   } else {
     why = std::get<TokenFault>(read).words;
+    is_final = std::get<TokenFault>(read).is_final;
     log_info("mcp_exchange_failed", {{"authorization_id", authorization_id}, {"why", *why}});
   }
   postgres::BoundStatement ending = query::McpExchangeEnd{.authorization_id = authorization_id,
                                                           .tokens = sealed,
                                                           .lifetime = lifetime,
                                                           .has_refresh_token = has_refresh_token,
-                                                          .why = why};
+                                                          .why = why,
+                                                          .is_final = is_final};
   co_await ask_postgres(services_, std::move(ending));
 }
 
@@ -140,11 +145,13 @@ Task<void> ConnectionMaintenance::revoke(std::string connection_id, std::string 
                                          int64_t token_number) {
   OrgTurns::Slot slot(turns_, std::move(org_id));
   std::string claim_id = make_id();
-  postgres::BoundStatement claiming = query::McpConnectionClaim{
-      .connection_id = connection_id, .token_number = token_number, .claim_id = claim_id};
+  postgres::BoundStatement claiming = query::McpConnectionClaim{.connection_id = connection_id,
+                                                                .token_number = token_number,
+                                                                .claim_id = claim_id,
+                                                                .to_revoke = true};
   postgres::Result claimed = co_await ask_postgres(services_, std::move(claiming));
   postgres::Row row = claimed.front();
-  if (row.text("state") != "claimed" || !row.boolean("is_ending")) co_return;
+  if (row.text("state") != "claimed") co_return;
   std::optional<std::string> plain = open_mcp_secret(services_, row.text("tokens"));
   std::optional<Tokens> tokens = plain ? read_tokens_json(*plain) : std::nullopt;
   bool is_done = true;
@@ -156,7 +163,7 @@ Task<void> ConnectionMaintenance::revoke(std::string connection_id, std::string 
         client_request(std::string(row.text("revocation_endpoint")), client_of_row(services_, row),
                        fields, reach_of_row(row));
     http::HttpAnswer answer = co_await services_.http.fetch(std::move(request));
-    is_done = !answer.failure && answer.head.status < 500;
+    is_done = is_revoked(answer);
   }
   postgres::BoundStatement ending = query::McpRevocationEnd{
       .connection_id = connection_id, .claim_id = claim_id, .is_done = is_done};

@@ -43,6 +43,11 @@ CredentialOutcome not_connected(const CredentialAsk& ask) {
                     "Nobody is connected with the server yet: it wants an authorization.");
 }
 
+CredentialOutcome not_there() {
+  return refusal_of(Refusal::failed, "tool.unknown",
+                    "The server of this tool is deleted, switched off, or has another address.");
+}
+
 CredentialOutcome unreadable() {
   return refusal_of(Refusal::failed, "tool.failed",
                     "What is shown to the server cannot be read; set its authorization again.");
@@ -108,10 +113,14 @@ Task<postgres::Result> ServerCredentials::find(CredentialAsk ask) {
   std::optional<std::string> user_id;
   if (!ask.org_id.empty()) org_id = ask.org_id;
   if (!ask.user_id.empty()) user_id = ask.user_id;
+  std::optional<std::string> last_of;
+  if (!ask.last_of.empty()) last_of = ask.last_of;
   postgres::BoundStatement asking = query::McpCredential{.server_id = ask.server_id,
                                                          .org_id = org_id,
                                                          .user_id = user_id,
-                                                         .is_listing = ask.is_listing};
+                                                         .is_listing = ask.is_listing,
+                                                         .url = ask.url,
+                                                         .connection_id = last_of};
   Task<postgres::Result> asked = ask_postgres(services_, std::move(asking));
   postgres::Result found = co_await asked;
   co_return found;
@@ -119,9 +128,7 @@ Task<postgres::Result> ServerCredentials::find(CredentialAsk ask) {
 
 Task<CredentialOutcome> ServerCredentials::show(CredentialAsk ask) {
   postgres::Result found = co_await find(ask);
-  if (found.empty()) {
-    co_return refusal_of(Refusal::failed, "tool.unknown", "The server of this tool is gone.");
-  }
+  if (found.empty()) co_return not_there();
   if (found.front().text("kind") != "oauth") {
     co_return fixed_credential(services_, found.front());
   }
@@ -159,7 +166,7 @@ Task<CredentialOutcome> ServerCredentials::show_connection(CredentialAsk ask,
           services_, std::string(row.text("connection_id")), row.integer("token_number"));
       co_await refreshing;  // whatever came of it: the row tells
       found = co_await find(ask);
-      if (found.empty()) co_return not_connected(ask);
+      if (found.empty()) co_return not_there();
       continue;
     }
     std::optional<std::string> plain = open_mcp_secret(services_, row.text("tokens"));
@@ -177,9 +184,7 @@ Task<CredentialOutcome> ServerCredentials::show_connection(CredentialAsk ask,
 Task<CredentialOutcome> ServerCredentials::refused(CredentialAsk ask, ShownCredential used,
                                                    int status, std::string www_authenticate) {
   postgres::Result found = co_await find(ask);
-  if (found.empty()) {
-    co_return refusal_of(Refusal::failed, "tool.unknown", "The server of this tool is gone.");
-  }
+  if (found.empty()) co_return not_there();
   Challenge challenge = read_challenge(www_authenticate);
   bool is_oauth = found.front().text("kind") == "oauth";
   bool wants_scopes = status == 403 && challenge.error == "insufficient_scope";

@@ -23,6 +23,8 @@ struct CredentialAsk {
   std::string user_id;  // the run's creator; empty in a listing
   bool by_key = false;  // the run was made by an API key
   bool is_listing = false;
+  // Of a call that is to be cancelled: the connection that it was sent with, which may be ending.
+  std::string last_of;
 };
 
 struct ShownCredential {
@@ -49,7 +51,8 @@ class ServerCredentials {
  public:
   explicit ServerCredentials(OAuthServices services) : services_(services) {}
 
-  // Before a call is sent. A listing of a server that nobody is connected with shows nothing, and
+  // Before each request that leaves: the server may be spoken to, and is shown this, if it is still
+  // at the url that is asked for (mcp_may_speak() in SQL). A listing of a server that nobody is connected with shows nothing, and
   // is sent all the same: what the server answers tells how to connect. So is a call, while no
   // answer told that.
   Task<CredentialOutcome> show(CredentialAsk ask);

@@ -32,7 +32,9 @@ Task<std::variant<Tokens, TokenFault>> request_tokens(OAuthServices services,
   postgres::Row row = claimed.front();
   std::optional<std::string> plain = open_mcp_secret(services, row.text("tokens"));
   std::optional<Tokens> old = plain ? read_tokens_json(*plain) : std::nullopt;
-  if (!old || old->refresh_token.empty()) co_return TokenFault{true, "", "its tokens do not open"};
+  if (!old || old->refresh_token.empty()) {
+    co_return TokenFault{false, "", "The key file does not open the connection's tokens."};
+  }
   FormFields fields = {{"grant_type", "refresh_token"},
                        {"refresh_token", old->refresh_token},
                        {"resource", std::string(row.text("resource"))}};
@@ -55,6 +57,7 @@ Task<RefreshEnd> refresh_claimed(OAuthServices services, std::string connection_
   std::variant<Tokens, TokenFault> read = co_await requesting;
   std::optional<std::string> sealed;
   std::optional<int64_t> lifetime;
+  std::optional<std::string> why;
   bool is_final = false;
   if (const Tokens* tokens = std::get_if<Tokens>(&read)) {
     sealed = seal_mcp_secret(services, org_id, "mcp_connection", tokens_json(*tokens));
@@ -62,6 +65,7 @@ Task<RefreshEnd> refresh_claimed(OAuthServices services, std::string connection_
   } else {
     const TokenFault& fault = std::get<TokenFault>(read);
     is_final = fault.is_final;
+    why = fault.words;
     log_info("mcp_refresh_failed", {{"connection_id", connection_id}, {"why", fault.words}});
   }
   postgres::BoundStatement ending = query::McpRefreshEnd{.connection_id = connection_id,
@@ -69,7 +73,8 @@ Task<RefreshEnd> refresh_claimed(OAuthServices services, std::string connection_
                                                          .tokens = sealed,
                                                          .lifetime = lifetime,
                                                          .has_refresh_token = sealed.has_value(),
-                                                         .is_final = is_final};
+                                                         .is_final = is_final,
+                                                         .why = why};
   co_await ask_postgres(services, std::move(ending));
   if (sealed) co_return RefreshEnd::renewed;
   co_return is_final ? RefreshEnd::impossible : RefreshEnd::unreachable;
@@ -100,8 +105,10 @@ Task<RefreshEnd> refresh_tokens(OAuthServices services, std::string connection_i
                                 int64_t token_number) {
   std::string claim_id = make_id();
   for (int tries = 0; tries < busy_tries_max; ++tries) {
-    postgres::BoundStatement claiming = query::McpConnectionClaim{
-        .connection_id = connection_id, .token_number = token_number, .claim_id = claim_id};
+    postgres::BoundStatement claiming = query::McpConnectionClaim{.connection_id = connection_id,
+                                                                  .token_number = token_number,
+                                                                  .claim_id = claim_id,
+                                                                  .to_revoke = false};
     postgres::Result claimed = co_await ask_postgres(services, std::move(claiming));
     std::string_view state = claimed.front().text("state");
     if (state == "changed") co_return RefreshEnd::renewed;

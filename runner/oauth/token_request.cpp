@@ -166,9 +166,9 @@ std::variant<Tokens, TokenFault> read_tokens(const http::HttpAnswer& answer) {
   bool has_object = json && json->is_object();
   if (answer.failure || answer.head.status != 200) {
     TokenFault fault;
-    fault.is_final = !answer.failure && answer.head.status >= 400 && answer.head.status < 500 &&
-                     answer.head.status != 408 && answer.head.status != 429;
     if (has_object) fault.error = error_code_of(*json);
+    bool is_refusal = !answer.failure && answer.head.status >= 400 && answer.head.status < 500;
+    fault.is_final = is_refusal && fault.error == "invalid_grant";
     fault.words = words_of(answer);
     if (!fault.error.empty()) fault.words += fmt::format(" Its code: {}.", fault.error);
     return fault;
@@ -185,9 +185,17 @@ std::variant<Tokens, TokenFault> read_tokens(const http::HttpAnswer& answer) {
   bool is_bearer = ascii::equal_ignoring_case(type, "bearer");
   if (tokens.access_token.empty() || !is_bearer || !is_sound_secret(tokens.access_token) ||
       !is_sound_secret(tokens.refresh_token)) {
-    return TokenFault{true, "", "The authorization server answered without a sound bearer token."};
+    return TokenFault{false, "", "The authorization server answered without a sound bearer token."};
   }
   return tokens;
+}
+
+bool is_revoked(const http::HttpAnswer& answer) {
+  if (answer.failure) return false;
+  if (answer.head.status >= 200 && answer.head.status <= 299) return true;
+  std::optional<Json> json = parse_json_or_nothing(answer.body);
+  bool is_refusal = answer.head.status == 400 || answer.head.status == 401;
+  return is_refusal && json && json->is_object() && !error_code_of(*json).empty();
 }
 
 std::string tokens_json(const Tokens& tokens) {

@@ -63,11 +63,14 @@ struct Tokens {
   std::optional<std::vector<std::string>> scopes;
 };
 struct TokenFault {
-  bool is_final = false;  // the server refused; else it may be asked again
+  bool is_final = false;  // invalid_grant in JSON; everything else may be tried again
   std::string error;      // its code, such as invalid_grant; empty: none of a sound form came
   std::string words;      // for whoever connects
 };
 std::variant<Tokens, TokenFault> read_tokens(const http::HttpAnswer& answer);
+// Of a revocation endpoint (RFC 7009): it did it, or refused in the words of RFC 6749. What stands
+// before it says neither.
+bool is_revoked(const http::HttpAnswer& answer);
 
 // Secrets at rest: {"access_token", "refresh_token"}.
 std::string tokens_json(const Tokens& tokens);

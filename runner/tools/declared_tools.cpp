@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <ctime>
+#include <map>
+#include <mutex>
 
 #include "lib/json.h"
 #include "lib/json_schema/known_part.h"
@@ -52,6 +55,12 @@ std::vector<DeclaredTool> read_tools(std::string_view json) {
   return tools;
 }
 
+int64_t thread_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
 // In words that the model can act on.
 std::string words_of(const json_schema::Verdict& verdict) {
   std::string words;
@@ -66,8 +75,19 @@ std::string words_of(const json_schema::Verdict& verdict) {
 
 }  // namespace
 
+struct DeclaredTools::Schemas {
+  std::mutex mutex;
+  // Nothing: no part of the schema can be checked.
+  std::map<const DeclaredTool*, std::optional<json_schema::Schema>> of;
+};
+
+CheckBudget::CheckBudget(int64_t budget_ms) : end_ns_(thread_ns() + budget_ms * 1'000'000) {}
+
+bool CheckBudget::is_spent() const { return thread_ns() >= end_ns_; }
+
 DeclaredTools::DeclaredTools(std::string_view json)
     : tools_(std::make_shared<const std::vector<DeclaredTool>>(read_tools(json))),
+      schemas_(std::make_shared<Schemas>()),
       bytes_(static_cast<int64_t>(json.size())) {}
 
 std::vector<ToolDefinition> DeclaredTools::definitions() const {
@@ -88,18 +108,38 @@ const RemoteTool* DeclaredTools::remote(std::string_view name) const {
   return tool != nullptr && tool->remote ? &*tool->remote : nullptr;
 }
 
-std::optional<ToolOutcome> DeclaredTools::refuse(const ToolCall& call) const {
+size_t DeclaredTools::compilations() const {
+  std::lock_guard lock(schemas_->mutex);
+  return schemas_->of.size();
+}
+
+std::optional<json_schema::Schema> DeclaredTools::schema_of(const DeclaredTool& tool) const {
+  std::lock_guard lock(schemas_->mutex);
+  auto known = schemas_->of.find(&tool);
+  if (known != schemas_->of.end()) return known->second;
+  std::optional<json_schema::Schema> schema;
+  std::optional<Json> parameters = parse_json_or_nothing(tool.definition.parameters);
+  // A keyword that we do not know, or a newer version alone, proves nothing here: whoever carries
+  // the call out sees the arguments.
+  if (parameters) schema = json_schema::compile_known(*parameters);
+  schemas_->of.emplace(&tool, schema);
+  return schema;
+}
+
+std::optional<ToolOutcome> DeclaredTools::refuse(const ToolCall& call,
+                                                 const CheckBudget& budget) const {
   const DeclaredTool* tool = find(call.name);
   assert(tool != nullptr);
   std::optional<Json> arguments = parse_json_or_nothing(call.arguments);
   if (!arguments || !arguments->is_object()) {
     return tool_failed("tool.args_invalid", "The arguments must be a JSON object.");
   }
-  std::optional<Json> parameters = parse_json_or_nothing(tool->definition.parameters);
-  if (!parameters) return std::nullopt;
-  // A keyword that we do not know, or a newer version alone, proves nothing here: whoever carries
-  // the call out sees the arguments.
-  std::optional<json_schema::Schema> schema = json_schema::compile_known(*parameters);
+  if (budget.is_spent()) {
+    return tool_failed("tool.args_invalid",
+                       "The calls of this turn take too long to check: make fewer of them at once, "
+                       "with smaller arguments.");
+  }
+  std::optional<json_schema::Schema> schema = schema_of(*tool);
   if (!schema) return std::nullopt;
   json_schema::Verdict verdict = schema->check(*arguments);
   if (verdict.fits) return std::nullopt;

@@ -4,11 +4,13 @@
 // server wrote them; used by the agent loop.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "lib/json_schema/schema.h"
 #include "runner/models/model.h"
 #include "runner/tools/tool.h"
 
@@ -30,7 +32,18 @@ struct DeclaredTool {
   std::optional<RemoteTool> remote = std::nullopt;
 };
 
-// Immutable, cheap to copy, used by any thread.
+// How long the arguments of one turn's calls may be checked, in the time of the thread that checks;
+// what is under way is finished.
+class CheckBudget {
+ public:
+  explicit CheckBudget(int64_t budget_ms);
+  bool is_spent() const;
+
+ private:
+  int64_t end_ns_;
+};
+
+// Immutable but for the schemas that were compiled, each once; cheap to copy, used by any thread.
 class DeclaredTools {
  public:
   DeclaredTools() : DeclaredTools(std::string_view()) {}
@@ -47,12 +60,16 @@ class DeclaredTools {
   // Null: no remote tool has the name. Lives as long as these.
   const RemoteTool* remote(std::string_view name) const;
   // The fault of a call's arguments (tool.args_invalid), or nothing: they fit what we know of the
-  // schema. Compiles it and may take most of a second: not on a loop.
-  std::optional<ToolOutcome> refuse(const ToolCall& call) const;
+  // schema. Compiles it at its first call and may take most of a second: not on a loop.
+  std::optional<ToolOutcome> refuse(const ToolCall& call, const CheckBudget& budget) const;
+  size_t compilations() const;  // so many schemas were compiled
 
  private:
+  struct Schemas;
   const DeclaredTool* find(std::string_view name) const;
+  std::optional<json_schema::Schema> schema_of(const DeclaredTool& tool) const;
   std::shared_ptr<const std::vector<DeclaredTool>> tools_;
+  std::shared_ptr<Schemas> schemas_;  // those of all copies
   int64_t bytes_;
 };
 

@@ -81,6 +81,10 @@ Task<std::optional<RemoteOutcome>> HeldCalls::Call::next() {
 
 const McpState& HeldCalls::Call::state() const { return entry_->state; }
 
+std::string HeldCalls::Call::connection_id() const {
+  return entry_->session == nullptr ? std::string() : entry_->session->connection_id();
+}
+
 void HeldCalls::Call::let_go(ToolPermits::Permit permit) {
   entry_->is_let_go = true;
   entry_->permit.emplace(std::move(permit));
@@ -127,8 +131,10 @@ Task<void> HeldCalls::carry_out(std::shared_ptr<Entry> entry, RemoteCall call) {
   co_await ending;
 }
 
-// What the server asks on its stream. Answers the result of elicitation/create.
+// What the server asks on its stream. Answers the result of elicitation/create. A server may ask on
+// the call's stream and beside it at once: one question after the other reaches the person.
 Task<std::string> HeldCalls::ask(std::shared_ptr<Entry> entry, std::string params) {
+  while (entry->is_asking) co_await entry->changed.wait();
   McpState& state = entry->state;
   state.rounds += 1;
   std::string key = "question-" + std::to_string(state.rounds);
@@ -147,8 +153,11 @@ Task<std::string> HeldCalls::ask(std::shared_ptr<Entry> entry, std::string param
   entry->changed.notify();
   if (entry->is_let_go) co_await show_question(entry);
   while (entry->answer.empty()) co_await entry->changed.wait();
+  std::string answer = std::exchange(entry->answer, std::string());
   entry->is_asking = false;
-  co_return entry->answer;
+  // Not from here: who waits would ask before this answer is on its way.
+  services_.loop.defer([entry] { entry->changed.notify(); });
+  co_return answer;
 }
 
 // The run goes on, and asks; while it is busy with another call it is told so later.
@@ -212,6 +221,15 @@ Task<void> HeldCalls::watch_forever() {
   }
 }
 
+// Its result is stored before the server is told, if it may be told.
+Task<void> HeldCalls::refuse(std::shared_ptr<Entry> entry, std::string refusal) {
+  cancel(entry);
+  ToolOutcome outcome = refused_away(refusal);
+  std::string own = early_json(entry->key.tool_call_id, outcome);
+  Task<bool> storing = end_in_postgres(entry, "result", std::nullopt, std::move(own));
+  co_await storing;
+}
+
 // Answers go to their calls; those that nobody waits for any more end.
 Task<void> HeldCalls::check() {
   postgres::Batch batch;
@@ -222,6 +240,7 @@ Task<void> HeldCalls::check() {
   const postgres::Result& rows = outcome.results.at(0);
   for (auto& [name, entry] : known) {
     bool is_wanted = false;
+    std::string refusal;
     for (int i = 0; i < rows.size(); ++i) {
       bool is_its = rows[i].text("run_id") == entry->key.run_id &&
                     rows[i].text("tool_call_id") == entry->key.tool_call_id;
@@ -229,6 +248,15 @@ Task<void> HeldCalls::check() {
       is_wanted = true;
       bool is_answered = rows[i].integer("rounds") == entry->state.rounds && entry->is_asking;
       if (is_answered) entry->answer = answer_in(rows[i].text("answers"));
+      refusal = rows[i].text_or_null("refusal").value_or("");
+      // Of a tool that changed meanwhile the result is taken, but nothing more is sent.
+      if (refusal == "changed" && entry->answer.empty()) refusal.clear();
+    }
+    bool is_refused = is_wanted && !refusal.empty() && held_.contains(name);
+    if (is_refused) {
+      entry->answer.clear();
+      co_await refuse(entry, refusal);
+      continue;
     }
     if (!is_wanted && held_.contains(name)) cancel(entry);
     if (is_wanted && !entry->answer.empty()) entry->changed.notify();

@@ -2,7 +2,7 @@
 // call itself: the stream is held here while the run waits without a daemon, for ten minutes at
 // most. What comes on it meanwhile is stored like the result of a task (sql/schema/mcp_tasks.sql);
 // when this daemon dies, nobody knows what became of the call. A call that nobody waits for any
-// more is cancelled at its server. Built by the daemon, used by mcp_call.cpp.
+// more, or that may not be gone on with (mcp_task_refusal() in SQL), is cancelled at its server. Built by the daemon, used by mcp_call.cpp.
 #pragma once
 
 #include <memory>
@@ -49,6 +49,8 @@ class HeldCalls {
     // Until its outcome is there, or its server asks: then nothing, and state() has the question.
     Task<std::optional<RemoteOutcome>> next();
     const McpState& state() const;
+    // Which connection of OAuth its server was shown; empty: none.
+    std::string connection_id() const;
     // The run waits for a person, as Postgres knows under claim_id(): the call goes on alone, with
     // this permit in place of its first.
     void let_go(ToolPermits::Permit permit);
@@ -78,6 +80,7 @@ class HeldCalls {
   Task<bool> end_in_postgres(std::shared_ptr<Entry> entry, std::string verdict,
                              std::optional<std::string> kept, std::optional<std::string> own);
   void cancel(const std::shared_ptr<Entry>& entry);
+  Task<void> refuse(std::shared_ptr<Entry> entry, std::string refusal);
   Task<void> check();
 
   OAuthServices services_;

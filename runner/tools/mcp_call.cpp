@@ -48,8 +48,11 @@ ToolOutcome refusal_of(std::string_view state) {
                        "Its server changed the tool since it was approved; somebody has to approve "
                        "it again.");
   }
-  if (state == "gone")
-    return tool_failed("tool.unknown", "There is no tool of this name any more.");
+  if (state == "gone") {
+    return tool_failed("tool.unknown",
+                       "There is no tool of this name any more, or its server has another "
+                       "address by now.");
+  }
   return tool_failed("tool.timeout", "The run is not this daemon's any more.");
 }
 
@@ -67,7 +70,8 @@ class CallUnderWay {
   Task<McpOutcome> end(ToolOutcome outcome);
   Task<McpOutcome> authorize(int64_t authorizations);
   Task<McpOutcome> deny();
-  Task<McpOutcome> begin_task(std::optional<std::string> task_id, int64_t due_ms);
+  Task<McpOutcome> begin_task(std::optional<std::string> task_id, std::string connection_id,
+                              int64_t due_ms);
   Task<McpOutcome> go_on_away(int64_t authorizations);
   Task<std::optional<McpOutcome>> asked(RemoteOutcome came);
   Task<std::optional<McpOutcome>> asked_on_stream(HeldCalls::Call held);
@@ -84,6 +88,7 @@ class CallUnderWay {
   int repeated_ = 0;  // tries of ours that may be followed by another
   bool is_kept_ = false;
   std::string server_key_;
+  std::string url_;  // of the first try: another address ends the call
 };
 
 Task<postgres::Result> CallUnderWay::begin() {
@@ -142,6 +147,8 @@ Task<McpOutcome> CallUnderWay::authorize(int64_t authorizations) {
     co_return ended;
   }
   state_.stage = McpState::Stage::authorize;
+  // Nothing was said to the server so far: whoever connects may do so with another address.
+  if (state_.questions.empty()) state_.url.clear();
   co_await keep(state_, 1);
   co_return McpAuthorization{call_.tool.server_id, server_key_};
 }
@@ -153,15 +160,22 @@ Task<McpOutcome> CallUnderWay::deny() {
 }
 
 // The call goes on without the run: as a task, or on its stream, where its server asks.
-Task<McpOutcome> CallUnderWay::begin_task(std::optional<std::string> task_id, int64_t due_ms) {
+Task<McpOutcome> CallUnderWay::begin_task(std::optional<std::string> task_id,
+                                          std::string connection_id, int64_t due_ms) {
   std::optional<std::string> holder;
   if (!task_id) holder = held_.claim_id();
+  std::optional<std::string> connection;
+  if (!connection_id.empty()) connection = std::move(connection_id);
   postgres::BoundStatement beginning =
       query::McpTaskBegin{.run_id = context_.run_id,
                           .epoch = context_.epoch,
                           .tool_call_id = call_.call.id,
                           .server_id = call_.tool.server_id,
                           .task_id = task_id,
+                          .url = url_,
+                          .tool = call_.tool.tool,
+                          .hash = call_.tool.hash,
+                          .connection_id = connection,
                           .is_idempotent = call_.tool.is_idempotent,
                           .remote_state = mcp_state_json(state_),
                           .claim_id = holder,
@@ -221,6 +235,7 @@ Task<std::optional<McpOutcome>> CallUnderWay::asked(RemoteOutcome came) {
   state_.stage = McpState::Stage::questions;
   state_.questions = std::move(*questions);
   state_.request_state = std::move(came.request_state);
+  state_.url = url_;
   state_.answers = "{}";
   co_await keep(state_, 0);
   std::optional<McpQuestion> question = open_question(state_);
@@ -232,7 +247,7 @@ Task<std::optional<McpOutcome>> CallUnderWay::asked(RemoteOutcome came) {
 Task<std::optional<McpOutcome>> CallUnderWay::asked_on_stream(HeldCalls::Call held) {
   state_ = held.state();
   ToolPermits::Permit permit = co_await services_.held.take(context_.org_id);
-  Task<McpOutcome> beginning = begin_task(std::nullopt, held_ms);
+  Task<McpOutcome> beginning = begin_task(std::nullopt, held.connection_id(), held_ms);
   McpOutcome question = co_await beginning;
   held.let_go(std::move(permit));
   co_return question;
@@ -280,7 +295,8 @@ Task<std::optional<McpOutcome>> CallUnderWay::answered(RemoteOutcome came, int64
     state_ = McpState();
     state_.stage = McpState::Stage::away;
     state_.away = McpState::Away::task;
-    Task<McpOutcome> beginning = begin_task(std::move(came.task_id), came.poll_ms);
+    Task<McpOutcome> beginning =
+        begin_task(std::move(came.task_id), std::move(came.connection_id), came.poll_ms);
     McpOutcome away = co_await beginning;
     co_return away;
   }
@@ -338,6 +354,8 @@ Task<McpOutcome> CallUnderWay::make() {
     bool was_asked =
         state_.stage == McpState::Stage::questions || state_.stage == McpState::Stage::authorize;
     if (state == "unknown" && was_asked) state = "gone";
+    if (state == "send" && url_.empty()) url_ = row.text("url");
+    if (state == "send" && url_ != row.text("url")) state = "gone";
     if (state != "send") co_return refusal_of(state);
     tries_ = row.integer("tries");
     std::optional<McpQuestion> question;
@@ -346,6 +364,7 @@ Task<McpOutcome> CallUnderWay::make() {
     McpState before = state_;
     bool goes_on = before.stage != McpState::Stage::fresh;
     state_.stage = McpState::Stage::sent;
+    state_.url = url_;
     if (goes_on) co_await keep(state_, 0);
     Task<std::optional<McpOutcome>> sending = send(std::move(begun), std::move(permit));
     std::optional<McpOutcome> outcome = co_await sending;

@@ -13,6 +13,25 @@ ToolOutcome outcome_unknown() {
                      "cut off. It must not be repeated unseen.");
 }
 
+ToolOutcome refused_away(std::string_view refusal) {
+  if (refusal == "disconnected") {
+    return tool_failed("tool.not_connected",
+                       "The connection with its server ended during the call, which was cancelled "
+                       "there.");
+  }
+  if (refusal == "gone") {
+    return tool_failed("tool.unknown",
+                       "The tool was removed during the call, which was cancelled at its server.");
+  }
+  if (refusal == "changed") {
+    return tool_failed("tool.definition_changed",
+                       "Its server changed the tool during the call, which was cancelled there.");
+  }
+  return tool_failed("tool.outcome_unknown",
+                     "Its server was deleted, switched off or moved during the call: nobody knows "
+                     "whether it was carried out. It must not be repeated unseen.");
+}
+
 ToolOutcome tool_outcome_of(const RemoteOutcome& came, bool is_idempotent) {
   ToolOutcome outcome;
   switch (came.ending) {

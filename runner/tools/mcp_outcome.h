@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "lib/loop/task.h"
 #include "runner/mcp/remote_call.h"
@@ -11,6 +12,8 @@
 namespace hostler::runner {
 
 ToolOutcome outcome_unknown();
+// Of a call that goes on at its server and is not gone on with. refusal: of mcp_task_refusal().
+ToolOutcome refused_away(std::string_view refusal);
 // Of an answer that ends the call: no question, no task, nobody to authorize.
 ToolOutcome tool_outcome_of(const RemoteOutcome& came, bool is_idempotent);
 

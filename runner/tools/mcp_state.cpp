@@ -85,6 +85,7 @@ McpState read_mcp_state(std::string_view json) {
   if (request_state != nullptr && request_state->is_text()) {
     state.request_state = *request_state->as_text();
   }
+  state.url = kept->text_or("url");
   const Json* answered = kept->find("answered");
   if (answered == nullptr || !answered->is_array()) return state;
   for (const Json& key : *answered->as_array()) {
@@ -103,6 +104,7 @@ std::string mcp_state_json(const McpState& state) {
   json.member("rounds", state.rounds);
   if (!state.questions.empty()) json.member_raw("questions", state.questions);
   if (state.request_state) json.member("request_state", *state.request_state);
+  if (!state.url.empty()) json.member("url", state.url);
   if (!state.answered.empty()) {
     json.key("answered").begin_array();
     for (const std::string& key : state.answered) json.text(key);

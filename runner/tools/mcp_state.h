@@ -32,6 +32,7 @@ struct McpState {
   int rounds = 0;         // of questions
   std::string questions;  // JSON: inputRequests as the server sent them
   std::optional<std::string> request_state;
+  std::string url;                    // where it is gone on with, and nowhere else; empty: anywhere
   std::string answers = "{}";         // JSON: {key: {action, content?}}
   std::vector<std::string> answered;  // keys of a task's questions that its server has answers to
 };

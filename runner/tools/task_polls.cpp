@@ -42,6 +42,8 @@ TaskAsk ask_of(const postgres::Row& row) {
   ask.session.credential.org_id = row.text("org_id");
   ask.session.credential.user_id = row.text("creator_id");
   ask.session.credential.by_key = row.boolean("is_by_key");
+  bool is_last = row.boolean("is_over") || row.text("refusal") == "disconnected";
+  if (is_last) ask.session.credential.last_of = row.text("connection_id");
   ask.session.is_org_scope = row.boolean("is_org_scope");
   ask.session.trace_id = row.text("trace_id");
   ask.session.limit_ms = request_limit_ms;
@@ -133,9 +135,33 @@ Task<TaskPolls::Verdict> TaskPolls::verdict_of(postgres::Result claimed) {
   TaskAsk ask = ask_of(row);
   bool is_over = row.boolean("is_over");
   McpState state = read_mcp_state(row.text("remote_state"));
+  std::string refusal(row.text("refusal"));
+  // Of a tool that changed meanwhile the result is taken, but nothing more is sent.
+  if (refusal == "changed" && state.answers == "{}") refusal.clear();
+  if (!refusal.empty()) {
+    Task<Verdict> refusing = refuse(std::move(ask), claimed, std::move(refusal));
+    verdict = co_await refusing;
+    co_return verdict;
+  }
   Task<Verdict> asking = is_over ? cancel(std::move(ask), row.integer("failures"))
                                  : ask_again(std::move(ask), claimed, std::move(state));
   verdict = co_await asking;
+  co_return verdict;
+}
+
+// The server is told to cancel, if it may be told; then the call has its result, or is forgotten.
+Task<TaskPolls::Verdict> TaskPolls::refuse(TaskAsk ask, postgres::Result claimed,
+                                           std::string refusal) {
+  postgres::Row row = claimed.front();
+  Verdict verdict;
+  verdict.verdict = "gone";
+  if (refusal != "server") {
+    Task<Verdict> cancelling = cancel(std::move(ask), row.integer("failures"));
+    verdict = co_await cancelling;
+  }
+  if (verdict.verdict == "again" || row.boolean("is_over")) co_return verdict;
+  verdict.verdict = "result";
+  verdict.own = own_json(row, refused_away(refusal));
   co_return verdict;
 }
 

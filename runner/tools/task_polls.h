@@ -43,6 +43,7 @@ class TaskPolls {
   Task<void> poll(std::string claim_id, postgres::Result claimed);
   Task<Verdict> verdict_of(postgres::Result claimed);
   Task<Verdict> cancel(TaskAsk ask, int64_t failures);
+  Task<Verdict> refuse(TaskAsk ask, postgres::Result claimed, std::string refusal);
   Task<Verdict> ask_again(TaskAsk ask, postgres::Result claimed, McpState state);
   Verdict verdict_of_failure(SessionAnswer sent, const postgres::Row& row, McpState state) const;
   Task<Verdict> verdict_of_task(TaskAsk ask, RemoteTask task, const postgres::Result& claimed,

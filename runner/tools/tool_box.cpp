@@ -66,6 +66,9 @@ constexpr loop::PermitShares call_shares{512, 16};
 // that nobody's other calls wait for a person.
 constexpr loop::PermitShares held_shares{512, 64};
 
+// Schemas and arguments that tenants wrote may each keep a thread busy for a second.
+constexpr loop::PermitShares check_shares{8, 2};
+
 constexpr bool has_every_tool() {
   if (tools.size() != tool_names.size()) return false;
   for (size_t i = 0; i < tools.size(); ++i) {
@@ -89,6 +92,7 @@ ToolBox::ToolBox(loop::Loop& loop, postgres::Database& db, http::HttpClient& htt
     : permits_(loop, call_shares),
       held_permits_(loop, held_shares),
       look_ups_(loop, look_up_shares),
+      checks_(loop, check_shares),
       services_{loop, db, http, secrets, settings, permits_, held_permits_, look_ups_},
       groups_(services_),
       held_(OAuthServices{loop, db, http, secrets, settings}) {}

@@ -45,11 +45,14 @@ class ToolBox {
   // To be taken before call(), and kept until it has ended; the other calls take their own.
   ToolPermits& permits() { return permits_; }
   HeldCalls& held_calls() { return held_; }
+  // To be taken before arguments are checked by a schema.
+  ToolPermits& checks() { return checks_; }
 
  private:
   ToolPermits permits_;
   ToolPermits held_permits_;
   ToolPermits look_ups_;
+  ToolPermits checks_;
   ToolServices services_;
   ServedGroups groups_;
   HeldCalls held_;

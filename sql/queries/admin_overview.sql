@@ -8,5 +8,6 @@ SELECT dashboard_json() AS item;
 -- The daemons and pools that live, and what the database tells of itself and of the work in it.
 SELECT node_list() AS nodes, id, name, started_at, server_version, now_ms, connections_max, connections,
        connections_of_pools, synchronous_standby_names, is_watched_over, is_durable, transaction_s, outbox_failed,
-       outbox_wait_s, mails_refused, mail_failing_s, mail_fault, mail_error, admins, daemons, unclaimed
+       outbox_wait_s, mails_refused, mail_failing_s, mail_fault, mail_error, admins, daemons, unclaimed, mcp_failing,
+       mcp_failing_s
 FROM database_facts();

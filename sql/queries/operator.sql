@@ -226,7 +226,8 @@ SELECT count(*) FROM pg_tables WHERE schemaname = 'public';
 SELECT server_version, now_ms, connections_max, connections, connections_of_pools, synchronous_standby_names,
        is_watched_over, is_durable, transaction_s, outbox_failed, outbox_wait_s, mails_refused,
        mail_failing_s, mail_fault, mail_error,
-       (SELECT coalesce(max(key_version), 0) FROM secrets) AS key_version, admins, daemons, unclaimed
+       (SELECT coalesce(max(key_version), 0) FROM secrets) AS key_version, admins, daemons, unclaimed,
+       mcp_failing, mcp_failing_s
 FROM platform_facts();
 
 -- name: doctor_maintainer

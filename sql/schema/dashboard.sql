@@ -277,7 +277,7 @@ CREATE OR REPLACE FUNCTION platform_facts() RETURNS TABLE (
     server_version text, now_ms bigint, connections_max integer, connections bigint, connections_of_pools bigint,
     synchronous_standby_names text, is_watched_over boolean, is_durable boolean, transaction_s bigint,
     outbox_failed bigint, outbox_wait_s bigint, mails_refused bigint, mail_failing_s bigint, mail_fault text,
-    mail_error text, admins bigint, daemons bigint, unclaimed bigint)
+    mail_error text, admins bigint, daemons bigint, unclaimed bigint, mcp_failing bigint, mcp_failing_s bigint)
 LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
     SELECT current_setting('server_version') AS server_version,
            (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
@@ -307,7 +307,12 @@ LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
            (SELECT count(*) FROM daemons
             WHERE stopped_at IS NULL AND heartbeat_at > clock_timestamp() - interval '30 seconds') AS daemons,
            (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND owner_id IS NULL
-                AND created_at < clock_timestamp() - interval '1 minute') AS unclaimed
+                AND created_at < clock_timestamp() - interval '1 minute') AS unclaimed,
+           -- at most so many are counted: tenants have as many as they like
+           (SELECT count(*) FROM (SELECT FROM mcp_connections WHERE failing_since IS NOT NULL LIMIT 1000) AS some)
+               AS mcp_failing,
+           (SELECT coalesce(extract(epoch FROM clock_timestamp() - min(failing_since)), 0)::bigint
+            FROM mcp_connections WHERE failing_since IS NOT NULL) AS mcp_failing_s
     FROM (SELECT count(*) AS connections,
               count(*) FILTER (WHERE application_name LIKE 'hostler-api/%') AS connections_of_pools
           FROM pg_stat_activity WHERE usesysid IS NOT NULL AND datid IS NOT NULL) AS client
@@ -324,7 +329,7 @@ CREATE OR REPLACE FUNCTION database_facts() RETURNS TABLE (
     server_version text, now_ms bigint, connections_max integer, connections bigint, connections_of_pools bigint,
     synchronous_standby_names text, is_watched_over boolean, is_durable boolean, transaction_s bigint,
     outbox_failed bigint, outbox_wait_s bigint, mails_refused bigint, mail_failing_s bigint, mail_fault text,
-    mail_error text, admins bigint, daemons bigint, unclaimed bigint)
+    mail_error text, admins bigint, daemons bigint, unclaimed bigint, mcp_failing bigint, mcp_failing_s bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     PERFORM need_platform_admin();
@@ -333,7 +338,7 @@ BEGIN
                rfc3339(pg_postmaster_start_time()), f.server_version, f.now_ms, f.connections_max, f.connections,
                f.connections_of_pools, f.synchronous_standby_names, f.is_watched_over, f.is_durable, f.transaction_s,
                f.outbox_failed, f.outbox_wait_s, f.mails_refused, f.mail_failing_s, f.mail_fault, f.mail_error,
-               f.admins, f.daemons, f.unclaimed
+               f.admins, f.daemons, f.unclaimed, f.mcp_failing, f.mcp_failing_s
         FROM platform_facts() f;
 END
 $$;

@@ -120,6 +120,24 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     FROM regexp_match(url, '^(https?)://([^][/?#:@%\\]+|\[[0-9a-f:.]+\])(:([0-9]*))?(?=[/?#]|$)', 'i') AS part
 $$;
 
+-- The same as people read it: without the port that the scheme has anyway.
+CREATE OR REPLACE FUNCTION url_shown_origin(url text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = public, pg_catalog AS $$
+    SELECT regexp_replace(url_origin(url), '^(https://.*):443$|^(http://.*):80$', '\1\2')
+$$;
+
+-- Whether a URL is the other one or lies below it: the same origin and query, and a path that is the other's or goes on
+-- behind it. A path with dot segments or encoded separators counts as another place, because servers resolve them.
+CREATE OR REPLACE FUNCTION url_is_below(url text, place text) RETURNS boolean
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = public, pg_catalog AS $$
+    SELECT url = place OR (
+        url_origin(url) = url_origin(place) AND coalesce(u[2], '') = coalesce(p[2], '')
+        AND u[1] !~* '(^|/)(\.|%2e){1,2}(/|$)' AND u[1] !~* '\\|%2f|%5c'
+        AND (rtrim(u[1], '/') = rtrim(p[1], '/') OR starts_with(u[1], rtrim(p[1], '/') || '/')))
+    FROM (SELECT regexp_match(url, '^[^:]*://[^/?#]*([^?#]*)(\?[^#]*)?') AS u,
+                 regexp_match(place, '^[^:]*://[^/?#]*([^?#]*)(\?[^#]*)?') AS p) AS parts
+$$;
+
 -- A page of a list, from the JSON of rows read one further than page_limit: those that fit into 4 MiB of text, at
 -- least one, as an array; and the id of the last of them when more exist. They are only measured one by one when all
 -- together are too long.

@@ -30,6 +30,8 @@ CREATE TABLE mcp_authorizations (
     error text,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     claimed_until timestamptz,
+    tries integer NOT NULL DEFAULT 0,
+    due_at timestamptz,  -- of one that is tried again: not before
     FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id)
 );
 CREATE INDEX mcp_authorizations_user ON mcp_authorizations (user_id, server_id, id);
@@ -39,15 +41,16 @@ CREATE INDEX mcp_authorizations_due ON mcp_authorizations (created_at) WHERE sta
 CREATE INDEX mcp_authorizations_time ON mcp_authorizations (created_at);
 SELECT make_tenant_table('mcp_authorizations');
 
--- The caller's connection as the server's object has it; null: it takes no OAuth. error: why the newest authorization
--- came to nothing.
+-- The caller's connection as the server's object has it; null: it takes no OAuth. error: why its tokens are not
+-- refreshed now, since failing_since; else why the newest authorization came to nothing, or is tried again.
 CREATE OR REPLACE FUNCTION mcp_connection_json(s mcp_servers) RETURNS json
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT json_build_object('state', coalesce(c.state, 'none'),
         'per', coalesce(s.authorization_settings #>> '{per}', 'user'), 'scopes', coalesce(c.scopes, '{}'),
         'wanted_scopes', c.wanted_scopes, 'connected_at', rfc3339(c.connected_at),
         'expires_at', rfc3339(c.expires_at), 'can_connect', EXISTS (
-            SELECT FROM mcp_discoveries d WHERE d.server_id = s.id), 'error', newest.error)
+            SELECT FROM mcp_discoveries d WHERE d.server_id = s.id),
+        'error', coalesce(c.fault, newest.error), 'failing_since', rfc3339(c.failing_since))
     FROM (SELECT) AS one
     LEFT JOIN mcp_connections c ON c.server_id = s.id AND c.org_id = current_org()
          AND c.user_id IS NOT DISTINCT FROM mcp_connection_user(s, current_user_id()) AND c.state <> 'ending'
@@ -83,7 +86,8 @@ $$;
 -- POST /v1/mcp-servers/{server_id}:connect: what the address of the authorization server's page is made of. verifier:
 -- sealed. Of one session and server the ten newest may come back.
 CREATE OR REPLACE FUNCTION mcp_authorization_begin(server uuid, new_state bytea, verifier jsonb, new_cookie bytea)
-RETURNS TABLE (authorization_endpoint text, client_id text, redirect_uri text, resource text, scopes text)
+RETURNS TABLE (authorization_endpoint text, client_id text, redirect_uri text, resource text, scopes text,
+    origin text, authorization_server text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     s mcp_servers := mcp_server_to_connect(server);
@@ -121,7 +125,7 @@ BEGIN
         d.revocation_endpoint, d.resource, d.redirect_uri, d.client_id, d.client_method, wanted,
         mcp_sealed_insert(current_org(), 'mcp_verifier', verifier));
     RETURN QUERY SELECT d.authorization_endpoint, d.client_id, d.redirect_uri, d.resource,
-        array_to_string(wanted, ' ');
+        array_to_string(wanted, ' '), url_shown_origin(s.url), d.issuer;
 END
 $$;
 
@@ -224,7 +228,8 @@ BEGIN
     PERFORM mcp_authorization_fail(q.id, 'interrupted') FROM mcp_authorizations q
     WHERE q.status = 'exchanging' AND q.claimed_until <= clock_timestamp();
     LOOP
-        SELECT * INTO a FROM mcp_authorizations q WHERE q.status = 'returned' AND q.org_id <> ALL (full_orgs)
+        SELECT * INTO a FROM mcp_authorizations q
+        WHERE q.status = 'returned' AND q.org_id <> ALL (full_orgs) AND coalesce(q.due_at <= clock_timestamp(), true)
         ORDER BY q.created_at LIMIT 1 FOR UPDATE SKIP LOCKED;
         IF a.id IS NULL THEN
             RETURN;
@@ -232,7 +237,8 @@ BEGIN
         EXIT WHEN mcp_may_connect(a);
         PERFORM mcp_authorization_fail(a.id, 'who began it may not connect any more');
     END LOOP;
-    UPDATE mcp_authorizations q SET status = 'exchanging', claimed_until = clock_timestamp() + interval '1 minute'
+    UPDATE mcp_authorizations q SET status = 'exchanging', claimed_until = clock_timestamp() + interval '1 minute',
+        tries = q.tries + 1
     WHERE q.id = a.id;
     RETURN QUERY SELECT a.id, a.server_id, a.org_id, a.token_endpoint, a.resource, a.redirect_uri, a.client_id,
         a.client_method, mcp_client_secret(a.server_id, a.issuer, a.client_id), a.code, mcp_sealed(a.secret_id),
@@ -241,17 +247,29 @@ BEGIN
 END
 $$;
 
--- The exchange ended. new_tokens: sealed; null: it failed, and why. Then the server's tools are listed again, when the
--- connection is of who may manage it, and runs that waited for the connection go on. Answers whether there is a
--- connection now.
+-- The connection that the authorization would make, with these tokens; it is no row.
+CREATE OR REPLACE FUNCTION mcp_connection_of(a mcp_authorizations, tokens uuid, got_refresh_token boolean)
+RETURNS mcp_connections
+LANGUAGE sql STABLE AS $$
+    SELECT jsonb_populate_record(NULL::mcp_connections, jsonb_build_object(
+        'org_id', a.org_id, 'server_id', a.server_id, 'user_id', CASE WHEN NOT a.is_of_org THEN a.user_id END,
+        'issuer', a.issuer, 'token_endpoint', a.token_endpoint, 'revocation_endpoint', a.revocation_endpoint,
+        'resource', a.resource, 'client_id', a.client_id, 'client_method', a.client_method,
+        'scopes', to_jsonb(a.scopes), 'secret_id', tokens, 'token_number', 1,
+        'has_refresh_token', got_refresh_token, 'connected_by', a.user_id))
+$$;
+
+-- The exchange ended. new_tokens: sealed; null: it failed, and why: for good, or to be tried again while the code may
+-- hold, ten minutes. Then the server's tools are listed again, when the connection is of who may manage it, and runs
+-- that waited for the connection go on. Tokens that nobody may have, and those in whose place others come, are
+-- revoked. Answers whether there is a connection now.
 CREATE OR REPLACE FUNCTION mcp_exchange_end(authorization_id uuid, new_tokens jsonb, lifetime bigint,
-    got_refresh_token boolean, why text) RETURNS boolean
+    got_refresh_token boolean, why text, is_final boolean) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     a mcp_authorizations;
     s mcp_servers;
     c mcp_connections;
-    old_secret uuid;
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(uuid_hash_extended(q.user_id, 0)) FROM mcp_authorizations q
     WHERE q.id = authorization_id;
@@ -261,19 +279,31 @@ BEGIN
         RETURN false;
     END IF;
     SELECT * INTO s FROM mcp_servers q WHERE q.id = a.server_id AND q.deleted_at IS NULL FOR NO KEY UPDATE;
-    SELECT * INTO a FROM mcp_authorizations q WHERE q.id = authorization_id AND q.status = 'exchanging' FOR UPDATE;
-    IF a.id IS NULL THEN
+    SELECT * INTO a FROM mcp_authorizations q WHERE q.id = authorization_id FOR UPDATE;
+    IF EXISTS (SELECT FROM secrets q WHERE q.id = (new_tokens ->> 'id')::uuid) THEN
+        RETURN a.status = 'done';  -- it was said before
+    ELSIF a.status = 'exchanging' AND new_tokens IS NULL AND NOT is_final
+          AND a.created_at > clock_timestamp() - interval '10 minutes' THEN
+        UPDATE mcp_authorizations q SET status = 'returned', claimed_until = NULL, error = left(why, 500),
+            due_at = clock_timestamp() + make_interval(secs => 2 ^ least(q.tries, 6))
+        WHERE q.id = a.id;
         RETURN false;
     END IF;
     -- Who left the organization meanwhile, or lost the right or the session, has no connection there.
-    IF s.id IS NULL OR new_tokens IS NULL OR NOT mcp_may_connect_held(a) THEN
-        PERFORM mcp_authorization_fail(a.id, coalesce(why, 'the server is gone, or who began it may not connect'));
+    IF s.id IS NULL OR new_tokens IS NULL OR a.status <> 'exchanging' OR NOT mcp_may_connect_held(a) THEN
+        IF a.status = 'exchanging' THEN
+            PERFORM mcp_authorization_fail(a.id, coalesce(why, 'the server is gone, or who began it may not connect'));
+        END IF;
+        IF new_tokens IS NOT NULL THEN
+            PERFORM mcp_tokens_end(mcp_connection_of(a, mcp_sealed_insert(a.org_id, 'mcp_connection', new_tokens),
+                                                     got_refresh_token));
+        END IF;
         RETURN false;
     END IF;
     SELECT * INTO c FROM mcp_connections q
     WHERE q.server_id = a.server_id AND q.org_id = a.org_id AND q.state <> 'ending'
           AND q.user_id IS NOT DISTINCT FROM CASE WHEN NOT a.is_of_org THEN a.user_id END FOR UPDATE;
-    old_secret := c.secret_id;
+    PERFORM mcp_tokens_end(c);
     IF c.id IS NULL THEN
         INSERT INTO mcp_connections (org_id, server_id, user_id, state, issuer, token_endpoint, resource, client_id,
             client_method, scopes, has_refresh_token, connected_by)
@@ -287,11 +317,11 @@ BEGIN
         secret_id = mcp_sealed_insert(a.org_id, 'mcp_connection', new_tokens), token_number = q.token_number + 1,
         has_refresh_token = got_refresh_token, expires_at = clock_timestamp() + make_interval(secs => lifetime),
         refresh_at = mcp_refresh_time(lifetime, got_refresh_token), claim_id = NULL, claimed_until = NULL, tries = 0,
-        connected_by = a.user_id, connected_at = clock_timestamp()
+        fault = NULL, failing_since = NULL, connected_by = a.user_id, connected_at = clock_timestamp()
     WHERE q.id = c.id
     RETURNING * INTO c;
-    UPDATE mcp_authorizations q SET status = 'done', code = NULL, secret_id = NULL WHERE q.id = a.id;
-    DELETE FROM secrets q WHERE q.id IN (old_secret, a.secret_id);
+    UPDATE mcp_authorizations q SET status = 'done', code = NULL, secret_id = NULL, error = NULL WHERE q.id = a.id;
+    DELETE FROM secrets q WHERE q.id = a.secret_id;
     PERFORM audit('mcp_servers.connect', 'mcp_server', s.id::text, a.org_id, NULL,
                   jsonb_build_object('is_of_org', a.is_of_org, 'scopes', mcp_state_cut(to_jsonb(a.scopes)),
                                      'issuer', left(a.issuer, 1000)), 'ok', a.user_id);
@@ -367,8 +397,8 @@ BEGIN
 END
 $$;
 
-REVOKE EXECUTE ON FUNCTION mcp_server_to_connect, mcp_authorization_fail, mcp_member_left, mcp_may_connect,
-    mcp_may_connect_held FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION mcp_server_to_connect, mcp_authorization_fail, mcp_connection_of, mcp_member_left,
+    mcp_may_connect, mcp_may_connect_held FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION mcp_authorization_begin, mcp_authorization_return, mcp_disconnect, mcp_server_forget
     FROM hostler_runner;
 REVOKE EXECUTE ON FUNCTION mcp_exchange_claim, mcp_exchange_end, mcp_authorizations_prune FROM hostler_api;

@@ -50,7 +50,7 @@ $$;
 --   unknown  a daemon died while the call was under way, and it must not be repeated
 --   used_up  likewise, and it was tried as often as it may be
 --   changed  what was offered is not what is approved and listed now: tool.definition_changed
---   gone     the server or the tool is gone, or switched off
+--   gone     the server or the tool is gone, switched off, or not at the address that the call began with
 --   away     it goes on without us (mcp_tasks.sql): remote_state tells whether a person is asked first
 --   fenced   the run is another daemon's
 -- tries_known: those that the caller made itself. remote_state: what the daemon keeps of the call between tries
@@ -67,6 +67,8 @@ DECLARE
     asked run_asked_calls;
     s mcp_servers;
     t mcp_tools;
+    refusal text;
+    goes_on boolean;
 BEGIN
     SELECT * INTO r FROM runs q WHERE q.id = run AND q.epoch = run_epoch AND q.owner_id IS NOT NULL FOR NO KEY UPDATE;
     IF r.id IS NULL THEN
@@ -76,22 +78,21 @@ BEGIN
     END IF;
     SELECT * INTO asked FROM run_asked_calls a WHERE a.run_id = run AND a.tool_call_id = call_id FOR UPDATE;
     SELECT * INTO s FROM mcp_servers q
-    WHERE q.id = server AND q.deleted_at IS NULL AND q.is_active AND (q.org_id IS NULL OR q.org_id = r.org_id);
-    SELECT * INTO t FROM mcp_tools q
-    WHERE q.server_id = s.id AND q.name = tool AND q.state <> 'gone' AND mcp_is_allowed(s, q.name);
+    WHERE q.id = server AND mcp_may_speak(q, q.url, r.org_id)
+          AND q.url = coalesce(asked.remote_state ->> 'url', q.url);
+    SELECT * INTO t FROM mcp_tools q WHERE q.server_id = s.id AND q.name = tool;
+    refusal := mcp_tool_refusal(s, tool, offered_hash);
+    -- A try that was counted before, or a call that is gone on with: nothing is repeated.
+    goes_on := coalesce(asked.remote_state IS NOT NULL OR asked.try_id = this_try, false);
     state := CASE
         WHEN asked.early IS NOT NULL THEN 'result'
         WHEN asked.remote_state ->> 'away' IS NOT NULL THEN 'away'
-        WHEN t.id IS NOT NULL AND asked.try_id = this_try THEN 'send'
         -- It was gone on with (runner/tools/mcp_state.h), and no answer of ours came.
         WHEN asked.remote_state ->> 'stage' = 'sent' AND NOT is_idempotent THEN 'unknown'
-        WHEN asked.remote_state IS NOT NULL AND s.id IS NOT NULL THEN 'send'  -- it goes on; nothing is repeated
-        WHEN coalesce(asked.tries, 0) <> tries_known AND NOT is_idempotent THEN 'unknown'
-        WHEN coalesce(asked.tries, 0) >= tries_max THEN 'used_up'
-        WHEN t.id IS NULL THEN 'gone'
-        WHEN t.state <> 'approved' OR NOT EXISTS (
-            SELECT FROM mcp_approvals a WHERE a.tool_id = t.id AND a.hash = offered_hash) THEN 'changed'
-        ELSE 'send' END;
+        WHEN NOT goes_on AND coalesce(asked.tries, 0) <> tries_known AND NOT is_idempotent THEN 'unknown'
+        WHEN NOT goes_on AND coalesce(asked.tries, 0) >= tries_max THEN 'used_up'
+        WHEN s.id IS NULL THEN 'gone'
+        ELSE coalesce(refusal, 'send') END;
     IF state = 'send' THEN
         INSERT INTO run_asked_calls AS a (run_id, org_id, tool_call_id, turn, tool_name, answered_by, tries, try_id)
         VALUES (r.id, r.org_id, call_id, turn_number, name, 'mcp', 1, this_try)
@@ -180,6 +181,18 @@ BEGIN
 END
 $$;
 
+-- What a person reads before they authorize for a call of the run: the origin that gets the token, the authorization
+-- server, and the scopes that are asked for. No row: no answer of the server told who authorizes.
+CREATE OR REPLACE FUNCTION mcp_consent(server uuid, run uuid)
+RETURNS TABLE (origin text, authorization_server text, scopes json)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT url_shown_origin(s.url), d.issuer, to_json(coalesce(c.wanted_scopes, d.scopes))
+    FROM runs r JOIN mcp_servers s ON s.id = server JOIN mcp_discoveries d ON d.server_id = s.id
+    LEFT JOIN mcp_connections c ON c.server_id = s.id AND c.org_id = r.org_id AND c.state <> 'ending'
+         AND c.user_id IS NOT DISTINCT FROM mcp_connection_user(s, r.created_by_user_id)
+    WHERE r.id = run
+$$;
+
 -- Runs that wait for somebody to connect with the server go on: those of one user, or of all of the organization's.
 -- The connection was written by this transaction. Locks those that begin to wait out (mcp_has_connected), then runs,
 -- then the account.
@@ -243,4 +256,4 @@ REVOKE EXECUTE ON FUNCTION mcp_runs_go_on, mcp_has_connected FROM hostler_api, h
 REVOKE EXECUTE ON FUNCTION mcp_waits_end FROM hostler_runner;
 REVOKE EXECUTE ON FUNCTION mcp_tools_offered FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION mcp_name_is_known FROM hostler_runner;
-REVOKE EXECUTE ON FUNCTION mcp_call_begin, mcp_call_keep, mcp_call_end FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION mcp_call_begin, mcp_call_keep, mcp_call_end, mcp_consent FROM hostler_api;

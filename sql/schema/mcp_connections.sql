@@ -1,5 +1,6 @@
 -- OAuth of MCP servers: what a daemon found out of a server's authorization server, and the connections of users and
--- organizations with it. How a connection comes about: mcp_authorizations.sql. Reached through these functions only.
+-- organizations with it. How a connection comes about: mcp_authorizations.sql; how tokens are refreshed and revoked:
+-- mcp_upkeep.sql. Reached through these functions only.
 --
 -- The tokens of a connection are a secret of their own; whoever takes new ones gives them the next token_number, so
 -- that a 401 to old tokens ends nothing that is new.
@@ -50,6 +51,9 @@ CREATE TABLE mcp_connections (
     claimed_until timestamptz,  -- a daemon refreshes or revokes until then
     claim_id uuid,
     tries integer NOT NULL DEFAULT 0,
+    fault text,  -- why the tokens are not refreshed, while that is tried again; null: nothing is wrong
+    failing_since timestamptz,
+    ending_since timestamptz,
     connected_by uuid NOT NULL REFERENCES users,
     connected_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     UNIQUE (org_id, id),
@@ -60,6 +64,8 @@ CREATE UNIQUE INDEX mcp_connections_owner ON mcp_connections (server_id, org_id,
 CREATE INDEX mcp_connections_user ON mcp_connections (user_id) WHERE user_id IS NOT NULL;
 CREATE INDEX mcp_connections_secret ON mcp_connections (secret_id) WHERE secret_id IS NOT NULL;
 CREATE INDEX mcp_connections_refresh ON mcp_connections (refresh_at) WHERE refresh_at IS NOT NULL;
+CREATE INDEX mcp_connections_claim ON mcp_connections (claim_id) WHERE claim_id IS NOT NULL;
+CREATE INDEX mcp_connections_failing ON mcp_connections (failing_since) WHERE failing_since IS NOT NULL;
 SELECT make_tenant_table('mcp_connections');
 
 -- {id, org_id, key_version, wrapped_key, sealed}, bytes in hex; null: none.
@@ -124,8 +130,11 @@ $$;
 
 -- What a call of a server shows: its settings, and of OAuth the connection: the user's or organization's, of a listing
 -- the newest of those who may manage the server. state: unasked while nobody is connected and no answer of the server
--- told how. No row: there is no such server.
-CREATE OR REPLACE FUNCTION mcp_credential(server uuid, org uuid, who uuid, is_listing boolean)
+-- told how. No row: the server may not be spoken to at this address (mcp_may_speak). So address and secret come from
+-- one read: a caller that asked for an address hears nothing of what another one is shown.
+-- last_of: a connection whose call is to be cancelled at the server: its tokens, also while it ends or rests.
+CREATE OR REPLACE FUNCTION mcp_credential(server uuid, org uuid, who uuid, is_listing boolean, address text,
+    last_of uuid)
 RETURNS TABLE (kind text, settings json, secret json, url text, connection_id uuid, state text, tokens json,
     token_number bigint, expires_in bigint, has_refresh_token boolean, is_of_user boolean, server_org_id uuid,
     https_only boolean)
@@ -134,11 +143,16 @@ DECLARE
     s mcp_servers;
     c mcp_connections;
 BEGIN
-    SELECT * INTO s FROM mcp_servers q WHERE q.id = server AND q.deleted_at IS NULL;
+    SELECT * INTO s FROM mcp_servers q WHERE q.id = server AND mcp_may_speak(q, address, org);
     IF s.id IS NULL THEN
         RETURN;
     END IF;
-    IF s.authorization_kind = 'oauth' AND is_listing THEN
+    IF last_of IS NOT NULL THEN
+        SELECT * INTO c FROM mcp_connections q
+        WHERE q.id = last_of AND q.server_id = s.id AND q.org_id = org AND q.secret_id IS NOT NULL;
+        c.has_refresh_token := c.has_refresh_token AND c.state = 'connected';
+        c.state := CASE WHEN c.id IS NOT NULL THEN 'connected' END;
+    ELSIF s.authorization_kind = 'oauth' AND is_listing THEN
         SELECT * INTO c FROM mcp_connections q
         WHERE q.server_id = s.id AND q.state = 'connected' AND mcp_may_list_with(s, q) AND NOT mcp_connection_rests(q)
         ORDER BY q.connected_at DESC LIMIT 1;
@@ -167,14 +181,15 @@ $$;
 
 -- What a daemon found out of a server, as members of mcp_discoveries; url: the server's when it looked. secret: of a
 -- client that the authorization server registered now. Connections with another issuer, or by another client, are
--- over: credentials of one mean nothing to another. Answers whether it was stored: not when the server is another now.
+-- over: credentials of one mean nothing to another; their tokens are revoked where they came from. Answers whether it
+-- was stored: not when the server is another now.
 CREATE OR REPLACE FUNCTION mcp_discovery_store(server uuid, facts jsonb, secret jsonb) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     s mcp_servers;
     old_one mcp_discoveries;
     new_one mcp_discoveries;
-    ended uuid[];
+    over mcp_connections;
 BEGIN
     SELECT * INTO s FROM mcp_servers q WHERE q.id = server AND q.deleted_at IS NULL FOR NO KEY UPDATE;
     IF s.id IS NULL OR s.url <> (facts ->> 'url') OR s.authorization_kind <> 'oauth' THEN
@@ -193,16 +208,17 @@ BEGIN
         new_one.token_endpoint, new_one.revocation_endpoint, new_one.tells_issuer, coalesce(new_one.scopes, '{}'),
         new_one.redirect_uri, new_one.client_id, new_one.client_method, new_one.client_kind, new_one.secret_id);
     DELETE FROM secrets q WHERE q.id = old_one.secret_id AND new_one.secret_id IS DISTINCT FROM old_one.secret_id;
-    WITH over AS (
-        SELECT c.id, c.secret_id FROM mcp_connections c
-        WHERE c.server_id = server AND c.state = 'connected'
-              AND (c.issuer <> new_one.issuer OR c.client_id <> new_one.client_id) FOR UPDATE),
-    expired AS (
+    FOR over IN SELECT c.* FROM mcp_connections c
+                WHERE c.server_id = server AND c.state = 'connected'
+                      AND (c.issuer <> new_one.issuer OR c.client_id <> new_one.client_id)
+                ORDER BY c.id FOR UPDATE
+    LOOP
+        PERFORM mcp_tokens_end(over);
         UPDATE mcp_connections c SET state = 'expired', secret_id = NULL, refresh_at = NULL, has_refresh_token = false,
-            wanted_scopes = NULL, scopes = '{}'
-        FROM over WHERE c.id = over.id)
-    SELECT array_agg(over.secret_id) INTO ended FROM over;
-    DELETE FROM secrets q WHERE q.id = ANY (ended);
+            wanted_scopes = NULL, scopes = '{}', claim_id = NULL, claimed_until = NULL, fault = NULL,
+            failing_since = NULL
+        WHERE c.id = over.id;
+    END LOOP;
     RETURN true;
 END
 $$;
@@ -252,6 +268,7 @@ BEGIN
     END IF;
     UPDATE mcp_connections q SET wanted_scopes = mcp_scopes_union(c.scopes, challenged) WHERE q.id = c.id;
     IF status = 401 THEN
+        PERFORM mcp_tokens_end(c);
         PERFORM mcp_connection_expire(c.id);
     END IF;
     RETURN 'connect';
@@ -265,129 +282,14 @@ DECLARE
     old_secret uuid := (SELECT q.secret_id FROM mcp_connections q WHERE q.id = connection FOR UPDATE);
 BEGIN
     UPDATE mcp_connections q SET state = 'expired', secret_id = NULL, refresh_at = NULL, has_refresh_token = false,
-        claim_id = NULL, claimed_until = NULL
+        claim_id = NULL, claimed_until = NULL, fault = NULL, failing_since = NULL
     WHERE q.id = connection;
-    DELETE FROM secrets q WHERE q.id = old_secret;
+    DELETE FROM secrets q WHERE q.id = old_secret
+        AND NOT EXISTS (SELECT FROM mcp_connections c WHERE c.secret_id = q.id);
 END
 $$;
 
--- When a daemon refreshes tokens that live so many seconds: 5 minutes before their end, of short ones a fifth.
-CREATE OR REPLACE FUNCTION mcp_refresh_time(lifetime bigint, has_refresh_token boolean) RETURNS timestamptz
-LANGUAGE sql VOLATILE AS $$
-    SELECT CASE WHEN has_refresh_token
-        THEN clock_timestamp() + make_interval(secs => lifetime - least(300, lifetime / 5)) END
-$$;
-
--- Connections that a daemon has to do something about: tokens about to expire, those that are ending; not of the
--- organizations whose share the daemon has.
-CREATE OR REPLACE FUNCTION mcp_connections_due(at_most integer, full_orgs uuid[])
-RETURNS TABLE (connection_id uuid, token_number bigint, is_ending boolean, org_id uuid)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT c.id, c.token_number, c.state = 'ending', c.org_id FROM mcp_connections c
-    WHERE c.refresh_at <= statement_timestamp() AND coalesce(c.claimed_until <= clock_timestamp(), true)
-          AND c.org_id <> ALL (full_orgs) AND (c.state = 'ending' OR NOT mcp_connection_rests(c))
-    ORDER BY c.refresh_at LIMIT at_most
-$$;
-
--- Takes a connection, to refresh or to revoke it, for a minute. state:
---   claimed  with all that is needed
---   changed  there are other tokens than those of that number
---   busy     another daemon does it
---   none     it has no refresh token, rests, or is no more
-CREATE OR REPLACE FUNCTION mcp_connection_claim(connection uuid, number bigint, claim uuid)
-RETURNS TABLE (state text, is_ending boolean, token_endpoint text, revocation_endpoint text, resource text,
-    client_id text, client_method text, client_secret json, tokens json, org_id uuid, https_only boolean,
-    is_org_scope boolean)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    c mcp_connections;
-BEGIN
-    SELECT * INTO c FROM mcp_connections q WHERE q.id = connection FOR UPDATE;
-    state := CASE
-        WHEN c.id IS NULL OR c.state = 'expired' THEN 'none'
-        WHEN c.token_number <> number THEN 'changed'
-        WHEN c.claimed_until > clock_timestamp() THEN 'busy'
-        WHEN c.state = 'connected' AND (NOT c.has_refresh_token OR mcp_connection_rests(c)) THEN 'none'
-        ELSE 'claimed' END;
-    IF state = 'claimed' THEN
-        UPDATE mcp_connections q SET claim_id = claim, claimed_until = clock_timestamp() + interval '1 minute',
-            tries = q.tries + 1
-        WHERE q.id = c.id;
-        is_ending := c.state = 'ending';
-        token_endpoint := c.token_endpoint;
-        revocation_endpoint := c.revocation_endpoint;
-        resource := c.resource;
-        client_id := c.client_id;
-        client_method := c.client_method;
-        client_secret := mcp_client_secret(c.server_id, c.issuer, c.client_id);
-        tokens := mcp_sealed(c.secret_id);
-        org_id := c.org_id;
-        SELECT mcp_https_only(s), s.org_id IS NOT NULL INTO https_only, is_org_scope
-        FROM mcp_servers s WHERE s.id = c.server_id;
-    END IF;
-    RETURN NEXT;
-END
-$$;
-
--- A refresh ended. new_tokens: sealed; null: it failed, for good or to be tried again.
-CREATE OR REPLACE FUNCTION mcp_refresh_end(connection uuid, claim uuid, new_tokens jsonb, lifetime bigint,
-    got_refresh_token boolean, is_final boolean) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    c mcp_connections;
-BEGIN
-    SELECT * INTO c FROM mcp_connections q WHERE q.id = connection AND q.claim_id = claim AND q.state = 'connected'
-    FOR UPDATE;
-    IF c.id IS NULL THEN
-        RETURN;
-    ELSIF new_tokens IS NOT NULL THEN
-        UPDATE mcp_connections q SET secret_id = mcp_sealed_insert(c.org_id, 'mcp_connection', new_tokens),
-            token_number = q.token_number + 1, has_refresh_token = got_refresh_token, tries = 0,
-            expires_at = clock_timestamp() + make_interval(secs => lifetime),
-            refresh_at = mcp_refresh_time(lifetime, got_refresh_token), claim_id = NULL, claimed_until = NULL
-        WHERE q.id = c.id;
-        DELETE FROM secrets q WHERE q.id = c.secret_id;
-    ELSIF is_final THEN
-        PERFORM mcp_connection_expire(c.id);
-    ELSE
-        UPDATE mcp_connections q SET claim_id = NULL, claimed_until = NULL,
-            refresh_at = CASE WHEN q.refresh_at IS NOT NULL THEN
-                clock_timestamp() + least(make_interval(secs => 5 * 2 ^ least(q.tries, 10)), interval '1 hour') END
-        WHERE q.id = c.id;
-    END IF;
-END
-$$;
-
--- The connection ends: nobody shows its tokens from now on, a daemon revokes them and takes it away.
-CREATE OR REPLACE FUNCTION mcp_connection_end(connection uuid) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    UPDATE mcp_connections q SET state = 'ending', refresh_at = clock_timestamp(), claim_id = NULL,
-        claimed_until = NULL, tries = 0
-    WHERE q.id = connection AND q.state <> 'ending'
-$$;
-
--- A revocation ended: done, or tried three times.
-CREATE OR REPLACE FUNCTION mcp_revocation_end(connection uuid, claim uuid, is_done boolean) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    c mcp_connections;
-BEGIN
-    SELECT * INTO c FROM mcp_connections q WHERE q.id = connection AND q.claim_id = claim AND q.state = 'ending'
-    FOR UPDATE;
-    IF c.id IS NULL THEN
-        RETURN;
-    ELSIF is_done OR c.tries >= 3 THEN
-        DELETE FROM mcp_connections q WHERE q.id = c.id;
-        DELETE FROM secrets q WHERE q.id = c.secret_id;
-    ELSE
-        UPDATE mcp_connections q SET claim_id = NULL, claimed_until = NULL,
-            refresh_at = clock_timestamp() + make_interval(secs => 30 * q.tries)
-        WHERE q.id = c.id;
-    END IF;
-END
-$$;
-
-REVOKE EXECUTE ON FUNCTION mcp_sealed, mcp_sealed_insert, mcp_client_secret, mcp_connection_expire, mcp_refresh_time,
-    mcp_connection_end, mcp_connection_rests, mcp_may_list_with FROM hostler_api, hostler_runner;
-REVOKE EXECUTE ON FUNCTION mcp_credential, mcp_discovery_store, mcp_client_known, mcp_given_issuer, mcp_token_refused,
-    mcp_connections_due, mcp_connection_claim, mcp_refresh_end, mcp_revocation_end FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION mcp_sealed, mcp_sealed_insert, mcp_client_secret, mcp_connection_expire,
+    mcp_connection_rests, mcp_may_list_with FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION mcp_credential, mcp_discovery_store, mcp_client_known, mcp_given_issuer, mcp_token_refused
+    FROM hostler_api;

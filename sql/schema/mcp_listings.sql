@@ -26,7 +26,7 @@ $$;
 
 -- A listing is over. outcome: {error: {code, message}}, or {protocol_version, ttl_ms, discovery, left_out: [{name,
 -- reason}], tools: [{name, definition}]}, a definition as the text that the server sent, each name once. Answers
--- stored, or fenced when the server was deleted, changed or listed by another daemon meanwhile.
+-- stored, or fenced when the server was deleted, switched off, changed or listed by another daemon meanwhile.
 -- Listed again when ttl_ms is over, 5 minutes to 24 hours, an hour when it is absent; after a failure sooner: 1 minute,
 -- doubled up to an hour.
 CREATE OR REPLACE FUNCTION mcp_listing_store(server uuid, listing uuid, outcome json) RETURNS text
@@ -37,7 +37,7 @@ DECLARE
     now_at timestamptz := clock_timestamp();
 BEGIN
     SELECT * INTO s FROM mcp_servers q
-    WHERE q.id = server AND q.listing_id = listing AND q.deleted_at IS NULL FOR UPDATE;
+    WHERE q.id = server AND q.listing_id = listing AND mcp_may_speak(q, q.url, q.org_id) FOR UPDATE;
     IF s.id IS NULL THEN
         RETURN 'fenced';
     ELSIF outcome -> 'error' IS NOT NULL THEN

@@ -41,6 +41,15 @@ SELECT make_scoped_table('mcp_servers');
 GRANT SELECT, INSERT, UPDATE ON mcp_servers TO hostler_api;
 GRANT SELECT (listing_due_at, deleted_at, is_active) ON mcp_servers TO hostler_runner;
 
+-- Whether the server may be spoken to now, at this address, for this organization (null: a listing of the platform's).
+-- Every request that leaves for a server asks this first: calls, listings, polls and cancellations of tasks, answers on
+-- open streams.
+CREATE OR REPLACE FUNCTION mcp_may_speak(s mcp_servers, address text, org uuid) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT coalesce(s.deleted_at IS NULL AND s.is_active AND s.url = address AND (s.org_id IS NULL OR s.org_id = org),
+                    false)
+$$;
+
 -- The server, when the request's scope has it. lock: hold it against changes until the transaction ends.
 CREATE OR REPLACE FUNCTION mcp_server_of_scope(server uuid, lock boolean) RETURNS mcp_servers
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
@@ -182,9 +191,9 @@ BEGIN
 END
 $$;
 
--- changes: the members that change; authorization_kind, authorization_settings and secret together. What is secret goes
--- to the place that it was given for and to no other. A new place, other credentials and other allowed_tools are listed
--- at once; what they show beyond what was approved is to be approved.
+-- changes: the members that change; authorization_kind, authorization_settings and secret together. A secret goes to
+-- the place that it was given for, or below it, and to no other: another origin or path needs it again. A new place,
+-- other credentials and other allowed_tools are listed at once; what they show beyond what was approved is to be approved.
 CREATE OR REPLACE FUNCTION mcp_server_update(server uuid, changes jsonb, secret jsonb) RETURNS json
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -194,7 +203,7 @@ DECLARE
     is_elsewhere boolean := new_state.url <> old_state.url;
 BEGIN
     IF is_elsewhere AND NOT is_authorized_anew AND old_state.secret_id IS NOT NULL
-       AND url_origin(new_state.url) <> url_origin(old_state.url) THEN
+       AND NOT url_is_below(new_state.url, old_state.url) THEN
         PERFORM fail('validation.error', 'secret_needed', jsonb_build_object('field', 'authorization'));
     END IF;
     IF is_authorized_anew THEN

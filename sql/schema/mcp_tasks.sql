@@ -9,6 +9,10 @@ CREATE TABLE mcp_tasks (
     tool_call_id text COLLATE "C" NOT NULL,
     server_id uuid NOT NULL REFERENCES mcp_servers,
     task_id text,  -- as the server names it; null: an open stream
+    url text NOT NULL,  -- of the server when the call was sent: no other address is asked for it
+    tool text NOT NULL,  -- as the server names it
+    hash text NOT NULL,  -- of what was offered
+    connection_id uuid,  -- of mcp_connections, as it was shown; null: none
     is_idempotent boolean NOT NULL,
     -- When it is asked for next; of a stream, and of one that a daemon is at, when that daemon is taken to be gone.
     -- Null: a person is asked first.
@@ -21,20 +25,40 @@ CREATE TABLE mcp_tasks (
 CREATE INDEX mcp_tasks_due ON mcp_tasks (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX mcp_tasks_claim ON mcp_tasks (claim_id) WHERE claim_id IS NOT NULL;
 CREATE INDEX mcp_tasks_server ON mcp_tasks (server_id);
+CREATE INDEX mcp_tasks_connection ON mcp_tasks (connection_id) WHERE connection_id IS NOT NULL;
 SELECT make_tenant_table('mcp_tasks');
 GRANT SELECT (due_at) ON mcp_tasks TO hostler_runner;
 
+-- Why a call that goes on at its server is not gone on with:
+--   server        the server may not be spoken to, or has another address: nothing is sent
+--   disconnected  the connection that began it ends: it is cancelled at its server with the last use of the tokens
+--   gone          its tool is not there or not allowed any more: it is cancelled
+--   changed       its tool is not what was offered: no answer of a person is sent
+-- Null: it goes on.
+CREATE OR REPLACE FUNCTION mcp_task_refusal(t mcp_tasks) RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT CASE
+        WHEN NOT mcp_may_speak(s, t.url, t.org_id) THEN 'server'
+        WHEN t.connection_id IS NOT NULL AND NOT EXISTS (
+            SELECT FROM mcp_connections c WHERE c.id = t.connection_id AND c.state <> 'ending') THEN 'disconnected'
+        ELSE mcp_tool_refusal(s, t.tool, t.hash) END
+    FROM mcp_servers s WHERE s.id = t.server_id
+$$;
+
 -- The call goes on at its server: kept with what is to be known of it, in one transaction. task: null for a stream,
--- which the claim holds. Answers whether it was kept; not when the run is another daemon's.
+-- which the claim holds. address, connection: where and with what it was sent. Answers whether it was kept; not when
+-- the run is another daemon's.
 CREATE OR REPLACE FUNCTION mcp_task_begin(run uuid, run_epoch bigint, call_id text, server uuid, task text,
-    idempotent boolean, kept json, holder uuid, due_ms bigint) RETURNS boolean
+    address text, tool text, offered_hash text, connection uuid, idempotent boolean, kept json, holder uuid,
+    due_ms bigint) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     IF NOT mcp_call_keep(run, run_epoch, call_id, kept, 0) THEN
         RETURN false;
     END IF;
-    INSERT INTO mcp_tasks (run_id, org_id, tool_call_id, server_id, task_id, is_idempotent, due_at, claim_id)
-    SELECT r.id, r.org_id, call_id, server, task, idempotent,
+    INSERT INTO mcp_tasks (run_id, org_id, tool_call_id, server_id, task_id, url, tool, hash, connection_id,
+        is_idempotent, due_at, claim_id)
+    SELECT r.id, r.org_id, call_id, server, task, address, mcp_task_begin.tool, offered_hash, connection, idempotent,
         clock_timestamp() + make_interval(secs => due_ms / 1000.0), holder
     FROM runs r WHERE r.id = run
     ON CONFLICT (run_id, tool_call_id) DO NOTHING;
@@ -56,11 +80,12 @@ END
 $$;
 
 -- Takes the one that is due longest, for so many seconds, of an organization that is not among those whose share the
--- daemon has. No row: none is due. is_over: nobody waits for it any more, so it is to be cancelled.
+-- daemon has. No row: none is due. is_over: nobody waits for it any more, so it is to be cancelled. refusal: as
+-- mcp_task_refusal(). url: where the call was sent.
 CREATE OR REPLACE FUNCTION mcp_task_claim(claim uuid, claim_seconds integer, full_orgs uuid[])
 RETURNS TABLE (run_id uuid, tool_call_id text, server_id uuid, task_id text, is_idempotent boolean, failures integer,
     url text, is_org_scope boolean, remote_state json, org_id uuid, creator_id uuid, is_by_key boolean, trace_id text,
-    is_over boolean)
+    is_over boolean, refusal text, connection_id uuid)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     t mcp_tasks;
@@ -76,9 +101,9 @@ BEGIN
     WHERE q.run_id = due.run_id AND q.tool_call_id = due.tool_call_id
     RETURNING q.* INTO t;
     IF t.run_id IS NOT NULL THEN
-        RETURN QUERY SELECT t.run_id, t.tool_call_id, t.server_id, t.task_id, t.is_idempotent, t.failures, s.url,
+        RETURN QUERY SELECT t.run_id, t.tool_call_id, t.server_id, t.task_id, t.is_idempotent, t.failures, t.url,
             s.org_id IS NOT NULL, a.remote_state, t.org_id, r.created_by_user_id, r.is_by_key, r.trace_id,
-            r.ended_at IS NOT NULL OR a.closed
+            r.ended_at IS NOT NULL OR a.closed, mcp_task_refusal(t), t.connection_id
         FROM runs r JOIN run_asked_calls a ON a.run_id = r.id AND a.tool_call_id = t.tool_call_id
         JOIN mcp_servers s ON s.id = t.server_id WHERE r.id = t.run_id;
     END IF;
@@ -153,9 +178,10 @@ END
 $$;
 
 -- The streams that a daemon holds by this claim, which holds for so many seconds more: what was asked last on each, by
--- its number, and what a person answered. is_over: as mcp_task_claim; such a one is due as it was, to be forgotten.
+-- its number, and what a person answered. is_over, refusal: as mcp_task_claim; one that is over is due as it was, to
+-- be forgotten.
 CREATE OR REPLACE FUNCTION mcp_streams_held(claim uuid, claim_seconds integer)
-RETURNS TABLE (run_id uuid, tool_call_id text, rounds integer, answers json, is_over boolean)
+RETURNS TABLE (run_id uuid, tool_call_id text, rounds integer, answers json, is_over boolean, refusal text)
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     UPDATE mcp_tasks t SET due_at = CASE WHEN r.ended_at IS NOT NULL OR a.closed THEN t.due_at
                                          ELSE clock_timestamp() + make_interval(secs => claim_seconds) END
@@ -163,8 +189,8 @@ LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     WHERE t.claim_id = claim AND t.task_id IS NULL AND r.id = t.run_id
           AND a.run_id = t.run_id AND a.tool_call_id = t.tool_call_id
     RETURNING t.run_id, t.tool_call_id, (a.remote_state ->> 'rounds')::integer, a.remote_state -> 'answers',
-        r.ended_at IS NOT NULL OR a.closed
+        r.ended_at IS NOT NULL OR a.closed, mcp_task_refusal(t)
 $$;
 
-REVOKE EXECUTE ON FUNCTION mcp_task_begin, mcp_task_resume, mcp_task_claim, mcp_task_end, mcp_streams_held
-    FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION mcp_task_refusal, mcp_task_begin, mcp_task_resume, mcp_task_claim, mcp_task_end,
+    mcp_streams_held FROM hostler_api;

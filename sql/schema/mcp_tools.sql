@@ -60,6 +60,17 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT cardinality(s.allowed_tools) = 0 OR name = ANY (s.allowed_tools)
 $$;
 
+-- Why a tool of the server is not called as it was offered: gone (it is not listed, or allowed_tools leave it out),
+-- changed (what was offered is not what is approved and listed now); null: it may be called.
+CREATE OR REPLACE FUNCTION mcp_tool_refusal(s mcp_servers, tool text, offered_hash text) RETURNS text
+LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
+    SELECT CASE WHEN t.id IS NULL THEN 'gone'
+        WHEN t.state <> 'approved' OR NOT EXISTS (
+            SELECT FROM mcp_approvals a WHERE a.tool_id = t.id AND a.hash = offered_hash) THEN 'changed' END
+    FROM (SELECT) AS one
+    LEFT JOIN mcp_tools t ON t.server_id = s.id AND t.name = tool AND t.state <> 'gone' AND mcp_is_allowed(s, t.name)
+$$;
+
 -- The members in which a tool differs from what was approved last: [{member, approved, now}], null for one that is
 -- not there.
 CREATE OR REPLACE FUNCTION mcp_tool_diff(approved json, now json) RETURNS json

@@ -207,9 +207,10 @@ INSERT INTO mcp_authorizations (org_id, server_id, user_id, session_id, is_of_or
 SELECT s.org_id, s.id, u.id, uuidv7(), false, sha256(uuid_send(uuidv7())), 'done', 'i', true, 't', 'r', 'r', 'c',
     'none', '{}'
 FROM mcp_servers s JOIN users u ON u.personal_org_id = s.org_id, generate_series(1, 2);
-INSERT INTO mcp_tasks (run_id, org_id, tool_call_id, server_id, task_id, is_idempotent, due_at)
-SELECT r.id, r.org_id, 'w1', s.id, 't', false, clock_timestamp() + interval '1 hour'
-FROM runs r JOIN mcp_servers s ON s.org_id = r.org_id;
+INSERT INTO mcp_tasks (run_id, org_id, tool_call_id, server_id, task_id, url, tool, hash, connection_id, is_idempotent,
+    due_at)
+SELECT r.id, r.org_id, 'w1', s.id, 't', s.url, 'read', 'h', c.id, false, clock_timestamp() + interval '1 hour'
+FROM runs r JOIN mcp_servers s ON s.org_id = r.org_id LEFT JOIN mcp_connections c ON c.server_id = s.id;
 INSERT INTO tool_call_days (org_id, day, calls) SELECT id, utc_day(clock_timestamp()), 1 FROM orgs;
 INSERT INTO webhook_old_secrets (secret_id, org_id, endpoint_id, until)
 SELECT uuidv7(), org_id, id, clock_timestamp() + interval '1 hour' FROM webhook_endpoints;

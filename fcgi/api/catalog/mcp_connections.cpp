@@ -1,6 +1,7 @@
 // Connections with MCP servers that want OAuth: begun here, brought back here by the browser of the
 // same session, made by a daemon: nothing here asks a foreign host. Statements:
 // sql/queries/mcp_connections.sql. The daemon's part: runner/oauth.
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -59,6 +60,22 @@ std::string authorization_url(const postgres::Row& row, std::string_view state,
   return url;
 }
 
+// With what the person should know before: who gets the token, who gives it, and what for.
+std::string consent_json(const postgres::Row& row, std::string_view state,
+                         std::string_view verifier) {
+  JsonWriter json;
+  json.begin_object().member("url", authorization_url(row, state, verifier));
+  json.member("origin", row.text("origin"));
+  json.member("authorization_server", row.text("authorization_server"));
+  json.key("scopes").begin_array();
+  for (std::string_view rest = row.text("scopes"); !rest.empty();) {
+    size_t end = std::min(rest.find(' '), rest.size());
+    json.text(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return json.end_array().end_object().take();
+}
+
 Response led_to(std::string_view outcome, const postgres::Row& row) {
   Response response;
   response.status = 303;
@@ -87,9 +104,7 @@ Task<Response> connect_mcp_server(Call& call) {
                                    .verifier = sealed.json,
                                    .cookie_hash = cookie_hash};
   postgres::Result begun = co_await call.database.query(std::move(beginning));
-  JsonWriter json;
-  json.begin_object().member("url", authorization_url(begun.front(), state, verifier));
-  Response response = Response::json_text(200, json.end_object().take());
+  Response response = Response::json_text(200, consent_json(begun.front(), state, verifier));
   if (has_cookie) response.add_header("Set-Cookie", state_cookie(state, cookie, state_seconds));
   co_return response;
 }

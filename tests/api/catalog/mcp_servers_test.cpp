@@ -225,8 +225,18 @@ TEST(McpServers, SendWhatIsSecretNowhereElse) {
   std::string id = made_by(user, "files", with_authorization(bearer));
   Answer moved = user.client.patch(path(id), R"({"url":"https://93.184.216.35/mcp"})");
   EXPECT_TRUE(has_fault(moved, "authorization", "required"));
-  // The same server, elsewhere in it.
-  EXPECT_EQ(user.client.patch(path(id), R"({"url":"https://93.184.216.34/other"})").status, 200);
+  // Elsewhere on the same host may be somebody else, too.
+  for (const char* other : {"/other", "/", "/mcpx", "/mcp/../other", "/mcp/%2e%2E/other",
+                            "/mcp/..%2fother", "/mcp?tenant=b"}) {
+    Answer refused =
+        user.client.patch(path(id), fmt::format(R"({{"url":"https://93.184.216.34{}"}})", other));
+    EXPECT_TRUE(has_fault(refused, "authorization", "required")) << other << refused.body;
+  }
+  for (const char* below : {"/mcp/", "/mcp/v2"}) {
+    Answer kept =
+        user.client.patch(path(id), fmt::format(R"({{"url":"https://93.184.216.34{}"}})", below));
+    EXPECT_EQ(kept.status, 200) << kept.body;
+  }
   Answer with_it = user.client.patch(
       path(id),
       fmt::format(R"({{"url":"https://93.184.216.35/mcp"{}}})", with_authorization(bearer)));

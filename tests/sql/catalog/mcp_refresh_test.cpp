@@ -52,13 +52,14 @@ class McpRefresh : public testing::Test {
         .run(query::McpConnectionsDue{.at_most = 10, .full_orgs = std::vector<std::string>()})
         .size();
   }
-  std::string claim(int64_t token_number, const char* claim_id) {
-    return std::string(
-        runner_
-            .run(query::McpConnectionClaim{
-                .connection_id = connection_, .token_number = token_number, .claim_id = claim_id})
-            .front()
-            .text("state"));
+  std::string claim(int64_t token_number, const char* claim_id, bool to_revoke = false) {
+    return std::string(runner_
+                           .run(query::McpConnectionClaim{.connection_id = connection_,
+                                                          .token_number = token_number,
+                                                          .claim_id = claim_id,
+                                                          .to_revoke = to_revoke})
+                           .front()
+                           .text("state"));
   }
   void refreshed(const char* claim_id, const std::string& name, int64_t lifetime) {
     std::string tokens =
@@ -69,7 +70,8 @@ class McpRefresh : public testing::Test {
                                      .tokens = tokens,
                                      .lifetime = lifetime,
                                      .has_refresh_token = true,
-                                     .is_final = false});
+                                     .is_final = false,
+                                     .why = std::nullopt});
   }
   void failed(const char* claim_id, bool is_final) {
     runner_.run(query::McpRefreshEnd{.connection_id = connection_,
@@ -77,7 +79,8 @@ class McpRefresh : public testing::Test {
                                      .tokens = std::nullopt,
                                      .lifetime = std::nullopt,
                                      .has_refresh_token = false,
-                                     .is_final = is_final});
+                                     .is_final = is_final,
+                                     .why = "It answered 403."});
   }
   void revoked(const char* claim_id, bool is_done) {
     runner_.run(query::McpRevocationEnd{
@@ -130,6 +133,8 @@ TEST_F(McpRefresh, IsTriedAgainEverLaterUntilItFailsForGood) {
     failed(first, false);
     EXPECT_EQ(seconds_until("refresh_at"), seconds);
   }
+  EXPECT_EQ(of("fault"), "It answered 403.");
+  EXPECT_EQ(of("failing_since IS NOT NULL"), "t");
   change("tries = 30");
   ASSERT_EQ(claim(1, first), "claimed");
   failed(first, false);
@@ -142,29 +147,43 @@ TEST_F(McpRefresh, IsTriedAgainEverLaterUntilItFailsForGood) {
   EXPECT_EQ(claim(1, first), "none");
 }
 
-TEST_F(McpRefresh, OfWhatIsDisconnectedMeanwhileIsNotStored) {
+TEST_F(McpRefresh, OfWhatIsDisconnectedMeanwhileBringsWhatIsRevoked) {
   ASSERT_EQ(claim(1, first), "claimed");
   fixture_.column("SELECT mcp_connection_end('" + connection_ + "')");
+  EXPECT_EQ(due(), 0) << "the refresh ends first";
+  EXPECT_EQ(claim(1, second, true), "busy");
   refreshed(first, "new", 3600);
   failed(first, true);
   EXPECT_EQ(of("state"), "ending");
-  EXPECT_EQ(kept(), "old") << "these are revoked";
-  EXPECT_EQ(claim(1, second), "claimed");
-  refreshed(second, "new", 3600);
+  EXPECT_EQ(kept(), "new") << "the old ones hold no more";
+  EXPECT_EQ(due(), 1);
+  EXPECT_EQ(claim(2, second, true), "claimed");
+}
+
+TEST_F(McpRefresh, IsNotForAConnectionThatEnds) {
+  fixture_.column("SELECT mcp_connection_end('" + connection_ + "')");
+  EXPECT_EQ(claim(1, first), "none") << "it is claimed for revocation only";
+  EXPECT_EQ(claim(1, first, true), "claimed");
   EXPECT_EQ(of("state"), "ending");
-  EXPECT_EQ(kept(), "old");
+}
+
+TEST_F(McpRefresh, IsNoRevocation) {
+  EXPECT_EQ(claim(1, first, true), "none") << "it does not end";
+  EXPECT_EQ(claim(1, first), "claimed");
+  refreshed(first, "new", 3600);
+  EXPECT_EQ(of("fault IS NULL AND failing_since IS NULL"), "t");
 }
 
 TEST_F(McpRefresh, RevocationsAreTriedThreeTimes) {
   fixture_.column("SELECT mcp_connection_end('" + connection_ + "')");
   for (const char* seconds : {"30", "60"}) {
-    ASSERT_EQ(claim(1, first), "claimed");
+    ASSERT_EQ(claim(1, first, true), "claimed");
     revoked(second, true);
-    EXPECT_EQ(claim(1, second), "busy") << "it is the first one's";
+    EXPECT_EQ(claim(1, second, true), "busy") << "it is the first one's";
     revoked(first, false);
     EXPECT_EQ(seconds_until("refresh_at"), seconds);
   }
-  ASSERT_EQ(claim(1, first), "claimed");
+  ASSERT_EQ(claim(1, first, true), "claimed");
   revoked(first, false);
   EXPECT_EQ(fixture_.column("SELECT count(*) FROM mcp_connections"), "0");
   EXPECT_EQ(kept(), "");

@@ -15,9 +15,6 @@ namespace {
 using namespace testing_support;
 
 constexpr const char* claim_id = "00000000-0000-4000-8000-000000000001";
-constexpr const char* sealed_tokens =
-    R"({"id": "01890000-0000-7000-8000-00000000000a", "key_version": 1, "wrapped_key": "eA==",)"
-    R"( "sealed": "eA=="})";
 
 class McpRights : public testing::Test {
  protected:
@@ -58,7 +55,9 @@ class McpRights : public testing::Test {
     postgres::Result found = session.run(query::McpCredential{.server_id = server,
                                                               .org_id = fixture_.org_id,
                                                               .user_id = user_id,
-                                                              .is_listing = is_listing});
+                                                              .is_listing = is_listing,
+                                                              .url = "https://example.org/mcp",
+                                                              .connection_id = std::nullopt});
     return std::string(found.front().text("connection_id"));
   }
   std::string listed_with(const std::string& server) { return shown(server, "", true); }
@@ -78,13 +77,17 @@ class McpRights : public testing::Test {
         fixture_.org_id, server, user, of_org, status));
   }
   bool exchange(const std::string& authorization) {
+    std::string sealed_tokens =
+        fmt::format(R"({{"id":"{}","key_version":1,"wrapped_key":"eA==","sealed":"eA=="}})",
+                    value("SELECT uuidv7()"));
     postgres::DbSession session = database_.as_runner();
     return session
         .run(query::McpExchangeEnd{.authorization_id = authorization,
                                    .tokens = sealed_tokens,
                                    .lifetime = 3600,
                                    .has_refresh_token = true,
-                                   .why = std::nullopt})
+                                   .why = std::nullopt,
+                                   .is_final = false})
         .front()
         .boolean("is_connected");
   }
@@ -163,7 +166,7 @@ TEST_F(McpRights, NobodyConnectsWhoseSessionOrAccountIsOver) {
   std::string suspended = begun(server, fixture_.other_id, false, "exchanging");
   value(fmt::format("UPDATE users SET status = 'suspended' WHERE id = '{}'", fixture_.other_id));
   EXPECT_FALSE(exchange(suspended));
-  EXPECT_EQ(value("SELECT count(*) FROM mcp_connections"), "0");
+  EXPECT_EQ(value("SELECT string_agg(state, ' ') FROM mcp_connections"), "ending ending");
 }
 
 // Its tokens would be sent to the new address.
@@ -175,7 +178,7 @@ TEST_F(McpRights, NobodyConnectsAServerThatIsAnotherMeanwhile) {
   session.run_text(fmt::format("SELECT mcp_server_forget('{}')", server));
   session.commit();
   EXPECT_FALSE(exchange(exchanging));
-  EXPECT_EQ(value("SELECT count(*) FROM mcp_connections"), "0");
+  EXPECT_EQ(value("SELECT string_agg(state, ' ') FROM mcp_connections"), "ending");
 }
 
 TEST_F(McpRights, WhatASuspendedUserConnectedRests) {
@@ -190,8 +193,10 @@ TEST_F(McpRights, WhatASuspendedUserConnectedRests) {
   EXPECT_EQ(due(), 0);
   postgres::DbSession session = database_.as_runner();
   EXPECT_EQ(session
-                .run(query::McpConnectionClaim{
-                    .connection_id = connection, .token_number = 1, .claim_id = claim_id})
+                .run(query::McpConnectionClaim{.connection_id = connection,
+                                               .token_number = 1,
+                                               .claim_id = claim_id,
+                                               .to_revoke = false})
                 .front()
                 .text("state"),
             "none");

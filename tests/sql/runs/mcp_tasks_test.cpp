@@ -6,6 +6,7 @@
 
 #include "queries/daemon.h"
 #include "queries/mcp_calls.h"
+#include "queries/mcp_connections.h"
 #include "queries/mcp_tasks.h"
 #include "tests/support/rows/run_fixture.h"
 
@@ -28,6 +29,12 @@ class McpTasks : public testing::Test {
         fmt::format("INSERT INTO mcp_servers (org_id, key, url, authorization_kind) VALUES "
                     "('{}', 'shop', 'https://example.org/mcp', 'none') RETURNING id",
                     fixture_.org_id));
+    fixture_.column(fmt::format(
+        "WITH t AS (INSERT INTO mcp_tools (server_id, org_id, name, tool_name, definition, hash, "
+        "state) VALUES ('{}', '{}', 'buy', 'shop__buy', '{{}}', 'h', 'approved') RETURNING id, "
+        "org_id) INSERT INTO mcp_approvals (tool_id, org_id, hash, definition) SELECT t.id, "
+        "t.org_id, 'h', '{{}}' FROM t",
+        server_id_, fixture_.org_id));
     run_id_ = fixture_.new_run(fixture_.new_thread());
     daemon_id_ = fixture_.new_daemon("a");
     epoch_ = fixture_.claim(daemon_id_, run_id_);
@@ -44,6 +51,10 @@ class McpTasks : public testing::Test {
                                                              .tool_call_id = "c",
                                                              .server_id = server_id_,
                                                              .task_id = std::move(task_id),
+                                                             .url = "https://example.org/mcp",
+                                                             .tool = "buy",
+                                                             .hash = "h",
+                                                             .connection_id = connection_id_,
                                                              .is_idempotent = false,
                                                              .remote_state = away,
                                                              .claim_id = std::move(holder),
@@ -91,6 +102,12 @@ class McpTasks : public testing::Test {
                                                              .try_id = second});
     return std::string(begun.front().text("state"));
   }
+  // Why the task is not gone on with, as its next claim tells; empty: it goes on.
+  std::string refusal() {
+    fixture_.column("UPDATE mcp_tasks SET due_at = clock_timestamp()");
+    return std::string(claim(first).front().text("refusal"));
+  }
+  void change_server(const std::string& what) { fixture_.column("UPDATE mcp_servers SET " + what); }
   std::string status() {
     return fixture_.column(fmt::format("SELECT status FROM runs WHERE id = '{}'", run_id_));
   }
@@ -102,10 +119,40 @@ class McpTasks : public testing::Test {
   TestDatabase database_;
   RunFixture fixture_{database_};
   std::string server_id_;
+  std::optional<std::string> connection_id_;
   std::string daemon_id_;
   std::string run_id_;
   int64_t epoch_ = 0;
 };
+
+// A call that its server parked with a question (mcp_state.h), and that is about to be sent again.
+TEST_F(McpTasks, ParkedCallsAreCheckedAgainBeforeTheyAreSent) {
+  fixture_.column(
+      "UPDATE run_asked_calls SET remote_state = '{\"stage\": \"questions\", \"url\": "
+      "\"https://example.org/mcp\"}', tries = 1");
+  EXPECT_EQ(begin_call(), "send");
+  struct Change {
+    const char* change;
+    const char* back;
+    const char* state;
+  };
+  for (const Change& each :
+       {Change{"UPDATE mcp_servers SET allowed_tools = '{sell}'",
+               "UPDATE mcp_servers SET allowed_tools = '{}'", "gone"},
+        Change{"UPDATE mcp_tools SET state = 'gone'", "UPDATE mcp_tools SET state = 'approved'",
+               "gone"},
+        Change{"UPDATE mcp_tools SET state = 'changed'", "UPDATE mcp_tools SET state = 'approved'",
+               "changed"},
+        Change{"UPDATE mcp_servers SET is_active = false",
+               "UPDATE mcp_servers SET is_active = true", "gone"},
+        Change{"UPDATE mcp_servers SET url = 'https://example.org/other'",
+               "UPDATE mcp_servers SET url = 'https://example.org/mcp'", "gone"}}) {
+    fixture_.column(each.change);
+    EXPECT_EQ(begin_call(), each.state) << each.change;
+    fixture_.column(each.back);
+    EXPECT_EQ(begin_call(), "send") << each.back;
+  }
+}
 
 TEST_F(McpTasks, AreOneDaemonsUntilItsTimeIsOver) {
   ASSERT_TRUE(begin());
@@ -218,6 +265,59 @@ TEST_F(McpTasks, OnStreamsOfRunsThatEndedAreForgotten) {
   ASSERT_EQ(claim(second).size(), 1) << "whoever held it does not keep it";
   EXPECT_FALSE(end(second, "gone"));
   EXPECT_EQ(count("mcp_tasks"), "0");
+}
+
+// Every way in which a server may not be spoken to, or its tool not be called.
+TEST_F(McpTasks, AreNotGoneOnWithWhenTheirServerOrToolIsAnother) {
+  ASSERT_TRUE(begin());
+  wait();
+  EXPECT_EQ(refusal(), "");
+  for (const auto& [change, back] : std::vector<std::pair<std::string, std::string>>{
+           {"is_active = false", "is_active = true"},
+           {"url = 'https://example.org/other'", "url = 'https://example.org/mcp'"},
+           {"deleted_at = clock_timestamp()", "deleted_at = NULL"}}) {
+    change_server(change);
+    EXPECT_EQ(refusal(), "server") << change;
+    change_server(back);
+    EXPECT_EQ(refusal(), "") << back;
+  }
+  change_server("allowed_tools = '{sell}'");
+  EXPECT_EQ(refusal(), "gone");
+  change_server("allowed_tools = '{}'");
+  fixture_.column("UPDATE mcp_tools SET state = 'changed'");
+  EXPECT_EQ(refusal(), "changed");
+  fixture_.column("UPDATE mcp_tools SET state = 'gone'");
+  EXPECT_EQ(refusal(), "gone");
+}
+
+TEST_F(McpTasks, OfAConnectionThatEndsAreDueBeforeItIsRevoked) {
+  connection_id_ = fixture_.column(fmt::format(
+      "INSERT INTO mcp_connections (org_id, server_id, user_id, state, issuer, token_endpoint, "
+      "resource, client_id, client_method, scopes, has_refresh_token, connected_by) VALUES ('{}', "
+      "'{}', '{}', 'connected', 'i', 't', 'r', 'c', 'none', '{{}}', true, '{}') RETURNING id",
+      fixture_.org_id, server_id_, fixture_.owner_id, fixture_.owner_id));
+  ASSERT_TRUE(begin());
+  wait();
+  EXPECT_EQ(refusal(), "");
+  EXPECT_FALSE(end(first, "again", away));
+  fixture_.column("SELECT mcp_connection_end('" + *connection_id_ + "')");
+  auto revoke = [&] {
+    postgres::DbSession session = database_.as_runner();
+    return std::string(session
+                           .run(query::McpConnectionClaim{.connection_id = *connection_id_,
+                                                          .token_number = 1,
+                                                          .claim_id = second,
+                                                          .to_revoke = true})
+                           .front()
+                           .text("state"));
+  };
+  EXPECT_EQ(revoke(), "busy");
+  postgres::Result claimed = claim(first);
+  ASSERT_EQ(claimed.size(), 1) << "it is due at once";
+  EXPECT_EQ(claimed.front().text("refusal"), "disconnected");
+  EXPECT_EQ(claimed.front().text("connection_id"), *connection_id_);
+  EXPECT_TRUE(end(first, "result"));
+  EXPECT_EQ(revoke(), "claimed");
 }
 
 TEST_F(McpTasks, OfAFencedDaemonAreNone) {

@@ -65,7 +65,8 @@ class McpWaits : public testing::Test {
                   R"( "wrapped_key": "eA==", "sealed": "eA=="})",
         .lifetime = 3600,
         .has_refresh_token = true,
-        .why = std::nullopt};
+        .why = std::nullopt,
+        .is_final = false};
   }
   // What mcp_server_update() and mcp_server_delete() do for who may change the server.
   void change_server(const std::string& change, const RunFixture& caller) const {

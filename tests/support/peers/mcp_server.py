@@ -11,7 +11,7 @@ the tools of NAME say of themselves. It runs until it is killed.
 
 Tools: echo {text}, order (structured), fail (an error of the tool), refuse (an error of the
 protocol), picture, ask (asks for a form, then tells what it got; an older server on the stream of
-the call), slow and slow_again {ms} (the second is idempotent), hang_up (the connection breaks), big
+the call), ask_twice (an older one, in the form beside: on both streams at once), slow and slow_again {ms} (the second is idempotent), hang_up (the connection breaks), big
 {bytes}, both (text and other structured content), nul (a text with U+0000). Of the modern revision
 also tasks: later {ms} ends so much later, later_asks asks for a form, later_fails and later_lost
 end badly, later_never goes on until it is cancelled. Besides, takes_list, takes_anything and
@@ -51,6 +51,7 @@ def tool(name, properties=None, **annotations):
 def tools_of(name):
     tools = [tool("echo", {"text": {"type": "string", "x-mcp-header": "Text"}}, readOnlyHint=True),
              tool("order"), tool("fail"), tool("refuse"), tool("picture"), tool("ask"),
+             tool("ask_twice"),
              tool("slow", {"ms": {"type": "integer"}}),
              tool("slow_again", {"ms": {"type": "integer"}}, idempotentHint=True),
              tool("hang_up"), tool("big", {"bytes": {"type": "integer"}}),
@@ -172,6 +173,22 @@ async def ask_on_stream(message, writer, beside):
     raise ConnectionError
 
 
+async def ask_twice(message, writer, beside):
+    begin_stream(writer)
+    names = [f"asked-{next(numbers)}" for _ in range(2)]
+    for name, stream, words in zip(names, (writer, beside), ("Which size?", "Which other?")):
+        asked[name] = asyncio.get_running_loop().create_future()
+        question = {"jsonrpc": "2.0", "id": name, "method": "elicitation/create",
+                    "params": {"message": words, "requestedSchema": FORM}}
+        stream.write(f"data: {json.dumps(question)}\n\n".encode())
+        await stream.drain()
+    sizes = [(await asked[name])["content"]["size"] for name in names]
+    answer = answer_of(message, text(json.dumps(sizes)))
+    writer.write(f"data: {json.dumps(answer)}\n\n".encode())
+    await writer.drain()
+    raise ConnectionError
+
+
 def answer_of(message, result):
     if result is None:
         return {"jsonrpc": "2.0", "id": message["id"],
@@ -248,6 +265,8 @@ async def serve_older(form, path, name, headers, message, writer):
         return
     if method == "tools/call" and message["params"]["name"] == "ask":
         await ask_on_stream(message, writer, streams.get(path) if form == "beside" else None)
+    if method == "tools/call" and message["params"]["name"] == "ask_twice":
+        await ask_twice(message, writer, streams[path])
     result = {"tools": tools_of(name)} if method == "tools/list" else await call(
         message["params"], writer)
     await say(form, path, message, result, writer)

@@ -8,7 +8,8 @@ servers apart: POST /mcp/NAME (revision 2026-07-28; its tool whoami tells the to
 called with), GET /authorize/NAME (says yes at once), POST /token, /revoke and /register/NAME, and
 the metadata of both. POST /set/NAME {…} changes what it says: expires_in (3600), metadata (where
 its metadata are), issuer, page (its metadata are a page, those of its site hold), open (only calls
-need a token). A code and a refresh token are good once. It runs until it is killed.
+need a token), blocked (a page with that status is what the token endpoint answers). Its tool later
+is a task without an end. A code and a refresh token are good once. It runs until it is killed.
 """
 import base64
 import hashlib
@@ -62,7 +63,14 @@ def rpc(message, shown):
                 "capabilities": {"tools": {}}}
     if method == "tools/list":
         return {"resultType": "complete", "tools": [
-            {"name": "whoami", "description": "d", "inputSchema": {"type": "object"}}]}
+            {"name": name, "description": "d", "inputSchema": {"type": "object"}}
+            for name in ("whoami", "later")]}
+    if method == "tools/call" and params.get("name") == "later" or method == "tasks/get":
+        return {"resultType": "task" if method == "tools/call" else "complete",
+                "taskId": "task-1", "status": "working", "createdAt": "2026-01-01T00:00:00Z",
+                "lastUpdatedAt": "2026-01-01T00:00:00Z", "ttlMs": None, "pollIntervalMs": 60000}
+    if method == "tasks/cancel":
+        return {"resultType": "complete"}
     if method == "tools/call" and params.get("name") == "whoami":
         return {"resultType": "complete", "content": [{"type": "text", "text": shown}]}
     return None
@@ -112,6 +120,8 @@ class Endpoint(BaseHTTPRequestHandler):
             state["codes"][code] = query
             to = f"{query['redirect_uri']}?code={code}&state={query['state']}&iss={issuer}"
             self.say(302, {}, {"Location": to})
+        elif words[0] == "token" and state["set"].get("blocked"):
+            self.say(state["set"]["blocked"], "<html>Blocked</html>")
         elif words[0] in ("token", "revoke"):
             form = {one: values[0] for one, values in parse_qs(body).items()}
             self.say(*(token(state, form) if words[0] == "token" else (200, {})))

@@ -152,6 +152,14 @@ TEST(RemoteOauth, ParksARunUntilItsPersonHasConnected) {
   EXPECT_EQ(wait.text_or("server_key"), "who");
   EXPECT_EQ(wait.text_or("url"),
             "https://hostler.example/console/#/mcp-servers/" + of.remote.server_id);
+  std::string origin = oauth_server().url("");
+  EXPECT_EQ(wait.text_or("origin"), origin);
+  EXPECT_EQ(wait.text_or("authorization_server"), origin + "/as/" + of.name);
+  EXPECT_EQ(wait.find("scopes")->dump(), R"(["read"])");
+  Json begun = user.client.post("/v1/mcp-servers/" + of.remote.server_id + ":connect").json();
+  for (const char* member : {"origin", "authorization_server", "scopes"}) {
+    EXPECT_EQ(begun.find(member)->dump(), wait.find(member)->dump()) << member;
+  }
   EXPECT_TRUE(is_problem(user.client.post("/v1/runs/" + run_id + "/input", R"({"content":"yes"})"),
                          409, "runs.other_answer"));
   connect(of, user);
@@ -230,6 +238,43 @@ TEST(RemoteOauth, RefreshesTokensBeforeTheyEnd) {
   EXPECT_EQ(grants(of).back(), "refresh");
   // Each refresh token was good once: a second use of one would have ended the connection.
   EXPECT_EQ(of.remote.server().find("connection")->text_or("state"), "connected");
+}
+
+// As a firewall before the authorization server does it: that is no word about the grant.
+TEST(RemoteOauth, OutlivesARefusalThatIsNotTheServersWord) {
+  OauthUser of = make_oauth("user", R"({"expires_in":5})");
+  connect(of, of.remote.user);
+  of.set(R"({"blocked":403})");
+  auto connected = [&] { return *of.remote.server().find("connection"); };
+  EXPECT_TRUE(eventually(30'000, [&] { return connected().find("failing_since")->is_text(); }));
+  Json connection = connected();
+  EXPECT_EQ(connection.text_or("state"), "connected");
+  EXPECT_NE(connection.text_or("error").find("403"), std::string_view::npos);
+  of.set(R"({"blocked":null})");
+  EXPECT_TRUE(eventually(60'000, [&] { return connected().find("failing_since")->is_null(); }));
+}
+
+// The tokens are shown once more, to cancel, and revoked then.
+TEST(RemoteOauth, TasksOfWhoDisconnectsAreCancelledThere) {
+  OauthUser of = make_oauth("user");
+  connect(of, of.remote.user);
+  name_tools(of);
+  std::string run_id = start_output(of.remote.user.client, "[tool who__later {}] [say thanks]",
+                                    R"({"persona_id":"remote@1"})");
+  ASSERT_EQ(wait_for_status(of.remote.user.client, run_id, "waiting_for_input"),
+            "waiting_for_input");
+  std::string path = "/v1/mcp-servers/" + of.remote.server_id + "/connection";
+  EXPECT_EQ(of.remote.user.client.del(path).status, 204);
+  EXPECT_EQ(result_of(of, run_id), "tool.not_connected");
+  EXPECT_TRUE(eventually(20'000, [&] { return !of.sent("revoke").empty(); }));
+  std::string order;
+  for (const Json& record : oauth_server().records()) {
+    if (!record.text_or("path").ends_with("/" + of.name)) continue;
+    bool is_cancel = record.text_or("body").find("tasks/cancel") != std::string_view::npos;
+    if (is_cancel) order += record.find("headers")->text_or("authorization").substr(0, 14);
+    if (record.text_or("path").starts_with("/revoke/")) order += " revoke";
+  }
+  EXPECT_EQ(order, "Bearer access- revoke");
 }
 
 TEST(RemoteOauth, OfOneUserIsNeitherAKeysNorAnotherUsers) {

@@ -137,7 +137,7 @@ TEST(Tokens, OfNoSoundFormAreNone) {
         "{\"access_token\":\"a\\r\\nX: y\",\"token_type\":\"Bearer\"}"}) {
     std::variant<Tokens, TokenFault> read = read_tokens(answered(200, body));
     ASSERT_TRUE(std::holds_alternative<TokenFault>(read)) << body;
-    EXPECT_TRUE(std::get<TokenFault>(read).is_final) << body;
+    EXPECT_FALSE(std::get<TokenFault>(read).is_final) << body;
   }
 }
 
@@ -152,9 +152,26 @@ TEST(Tokens, ThatAreRefusedAreSoForGoodOnlyByTheServersWord) {
     EXPECT_EQ(fault.error, "invalid_grant");
     EXPECT_EQ(fault.words.find("<b>"), std::string::npos);
   }
+  // Whoever stands before the server says nothing of the grant, whatever the status is.
+  for (int status : {400, 401, 403, 404, 410}) {
+    for (const char* body : {"", "<html>", R"({"error":"invalid_client"})", R"({"error":7})",
+                             R"({"message":"invalid_grant"})", R"(["invalid_grant"])"}) {
+      EXPECT_FALSE(std::get<TokenFault>(read_tokens(answered(status, body))).is_final)
+          << status << body;
+    }
+  }
   http::HttpAnswer broke;
   broke.failure = http::HttpFailure{http::HttpFailureKind::timeout_total, "names an address"};
   EXPECT_FALSE(std::get<TokenFault>(read_tokens(broke)).is_final);
+  EXPECT_FALSE(is_revoked(broke));
+}
+
+TEST(Tokens, AreRevokedWhenTheServerSaysSo) {
+  EXPECT_TRUE(is_revoked(answered(200, "")));
+  EXPECT_TRUE(is_revoked(answered(400, R"({"error":"unsupported_token_type"})")));
+  EXPECT_FALSE(is_revoked(answered(403, "<html>")));
+  EXPECT_FALSE(is_revoked(answered(400, "Bad Request")));
+  EXPECT_FALSE(is_revoked(answered(503, "")));
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ constexpr std::string_view declared =
     R"({"type":"object","unknownToThisVersion":1}}])";
 
 std::string refusal(const std::string& name, const std::string& arguments) {
-  std::optional<ToolOutcome> outcome = DeclaredTools(declared).refuse({"c", name, arguments});
+  std::optional<ToolOutcome> outcome =
+      DeclaredTools(declared).refuse({"c", name, arguments}, CheckBudget(10'000));
   return outcome ? outcome->error_code + ": " + outcome->error_message : "";
 }
 
@@ -64,10 +65,34 @@ TEST(DeclaredTools, CheckWhatIsKnownOfARemoteToolsSchema) {
       R"([{"name":"shop__find","description":"","server_id":"s","tool":"find","hash":"h",)"
       R"("parameters_text":"{\"type\":\"object\",\"unevaluatedProperties\":false,)"
       R"(\"properties\":{\"q\":{\"type\":\"string\",\"nullable\":true}}}"}])");
-  EXPECT_FALSE(tools.refuse({"c", "shop__find", R"({"q":"x","more":1})"}));
-  std::optional<ToolOutcome> refused = tools.refuse({"c", "shop__find", R"({"q":7})"});
+  CheckBudget budget(10'000);
+  EXPECT_FALSE(tools.refuse({"c", "shop__find", R"({"q":"x","more":1})"}, budget));
+  std::optional<ToolOutcome> refused = tools.refuse({"c", "shop__find", R"({"q":7})"}, budget);
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->error_code, "tool.args_invalid");
+}
+
+TEST(DeclaredTools, CompileEachSchemaOnceForAllTheirCopies) {
+  DeclaredTools tools(declared);
+  EXPECT_EQ(tools.compilations(), 0U);
+  for (int turn = 0; turn < 3; ++turn) {
+    DeclaredTools copy = tools;
+    CheckBudget budget(10'000);
+    EXPECT_TRUE(copy.refuse({"c", "pay", R"({"amount":0})"}, budget));
+    EXPECT_FALSE(copy.refuse({"c", "pay", R"({"amount":1})"}, budget));
+    EXPECT_FALSE(copy.refuse({"c", "newer", "{}"}, budget));
+  }
+  EXPECT_EQ(tools.compilations(), 2U);
+}
+
+TEST(DeclaredTools, RefuseWhatATurnHasNoTimeToCheck) {
+  DeclaredTools tools(declared);
+  std::optional<ToolOutcome> refused =
+      tools.refuse({"c", "pay", R"({"amount":1})"}, CheckBudget(0));
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->error_code, "tool.args_invalid");
+  EXPECT_NE(refused->error_message.find("fewer"), std::string::npos);
+  EXPECT_EQ(tools.compilations(), 0U);
 }
 
 TEST(ToolCallIds, AreOursAndUniqueInTheRun) {
