@@ -1,8 +1,11 @@
 // Model servers that others wrote, beside the models of runs: @copilotkit/aimock in OpenAI's and Anthropic's forms, and
 // @dwmkerr/mock-llm in OpenAI's. Checks how the runs end, and what the servers were sent.
 //   NODE_EXTRA_CA_CERTS=$CA_CERT node model_judges.cjs      with the names of var/env; see run
+// JUDGED_REQUESTS names a file for the requests, a line each, as sdk_types.cjs reads them.
 "use strict";
 const assert = require("node:assert");
+const fs = require("node:fs");
+const http = require("node:http");
 const path = require("node:path");
 const { LLMock } = require("@copilotkit/aimock");
 const { done, eventually, person, prepare } = require("./mcp_hostler.cjs");
@@ -47,6 +50,25 @@ async function eventsOf(who, id) {
     .map((line) => JSON.parse(line.slice(6))).filter(({ type }) => type);
 }
 
+// Keeps the bodies as Hostler sent them, because aimock keeps them in a form of its own, and hands all on.
+async function recorder(target) {
+  const bodies = [];
+  const server = http.createServer(async (asked, answer) => {
+    const pieces = [];
+    for await (const piece of asked) pieces.push(piece);
+    const body = Buffer.concat(pieces);
+    bodies.push(JSON.parse(body));
+    const far = http.request(target + asked.url, { method: asked.method, headers: asked.headers }, (head) => {
+      answer.writeHead(head.statusCode, head.headers);
+      head.on("error", () => answer.destroy()).pipe(answer);
+    });
+    far.on("error", () => answer.destroy()).end(body);
+  });
+  await new Promise((ready) => { server.listen(0, "127.0.0.1", ready); });
+  const close = () => { server.closeAllConnections(); server.close(); };
+  return { bodies, url: `http://127.0.0.1:${server.address().port}`, close };
+}
+
 const said = ({ events }) => events
   .filter(({ type, data }) => type === "message.delta" && data.channel !== "thinking")
   .map(({ data }) => data.content).join("");
@@ -70,12 +92,12 @@ function script(mock) {
   add("cut call", { toolCalls: [{ name: "get_weather", arguments: '{"city":"Ro' }], finishReason: "length" }, once);
   add("cut call", { content: "after the call" }, { hasToolResult: true });
   add("refuse it", { error: { message: "tool names must be unique", type: "invalid_request_error" }, status: 400 });
-  add("too long", { content: "some words that are not all" }, {}, { truncateAfterChunks: 2, chunkSize: 4 });
+  add("too long", { content: "some words that are not all" }, {}, { truncateAfterChunks: 5, chunkSize: 4, latency: 20 });
   add("no place", { error: { message: "prompt is too long: 200001 tokens > 200000 maximum",
     type: "invalid_request_error" }, status: 400 });
 }
 
-async function judgeByAimock(who, kind, id, mock) {
+async function judgeByAimock(who, kind, id, bodies) {
   const thread = async () => (await done("POST", "/v1/threads", { token: who.token, body: {} })).id;
   const body = { route_id: id };
   const tools = { ...body, tools: [weather] };
@@ -91,8 +113,9 @@ async function judgeByAimock(who, kind, id, mock) {
   assert.strictEqual(said(sunny), "Let me look.\n\nIt is sunny.");
   const thought = await run(who, one, "think first", tools, ["sun"]);
   assert.strictEqual(thought.status, "completed", JSON.stringify(thought));
-  const back = JSON.stringify(mock.getLastRequest().body);
-  assert.ok(back.includes("I look it up."), `${kind}: the thoughts go back: ${back}`);
+  const back = JSON.stringify(bodies.at(-1));
+  const wanted = kind === "openai" ? ["I look it up."] : ["I look it up.", "c2lnbmF0dXJl", "cmVkYWN0ZWQ="];
+  for (const data of wanted) assert.ok(back.includes(data), `${kind}: ${data} goes back: ${back}`);
   const both = await run(who, one, "two cities", tools, ["sun", "rain"]);
   assert.strictEqual(said(both), "Both are sunny.");
   const number = await run(who, await thread(), "a number", {
@@ -145,23 +168,26 @@ async function judgeByMockLlm(who, admin) {
 async function main() {
   const admin = await prepare();
   const who = await person("judged");
+  const lines = [];
   for (const kind of ["openai", "anthropic"]) {
     const mock = new LLMock({ port: 0 });
     script(mock);
     await mock.start();
+    const record = await recorder(mock.url);
     try {
-      const url = kind === "openai" ? `${mock.url}/v1` : mock.url;
+      const url = kind === "openai" ? `${record.url}/v1` : record.url;
       const model = kind === "openai" ? "gpt-4o-mini" : "claude-sonnet-4-5";
-      await judgeByAimock(who, kind, await route(admin, kind, url, model), mock);
-      const wanted = kind === "openai" ? /chat\/completions/ : /v1\/messages/;
-      const sent = mock.getRequests().filter(({ path: target }) => wanted.test(target));
-      assert.ok(sent.length >= 14, `${sent.length} requests`);
-      console.log(`aimock: ${sent.length} requests of ${kind}`);
+      await judgeByAimock(who, kind, await route(admin, kind, url, model), record.bodies);
+      assert.ok(record.bodies.length >= 14, `${record.bodies.length} requests`);
+      console.log(`aimock: ${record.bodies.length} requests of ${kind}`);
+      for (const body of record.bodies) lines.push(`${JSON.stringify({ form: kind, body })}\n`);
     } finally {
+      record.close();
       await mock.stop();
     }
   }
   await judgeByMockLlm(who, admin);
+  if (process.env.JUDGED_REQUESTS) fs.writeFileSync(process.env.JUDGED_REQUESTS, lines.join(""));
   console.log("model servers of others: the runs end as they should");
 }
 
