@@ -13,9 +13,9 @@
 namespace hostler::fake_model {
 namespace {
 
-enum class BlockKind { none, text, thinking, tool_use };
+enum class BlockKind { none, text, thinking, redacted_thinking, tool_use };
 
-constexpr std::string_view signature = "c3RhbmQtaW4tc2lnbmF0dXJl";
+constexpr std::string_view plain_signature = "c3RhbmQtaW4tc2lnbmF0dXJl";
 
 std::string_view stop_name(FinishReason reason) {
   switch (reason) {
@@ -104,12 +104,14 @@ class AnthropicStream final : public AnswerForm {
     delta(out, R"({"type":"input_json_delta","partial_json":)", piece);
   }
   void close(std::string& out, FinishReason reason, const std::optional<Usage>& usage) override {
+    if (habits_.end == "bare") return;
     end_block(out);
-    std::string end = R"({"type":"message_delta","delta":{"stop_reason":")";
-    end += stop_name(reason);
-    end += R"(","stop_sequence":null})";
+    std::string word = habits_.finish_word;
+    if (word.empty()) word = stop_name(reason);
+    std::string end = R"({"type":"message_delta","delta":{"stop_reason":)" + json_quote(word);
+    end += R"(,"stop_sequence":null})";
     if (usage) end += ",\"usage\":" + usage_json(*usage);
-    event(out, "message_delta", end + "}");
+    if (habits_.end.empty()) event(out, "message_delta", end + "}");
     event(out, "message_stop", R"({"type":"message_stop"})");
   }
   void error(std::string& out) override {
@@ -118,6 +120,22 @@ class AnthropicStream final : public AnswerForm {
   }
   void garbage_event(std::string& out, std::string_view garbage) override {
     event(out, "content_block_delta", garbage);
+  }
+  void raw_text(std::string& out, std::string_view piece) override {
+    turn_to(out, BlockKind::text, R"({"type":"text","text":""})");
+    out += delta_prefix_ + R"({"type":"text_delta","text":")";
+    out += piece;
+    out += "\"}}\n\n";
+  }
+  void own_data(std::string& out, std::string_view form, std::string_view value) override {
+    end_block(out);
+    if (form == "redacted_thinking") {
+      turn_to(out, BlockKind::redacted_thinking,
+              R"({"type":"redacted_thinking","data":)" + json_quote(value) + "}");
+    } else if (form == "thinking") {
+      thinking(out, "I look it up.");
+      signature_ = value;
+    }
   }
   void half_event(std::string& out) override {
     out += "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"ind";
@@ -151,7 +169,8 @@ class AnthropicStream final : public AnswerForm {
   void end_block(std::string& out) {
     if (kind_ == BlockKind::none) return;
     if (kind_ == BlockKind::thinking) {
-      delta(out, R"({"type":"signature_delta","signature":)", signature);
+      delta(out, R"({"type":"signature_delta","signature":)", signature_);
+      signature_ = plain_signature;
     }
     event(out, "content_block_stop",
           R"({"type":"content_block_stop","index":)" + std::to_string(index_) + "}");
@@ -160,6 +179,7 @@ class AnthropicStream final : public AnswerForm {
   }
 
   std::string head_;
+  std::string signature_{plain_signature};  // of the thoughts that are being written
   BlockKind kind_ = BlockKind::none;
   int64_t index_ = 0;
   std::string delta_prefix_;
@@ -176,7 +196,7 @@ class AnthropicDocument final : public AnswerForm {
   }
   std::string_view call_id_prefix() const override { return "toolu_"; }
   void begin_tool_call(std::string&, const ToolCall& call) override {
-    blocks_.push_back({BlockKind::tool_use, {call.id, call.name, {}}, {}});
+    blocks_.push_back({BlockKind::tool_use, {call.id, call.name, {}}});
   }
   void tool_arguments(std::string&, std::string_view piece) override {
     blocks_.back().call.arguments += piece;
@@ -192,6 +212,14 @@ class AnthropicDocument final : public AnswerForm {
     writer.end_object();
     out += writer.take();
   }
+  void own_data(std::string&, std::string_view form, std::string_view value) override {
+    if (form != "thinking" && form != "redacted_thinking") return;
+    bool is_plain = form == "thinking";
+    Block& block =
+        blocks_.emplace_back(Block{is_plain ? BlockKind::thinking : BlockKind::redacted_thinking});
+    if (is_plain) block.text = "I look it up.";
+    block.signature = value;
+  }
   void error(std::string&) override {}
   void half_event(std::string&) override {}
   void garbage_event(std::string&, std::string_view) override {}
@@ -199,12 +227,13 @@ class AnthropicDocument final : public AnswerForm {
  private:
   struct Block {
     BlockKind kind;
-    ToolCall call;
-    std::string text;
+    ToolCall call = {};
+    std::string text = {};
+    std::string signature{plain_signature};  // or what is redacted
   };
 
   std::string& block(BlockKind kind) {
-    if (blocks_.empty() || blocks_.back().kind != kind) blocks_.push_back({kind, {}, {}});
+    if (blocks_.empty() || blocks_.back().kind != kind) blocks_.push_back({kind});
     return blocks_.back().text;
   }
   static void write_block(JsonWriter& writer, const Block& block) {
@@ -212,7 +241,10 @@ class AnthropicDocument final : public AnswerForm {
     if (block.kind == BlockKind::text) writer.member("type", "text").member("text", block.text);
     if (block.kind == BlockKind::thinking) {
       writer.member("type", "thinking").member("thinking", block.text);
-      writer.member("signature", signature);
+      writer.member("signature", block.signature);
+    }
+    if (block.kind == BlockKind::redacted_thinking) {
+      writer.member("type", "redacted_thinking").member("data", block.signature);
     }
     if (block.kind == BlockKind::tool_use) {
       writer.member("type", "tool_use").member("id", block.call.id);

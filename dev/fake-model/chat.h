@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -20,6 +21,10 @@ struct Refusal {
   int status = 400;
   std::string message;
   int64_t retry_after_s = 0;  // Retry-After when above 0
+  // A body in another form than the wire form's own; nothing: its own.
+  std::optional<std::string> body = std::nullopt;
+  std::string content_type = "application/json";
+  std::string location = {};  // of a redirect
 };
 
 // A part of a prompt, in the order in which a model reads it.
@@ -63,6 +68,13 @@ struct Usage {
 
 enum class FinishReason { stop, tool_calls, length, content_filter };
 
+// How an answer departs from the wire form; empty members: it does not.
+struct AnswerHabits {
+  std::string finish_word;  // instead of the reason's own word
+  std::string usage_place;  // choice, groq, floats, each or late
+  std::string end;          // done: no reason, but the mark of the end; bare: neither
+};
+
 // One answer in one wire form. Each call appends bytes to `out`; an answer that is not streamed
 // appends nothing before close.
 class AnswerForm {
@@ -80,6 +92,19 @@ class AnswerForm {
   virtual void error(std::string& out) = 0;
   virtual void half_event(std::string& out) = 0;
   virtual void garbage_event(std::string& out, std::string_view garbage) = 0;
+
+  void take_habits(AnswerHabits habits) { habits_ = std::move(habits); }
+  // Text as JSON writes it, without quotation marks: it may hold half of a character.
+  virtual void raw_text(std::string&, std::string_view) {}
+  // Data of the provider's own (own_data.h).
+  virtual void own_data(std::string&, std::string_view /*form*/, std::string_view /*value*/) {}
+  // False when the form writes calls in one way alone.
+  virtual bool odd_calls(std::string&, std::string_view /*habit*/, const std::vector<ToolCall>&) {
+    return false;
+  }
+
+ protected:
+  AnswerHabits habits_;
 };
 
 // One wire form: its checks, its errors, its answers.

@@ -1,9 +1,12 @@
 // The OpenAI Chat Completions wire form: SSE chunks as the API sends them, or one JSON document.
 #include <array>
+#include <utility>
 
 #include "dev/fake-model/chat.h"
 #include "dev/fake-model/chat_checks.h"
+#include "dev/fake-model/odd_stream.h"
 #include "dev/fake-model/openai_request.h"
+#include "dev/fake-model/own_data.h"
 #include "lib/crypto.h"
 #include "lib/time_text.h"
 
@@ -22,6 +25,13 @@ std::string_view finish_name(FinishReason reason) {
       return "content_filter";
   }
   return "stop";
+}
+
+// Some servers write whole numbers as floats.
+std::string usage_as_floats(const Usage& usage) {
+  return "{\"prompt_tokens\":" + std::to_string(usage.input_tokens) +
+         ".0,\"completion_tokens\":" + std::to_string(usage.output_tokens) +
+         ".0,\"total_tokens\":" + std::to_string(usage.input_tokens + usage.output_tokens) + ".0}";
 }
 
 std::string usage_json(const Usage& usage) {
@@ -57,7 +67,11 @@ class OpenAiStream final : public AnswerForm {
     delta_suffix_ += include_usage_ ? ",\"usage\":null}\n\n" : "}\n\n";
   }
 
-  void open(std::string& out, const std::optional<Usage>&) override {
+  void open(std::string& out, const std::optional<Usage>& usage_so_far) override {
+    if (habits_.usage_place == "each" && usage_so_far) {
+      delta_suffix_ = R"(},"logprobs":null,"finish_reason":null}],"usage":)";
+      delta_suffix_ += usage_json(*usage_so_far) + "}\n\n";
+    }
     delta(out, R"("role":"assistant","content":"","refusal":null)");
   }
   void text(std::string& out, std::string_view piece) override {
@@ -71,7 +85,8 @@ class OpenAiStream final : public AnswerForm {
     ++calls_;
     delta(out, R"("tool_calls":[{"index":)" + std::to_string(calls_ - 1) + R"(,"id":)" +
                    json_quote(call.id) + R"(,"type":"function","function":{"name":)" +
-                   json_quote(call.name) + R"(,"arguments":""}}])");
+                   json_quote(call.name) + R"(,"arguments":""})" + std::exchange(call_data_, {}) +
+                   "}]");
   }
   void tool_arguments(std::string& out, std::string_view piece) override {
     delta_quoted(
@@ -80,13 +95,9 @@ class OpenAiStream final : public AnswerForm {
         piece, "}}]");
   }
   void close(std::string& out, FinishReason reason, const std::optional<Usage>& usage) override {
-    out += prefix_ + R"(,"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":")";
-    out += finish_name(reason);
-    out += include_usage_ ? "\"}],\"usage\":null}\n\n" : "\"}]}\n\n";
-    if (usage && include_usage_) {
-      out += prefix_ + R"(,"choices":[],"usage":)" + usage_json(*usage) + "}\n\n";
-    }
-    out += "data: [DONE]\n\n";
+    if (habits_.end.empty()) finish(out, reason, usage);
+    if (habits_.end != "bare") out += "data: [DONE]\n\n";
+    if (habits_.usage_place == "late" && usage) write_usage(out, usage_json(*usage));
   }
   void error(std::string& out) override {
     out += R"(data: {"error":{"message":"The server had an error while processing your request.",)";
@@ -96,8 +107,41 @@ class OpenAiStream final : public AnswerForm {
     out += "data: " + std::string(garbage) + "\n\n";
   }
   void half_event(std::string& out) override { out += prefix_ + R"(,"choices":[{"index":0,"del)"; }
+  void raw_text(std::string& out, std::string_view piece) override {
+    delta(out, "\"content\":\"" + std::string(piece) + "\"");
+  }
+  void own_data(std::string& out, std::string_view form, std::string_view value) override {
+    if (form == "extra_content") {
+      call_data_ = "," + own_members(form, value);
+    } else {
+      delta(out, own_members(form, value));
+    }
+  }
+  bool odd_calls(std::string& out, std::string_view habit,
+                 const std::vector<ToolCall>& calls) override {
+    for (const std::string& members : odd_call_deltas(habit, calls)) delta(out, members);
+    return true;
+  }
 
  private:
+  void finish(std::string& out, FinishReason reason, const std::optional<Usage>& usage) const {
+    std::string_view place = habits_.usage_place;
+    std::string word = habits_.finish_word;
+    if (word.empty()) word = finish_name(reason);
+    std::string tokens = usage ? usage_json(*usage) : "null";
+    out += prefix_ + R"(,"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":)";
+    out += json_quote(word);
+    if (place == "choice") out += ",\"usage\":" + tokens;
+    out += "}]";
+    if (place == "groq") out += R"(,"x_groq":{"id":"req_fake","usage":)" + tokens + "}";
+    out += include_usage_ ? ",\"usage\":null}\n\n" : "}\n\n";
+    if (!usage) return;
+    if (place == "floats") write_usage(out, usage_as_floats(*usage));
+    if (place == "each" || (place.empty() && include_usage_)) write_usage(out, tokens);
+  }
+  void write_usage(std::string& out, std::string_view tokens) const {
+    out += prefix_ + R"(,"choices":[],"usage":)" + std::string(tokens) + "}\n\n";
+  }
   void delta(std::string& out, std::string_view members) const {
     out += delta_prefix_;
     out += members;
@@ -114,6 +158,7 @@ class OpenAiStream final : public AnswerForm {
 
   bool include_usage_;
   int64_t calls_ = 0;
+  std::string call_data_;  // of the provider's own, for the next call
   std::string prefix_;
   std::string delta_prefix_;
   std::string delta_suffix_;
@@ -150,6 +195,13 @@ class OpenAiDocument final : public AnswerForm {
   void error(std::string&) override {}
   void half_event(std::string&) override {}
   void garbage_event(std::string&, std::string_view) override {}
+  void own_data(std::string&, std::string_view form, std::string_view value) override {
+    if (form == "thought") return;  // it has no place beside a text
+    std::optional<Json> members = parse_json_or_nothing("{" + own_members(form, value) + "}");
+    for (auto& [name, data] : *members->as_object()) {
+      (form == "extra_content" ? call_data_ : data_).emplace_back(name, std::move(data));
+    }
+  }
 
  private:
   void write_message(JsonWriter& writer) const {
@@ -165,10 +217,15 @@ class OpenAiDocument final : public AnswerForm {
       for (const ToolCall& call : calls_) {
         writer.begin_object().member("id", call.id).member("type", "function");
         writer.key("function").begin_object().member("name", call.name);
-        writer.member("arguments", call.arguments).end_object().end_object();
+        writer.member("arguments", call.arguments).end_object();
+        if (&call == &calls_.front()) {
+          for (const auto& [name, data] : call_data_) writer.key(name).value(data);
+        }
+        writer.end_object();
       }
       writer.end_array();
     }
+    for (const auto& [name, data] : data_) writer.key(name).value(data);
     writer.key("refusal").null().end_object();
   }
 
@@ -176,6 +233,8 @@ class OpenAiDocument final : public AnswerForm {
   std::string model_;
   std::string text_;
   std::string thinking_;
+  Json::Object data_;  // of the provider's own, and what the first call has of it
+  Json::Object call_data_;
   std::vector<ToolCall> calls_;
 };
 

@@ -6,18 +6,25 @@
 
 #include "dev/fake-model/answer_text.h"
 #include "dev/fake-model/chat_checks.h"
+#include "dev/fake-model/habits.h"
+#include "dev/fake-model/own_data.h"
+#include "dev/fake-model/refusal_forms.h"
 
 namespace hostler::fake_model {
 namespace {
 
 constexpr size_t conversations_max = 4096;
 
-Refusal failure(int64_t status, int64_t retry_after_s) {
+Refusal failure(int64_t status, int64_t retry_after_s, std::string_view form = "") {
   Refusal refusal;
   refusal.status = static_cast<int>(status);
   refusal.retry_after_s = retry_after_s;
   refusal.message = "The script asks for status " + std::to_string(status) + ".";
-  return refusal;
+  if (status < 400) {
+    refusal.location = form;
+    return refusal;
+  }
+  return form.empty() ? refusal : refusal_in_form(std::move(refusal), form);
 }
 
 Step say(std::string text) {
@@ -34,9 +41,14 @@ Step call_wanted(const ChatRequest& request) {
   return step;
 }
 
-// Messages of the user in a row come as one, parted by blank lines: the newest that has commands.
-// Blank lines between brackets part nothing.
-std::string_view newest_words(std::string_view text) {
+// Few requests do: reading all scripts of a history again would take time from those that do not.
+bool may_have_own_data(const ChatRequest& request) {
+  return request.history.find("[own ") != std::string::npos;
+}
+
+}  // namespace
+
+std::string_view newest_script(std::string_view text) {
   std::string_view newest = text;
   int depth = 0;
   for (size_t at = 0; at < text.size(); ++at) {
@@ -49,15 +61,17 @@ std::string_view newest_words(std::string_view text) {
   return newest;
 }
 
-}  // namespace
-
-std::variant<Turn, Refusal> Planner::plan(const ChatRequest& request) {
+std::variant<Turn, Refusal> Planner::plan(const ChatRequest& request, const Json& body) {
   std::variant<std::vector<Turn>, ScriptFault> parsed =
-      parse_script(newest_words(request.last_user_text));
+      parse_script(newest_script(request.last_user_text));
   if (const ScriptFault* fault = std::get_if<ScriptFault>(&parsed)) {
     return refused("fake model script: " + fault->message);
   }
   std::vector<Turn>& turns = std::get<std::vector<Turn>>(parsed);
+  if (auto refusal = refused_by_habit(turns, request, body)) return *std::move(refusal);
+  if (may_have_own_data(request)) {
+    if (auto refusal = refused_for_own_data(body, newest_script)) return *std::move(refusal);
+  }
   size_t number = static_cast<size_t>(request.turn);
   bool is_first = request.turn == 0;
   std::string own_words = is_first ? friendly_answer(request) : answer_after_tools(request);
@@ -78,7 +92,9 @@ std::variant<Turn, Refusal> Planner::with_failures(Turn turn, const ChatRequest&
     Step& step = turn[i];
     uint64_t step_key = hash_of(std::to_string(request.conversation) + "/" + std::to_string(i));
     if (step.times > 0 && !fails_still(step, step_key)) continue;
-    if (step.kind == StepKind::status) return failure(step.number, step.retry_after_s);
+    if (step.kind == StepKind::status) {
+      return failure(step.number, step.retry_after_s, step.text);
+    }
     bool is_last = step.times > 0;
     // An answer in one piece has no stream to put the error into.
     if (step.kind == StepKind::error_in_stream && !request.stream) return failure(500, 0);

@@ -12,9 +12,14 @@
 
 namespace hostler::fake_model {
 
+// Messages of the user in a row come as one, parted by blank lines: the newest that has commands.
+// Blank lines between brackets part nothing.
+std::string_view newest_script(std::string_view text);
+
 class Planner {
  public:
-  std::variant<Turn, Refusal> plan(const ChatRequest& request);
+  // body: the request as it came, for the habits that look at its members.
+  std::variant<Turn, Refusal> plan(const ChatRequest& request, const Json& body = Json());
   // Every failure counts from its beginning again.
   void reset();
 

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "dev/fake-model/answer_text.h"
+#include "dev/fake-model/own_data.h"
+#include "dev/fake-model/planner.h"
 #include "lib/utf8.h"
 
 namespace hostler::fake_model {
@@ -39,11 +41,27 @@ Player::Player(Wheel& wheel, Exchange& exchange, ChatRequest request,
       turn_(std::move(turn)),
       delay_ms_(word_delay_ms),
       due_ms_(wheel.now_ms()) {
-  // Usage holds for the whole turn: one form tells it before anything is said.
+  take_settings();
+}
+
+// These hold for the whole turn: one form tells the usage before anything is said.
+void Player::take_settings() {
+  AnswerHabits habits;
   for (const Step& step : turn_) {
     if (step.kind == StepKind::usage) usage_ = step.usage;
+    if (step.kind == StepKind::usage) habits.usage_place = step.usage.place;
     if (step.kind == StepKind::no_usage) has_usage_ = false;
+    if (step.kind == StepKind::reason) habits.finish_word = step.text;
+    if (step.kind == StepKind::ends) habits.end = step.text;
+    if (step.kind == StepKind::tools && (step.text == "done" || step.text == "bare")) {
+      habits.end = step.text;
+    }
+    if (step.kind == StepKind::pieces) pieces_ = step.text;
+    if (step.kind != StepKind::stream || !request_.stream) continue;
+    if (!odd_lines_) odd_lines_.emplace();
+    odd_lines_->add(step.text);
   }
+  form_->take_habits(std::move(habits));
 }
 
 void Player::on_room() {
@@ -82,7 +100,10 @@ int64_t Player::play_step() {
     case StepKind::long_line:
     case StepKind::split_utf8:
     case StepKind::stall:
+    case StepKind::half_pairs:
       return play_text(step);
+    case StepKind::own:
+      return play_own_data(step);
     case StepKind::tools:
       return play_tools(step);
     case StepKind::pause: {
@@ -94,6 +115,12 @@ int64_t Player::play_step() {
     case StepKind::finish:
     case StepKind::usage:
     case StepKind::no_usage:
+    case StepKind::refuses:
+    case StepKind::context:
+    case StepKind::stream:
+    case StepKind::pieces:
+    case StepKind::reason:
+    case StepKind::ends:
       play_setting(step);
       next_step();
       return 0;
@@ -103,6 +130,7 @@ int64_t Player::play_step() {
     case StepKind::error_in_stream:
     case StepKind::silence:
     case StepKind::garbage:
+    case StepKind::no_choice:
       play_failure(step);
       return 0;
   }
@@ -129,6 +157,8 @@ std::string Player::text_of(const Step& step) const {
       return std::string(static_cast<size_t>(step.number), '.');
     case StepKind::stall:
       return is_open_ ? std::string() : some_words(5);
+    case StepKind::half_pairs:
+      return "12";  // two pieces
     default:
       return step.text;
   }
@@ -160,11 +190,13 @@ int64_t Player::play_text(const Step& step) {
   std::string_view piece = next_piece(rest);
   if (step.kind == StepKind::echo_history) piece = utf8_prefix(rest, history_bytes_a_piece);
   if (step.kind == StepKind::long_line) piece = rest;
-  if (step.kind == StepKind::stamps) piece = rest.substr(0, 1);
+  if (step.kind == StepKind::stamps || step.kind == StepKind::half_pairs) piece = rest.substr(0, 1);
   if (!may_write_more()) return 0;
   open();
   if (step.kind == StepKind::stamps) {
     form_->text(scratch_, std::to_string(epoch_us()) + " ");
+  } else if (step.kind == StepKind::half_pairs) {
+    form_->raw_text(scratch_, offset_ == 0 ? "smile \\ud83d" : "\\ude00 end");
   } else if (step.kind == StepKind::think) {
     form_->thinking(scratch_, piece);
   } else {
@@ -177,8 +209,9 @@ int64_t Player::play_text(const Step& step) {
 int64_t Player::play_tools(const Step& step) {
   open();
   if (!has_wished_reason_) reason_ = FinishReason::tool_calls;
+  if (!pieces_.empty()) return play_odd_calls(step);
   if (call_ >= step.calls.size()) {
-    next_step();
+    end_tools(step);
     return 0;
   }
   const ToolCall& call = step.calls[call_];
@@ -198,6 +231,40 @@ int64_t Player::play_tools(const Step& step) {
     ++call_;
     offset_ = 0;
   }
+  return delay_ms_;
+}
+
+// At once; a form that has one way of writing calls writes them in that.
+int64_t Player::play_odd_calls(const Step& step) {
+  std::vector<ToolCall> calls = step.calls;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    calls[i].id = fake_id(form_->call_id_prefix(), request_.conversation, i + 1);
+  }
+  bool is_written = form_->odd_calls(scratch_, pieces_, calls);
+  pieces_.clear();
+  if (!is_written) return 0;
+  end_tools(step);
+  return delay_ms_;
+}
+
+// What cuts the last call.
+void Player::end_tools(const Step& step) {
+  if (step.text == "length" || step.text == "content_filter") {
+    reason_ = step.text == "length" ? FinishReason::length : FinishReason::content_filter;
+    has_wished_reason_ = true;
+  } else if (step.text == "close" && request_.stream) {
+    send();
+    state_ = State::ended;
+    return exchange_.cut(CutStyle::close);
+  }
+  next_step();
+}
+
+int64_t Player::play_own_data(const Step& step) {
+  open();
+  form_->own_data(scratch_, step.text,
+                  own_value(newest_script(request_.last_user_text), request_.turn, step.text));
+  next_step();
   return delay_ms_;
 }
 
@@ -225,7 +292,12 @@ void Player::play_failure(const Step& step) {
   }
   open();
   if (step.kind == StepKind::cut_json) form_->half_event(scratch_);
-  if (step.kind == StepKind::error_in_stream) form_->error(scratch_);
+  if (step.kind == StepKind::no_choice) scratch_ = ": nothing\n\ndata: [DONE]\n\n";
+  if (step.kind == StepKind::error_in_stream) {
+    scratch_ += odd_stream_error(step.text);
+    if (step.text.empty()) form_->error(scratch_);
+  }
+  if (odd_lines_) scratch_ = odd_lines_->rewritten(scratch_);
   exchange_.write(std::exchange(scratch_, {}));
   if (step.kind == StepKind::cut) {
     exchange_.cut(step.text == "reset" ? CutStyle::reset : CutStyle::close);
@@ -277,12 +349,14 @@ void Player::close() {
     exchange_.answer({200, "application/json", {}}, std::exchange(scratch_, {}));
     return;
   }
-  exchange_.write(std::exchange(scratch_, {}));
+  send();
+  if (!tail_.empty()) exchange_.write(std::exchange(tail_, {}));
   exchange_.end();
 }
 
 void Player::send() {
   if (scratch_.empty()) return;
+  if (odd_lines_) scratch_ = odd_lines_->rewritten(scratch_);
   if (splits_utf8_) {
     auto many =
         std::find_if(scratch_.begin(), scratch_.end(), [](char c) { return (c & 0x80) != 0; });

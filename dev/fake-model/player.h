@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "dev/fake-model/chat.h"
 #include "dev/fake-model/http_server.h"
+#include "dev/fake-model/odd_stream.h"
 #include "dev/fake-model/script.h"
 #include "dev/fake-model/wheel.h"
 
@@ -31,6 +33,10 @@ class Player final : public Work, private Wheel::Entry {
   int64_t play_step();
   int64_t play_text(const Step& step);
   int64_t play_tools(const Step& step);
+  int64_t play_odd_calls(const Step& step);
+  int64_t play_own_data(const Step& step);
+  void take_settings();
+  void end_tools(const Step& step);
   void play_setting(const Step& step);
   void play_failure(const Step& step);
   void play_garbage(const Step& step);
@@ -64,7 +70,9 @@ class Player final : public Work, private Wheel::Entry {
   UsageWish usage_;
   int64_t output_tokens_ = 0;
   bool splits_utf8_ = false;
-  std::string tail_;  // what is left of a piece that was split inside a character
+  std::optional<OddLines> odd_lines_;
+  std::string pieces_;  // how calls are written; empty: as the form has it
+  std::string tail_;    // what is left of a piece that was split inside a character
   std::string scratch_;
   int64_t due_ms_ = 0;
 };

@@ -6,6 +6,9 @@
 #include <utility>
 
 #include "dev/fake-model/answer_text.h"
+#include "dev/fake-model/odd_stream.h"
+#include "dev/fake-model/refusal_forms.h"
+#include "dev/fake-model/script_parts.h"
 #include "dev/fake-model/script_words.h"
 #include "lib/json.h"
 
@@ -18,22 +21,19 @@ constexpr int64_t wait_ms_max = 3'600'000;
 constexpr int64_t line_bytes_max = 8 * 1024 * 1024;
 constexpr int64_t tokens_max = 1'000'000'000'000;
 
-using Fault = std::optional<std::string>;  // nothing: well
-
-struct Script {
-  std::vector<Turn> turns;
-  Turn turn;  // the one being gathered
-};
+using Fault = ScriptComplaint;
 
 bool is_failure(StepKind kind) {
   return kind == StepKind::status || kind == StepKind::cut || kind == StepKind::cut_json ||
          kind == StepKind::error_in_stream || kind == StepKind::silence ||
-         kind == StepKind::stall || kind == StepKind::garbage;
+         kind == StepKind::stall || kind == StepKind::garbage || kind == StepKind::no_choice;
 }
 
 bool is_setting(StepKind kind) {
   return kind == StepKind::delay || kind == StepKind::finish || kind == StepKind::usage ||
-         kind == StepKind::no_usage;
+         kind == StepKind::no_usage || kind == StepKind::refuses || kind == StepKind::context ||
+         kind == StepKind::stream || kind == StepKind::pieces || kind == StepKind::reason ||
+         kind == StepKind::ends;
 }
 
 // Whether only settings, and failures that wear off, come before in this turn.
@@ -90,6 +90,9 @@ Fault add_failure(Script& script, std::string_view rest) {
   if (kind == StepKind::cut && words.take_word("reset")) step.text = "reset";
   if (kind == StepKind::garbage && words.take_word("http")) step.text = "http";
   if (kind == StepKind::garbage && words.take_word("html")) step.text = "html";
+  for (std::string_view name : stream_error_names()) {
+    if (kind == StepKind::error_in_stream && words.take_word(name)) step.text = name;
+  }
   words.take_option("times", 1, 1000, step.times);
   if (!words.all_taken()) return "does not know \"" + words.rest() + "\"";
   if (kind == StepKind::garbage && !step.text.empty() && !nothing_said(script.turn)) {
@@ -105,6 +108,9 @@ Fault add_status(Script& script, std::string_view rest) {
   step.kind = StepKind::status;
   if (!words.take_number(400, 599, step.number)) return "wants a status from 400 to 599";
   words.take_option("retry_after", 1, 3600, step.retry_after_s);
+  for (std::string_view name : refusal_form_names()) {
+    if (words.take_word(name)) step.text = name;
+  }
   words.take_option("times", 1, 1000, step.times);
   if (!words.all_taken()) return "does not know \"" + words.rest() + "\"";
   if (!nothing_said(script.turn)) return "must come before anything is said in its turn";
@@ -120,6 +126,9 @@ Fault add_usage(Script& script, std::string_view rest) {
   words.take_option("out", 0, tokens_max, step.usage.output_tokens);
   words.take_option("cached", 0, tokens_max, step.usage.cached_tokens);
   words.take_option("written", 0, tokens_max, step.usage.written_tokens);
+  for (const char* place : {"choice", "groq", "floats", "each", "late"}) {
+    if (words.take_word(place)) step.usage.place = place;
+  }
   if (!words.all_taken()) return "does not know \"" + words.rest() + "\"";
   script.turn.push_back(std::move(step));
   return std::nullopt;
@@ -143,23 +152,19 @@ Fault add_finish(Script& script, std::string_view rest) {
   return std::nullopt;
 }
 
-// Tool calls end a turn: the script goes on when their results have arrived.
-Fault end_turn(Script& script, std::vector<ToolCall> calls) {
-  Step step;
-  step.kind = StepKind::tools;
-  step.calls = std::move(calls);
-  script.turn.push_back(std::move(step));
-  script.turns.push_back(std::exchange(script.turn, {}));
-  if (script.turns.size() > turns_max) return "makes the script longer than 1000 turns";
-  return std::nullopt;
-}
-
 // An answer that is to fit a response_format: the script goes on when it was refused.
 Fault add_answer(Script& script, std::string_view rest) {
   if (Fault fault = add_text<StepKind::say>(script, rest)) return fault;
   script.turns.push_back(std::exchange(script.turn, {}));
   if (script.turns.size() > turns_max) return "makes the script longer than 1000 turns";
   return std::nullopt;
+}
+
+Step step_of(std::vector<ToolCall> calls) {
+  Step step;
+  step.kind = StepKind::tools;
+  step.calls = std::move(calls);
+  return step;
 }
 
 template <bool many>
@@ -172,7 +177,7 @@ Fault add_tools(Script& script, std::string_view rest) {
     if (calls.size() > 1000) return "makes more than 1000 calls";
   } while (many && take_bar(rest));
   if (!Words(rest).all_taken()) return "has something behind its arguments";
-  return end_turn(script, std::move(calls));
+  return end_turn(script, step_of(std::move(calls)));
 }
 
 Fault add_bad_tool_json(Script& script, std::string_view rest) {
@@ -182,13 +187,14 @@ Fault add_bad_tool_json(Script& script, std::string_view rest) {
     if (!Words(rest).all_taken() || call.arguments != "{}") return "wants a tool's name or nothing";
   }
   call.arguments = R"({"query": "unfinished)";
-  return end_turn(script, {call});
+  return end_turn(script, step_of({call}));
 }
 
 Fault add_ask(Script& script, std::string_view rest) {
   std::string question = unescaped(rest);
   if (question.empty()) return "a question is missing";
-  return end_turn(script, {{"", "ask_user", "{\"message\": " + json_quote(question) + "}"}});
+  return end_turn(script,
+                  step_of({{"", "ask_user", "{\"message\": " + json_quote(question) + "}"}}));
 }
 
 Fault repeat_turn(Script& script, std::string_view rest) {
@@ -204,13 +210,7 @@ Fault repeat_turn(Script& script, std::string_view rest) {
   return std::nullopt;
 }
 
-enum class Body { plain, text, json };  // how its closing bracket is found
-
-struct CommandRow {
-  std::string_view name;
-  Body body;
-  Fault (*add)(Script& script, std::string_view rest);
-};
+using Body = CommandBody;
 
 constexpr CommandRow commands[] = {
     {"say", Body::text, add_text<StepKind::say>},
@@ -243,8 +243,11 @@ constexpr CommandRow commands[] = {
 const CommandRow* command_at(std::string_view text) {
   size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-");
   if (end == std::string_view::npos || (text[end] != ']' && text[end] != ' ')) return nullptr;
-  for (const CommandRow& row : commands) {
-    if (row.name == text.substr(0, end)) return &row;
+  for (std::span<const CommandRow> rows :
+       {std::span<const CommandRow>(commands), habit_commands()}) {
+    for (const CommandRow& row : rows) {
+      if (row.name == text.substr(0, end)) return &row;
+    }
   }
   return nullptr;
 }
@@ -262,6 +265,13 @@ bool is_over(const Script& script) {
 }
 
 }  // namespace
+
+ScriptComplaint end_turn(Script& script, Step step) {
+  script.turn.push_back(std::move(step));
+  script.turns.push_back(std::exchange(script.turn, {}));
+  if (script.turns.size() > turns_max) return "makes the script longer than 1000 turns";
+  return std::nullopt;
+}
 
 std::variant<std::vector<Turn>, ScriptFault> parse_script(std::string_view text) {
   Script script;
@@ -286,13 +296,14 @@ std::variant<std::vector<Turn>, ScriptFault> parse_script(std::string_view text)
 std::vector<std::string_view> command_names() {
   std::vector<std::string_view> names;
   for (const CommandRow& row : commands) names.push_back(row.name);
+  for (const CommandRow& row : habit_commands()) names.push_back(row.name);
   return names;
 }
 
 bool has_output(const Turn& turn) {
   return std::any_of(turn.begin(), turn.end(), [](const Step& step) {
-    bool only_prepares =
-        is_setting(step.kind) || step.kind == StepKind::pause || step.kind == StepKind::think;
+    bool only_prepares = is_setting(step.kind) || step.kind == StepKind::pause ||
+                         step.kind == StepKind::think || step.kind == StepKind::own;
     return !only_prepares;
   });
 }

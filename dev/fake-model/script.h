@@ -20,19 +20,29 @@ enum class StepKind {
   echo_history,
   pause,   // number: milliseconds
   delay,   // number: milliseconds a word
-  tools,   // calls
+  tools,   // calls; text: how the last of them is cut, if it is
   finish,  // reason
   usage,   // usage
   no_usage,
   long_line,  // number: bytes
   split_utf8,
-  status,  // number: HTTP status
+  status,  // number: HTTP status; text: the form of its body, or where a redirect leads
   cut,     // text: "", "reset"
   cut_json,
-  error_in_stream,
+  error_in_stream,  // text: its form
   silence,
   stall,
   garbage,  // text: "", "http", "html"
+  // Habits of real providers (script_habits.cpp).
+  refuses,  // text: a name of habits.h; for the whole script
+  context,  // number: tokens; text: a server; for the whole script
+  own,      // text: a form of own_data.h
+  stream,   // text: a name of odd_stream.h, as pieces
+  pieces,
+  reason,  // text: a finish reason
+  ends,    // text: done, bare
+  no_choice,
+  half_pairs,
 };
 
 // What [usage …] sets; the rest is counted.
@@ -41,6 +51,7 @@ struct UsageWish {
   std::optional<int64_t> output_tokens;
   std::optional<int64_t> cached_tokens;
   std::optional<int64_t> written_tokens;
+  std::string place = {};  // choice, groq, floats, each, late; empty: where the form has it
 };
 
 struct Step {

@@ -11,11 +11,12 @@ namespace hostler::fake_model {
 namespace {
 
 void refuse(Exchange& exchange, const WireForm& form, const Refusal& refusal) {
-  AnswerHead head{refusal.status, "application/json", {}};
+  AnswerHead head{refusal.status, refusal.content_type, {}};
   if (refusal.retry_after_s > 0) {
     head.fields.push_back({"retry-after", std::to_string(refusal.retry_after_s)});
   }
-  exchange.answer(head, form.error_document(refusal));
+  if (!refusal.location.empty()) head.fields.push_back({"location", refusal.location});
+  exchange.answer(head, refusal.body ? *refusal.body : form.error_document(refusal));
 }
 
 void answer_text(Exchange& exchange, int status, std::string_view text) {
@@ -88,7 +89,7 @@ std::unique_ptr<Work> Service::answer_chat(Exchange& exchange, const HttpRequest
     return nullptr;
   }
   ChatRequest& chat = std::get<ChatRequest>(read);
-  std::variant<Turn, Refusal> plan = planner_.plan(chat);
+  std::variant<Turn, Refusal> plan = planner_.plan(chat, std::get<Json>(body));
   if (const Refusal* refusal = std::get_if<Refusal>(&plan)) {
     refuse(exchange, form, *refusal);
     return nullptr;

@@ -25,11 +25,32 @@ function misspelled(value) {
   });
 }
 
+// What a provider sent for itself goes back beside the members of its types. Of Google's there is a type in its own
+// package; the others must be what their servers document.
+const ownMembers = {
+  extra_content: "{ google: { thought_signature: NonNullable<Part[\"thoughtSignature\"]> } }",
+  reasoning_content: "string",
+  reasoning: "string",
+  reasoning_details: "({ type: string; index?: number; format?: string } & " +
+    "({ text: string } | { summary: string } | { data: string }))[]",
+};
+const own = [];
+function withoutOwn(messages) {
+  for (const message of messages.filter(({ role }) => role === "assistant")) {
+    for (const holder of [message, ...message.tool_calls ?? []]) {
+      for (const name of Object.keys(ownMembers).filter((name) => name in holder)) {
+        own.push({ name, value: holder[name] });
+        delete holder[name];
+      }
+    }
+  }
+}
+
 const [requestsFile, folder] = process.argv.slice(2);
 const requests = fs.readFileSync(requestsFile, "utf8").trim().split("\n").map((line) => JSON.parse(line));
 const counts = { openai: 0, anthropic: 0, misspelled: 0 };
 const seen = new Set();
-const lines = Object.values(types).map(({ from, name }) => `import type { ${name} } from ${JSON.stringify(from)};`);
+const lines = [...Object.values(types), { from: "@google/genai", name: "Part" }].map(({ from, name }) => `import type { ${name} } from ${JSON.stringify(from)};`);
 // Models that take a temperature are older than the package; one that refuses it is asked again without.
 const notInTypes = { openai: [], anthropic: ["temperature"] };
 for (const { form, body } of requests) {
@@ -38,6 +59,7 @@ for (const { form, body } of requests) {
     console.log(`left out: ${name} of ${form}: ${types[form].name} does not have it any more`);
     delete body[name];
   }
+  if (form === "openai") withoutOwn(body.messages);
   lines.push(`export const request${counts.openai + counts.anthropic}: ${types[form].name} =`, `${JSON.stringify(body)};`);
   for (const wrong of misspelled(body)) {
     // Of the same kinds of names one is enough.
@@ -48,6 +70,10 @@ for (const { form, body } of requests) {
     lines.push("// @ts-expect-error", `((request: ${types[form].name}) => request)(${JSON.stringify(wrong)});`);
   }
 }
+for (const [i, { name, value }] of own.entries()) {
+  lines.push(`export const own${i}: ${ownMembers[name]} =`, `${JSON.stringify(value)};`);
+}
+const namesOfOwn = new Set(own.map(({ name }) => name));
 fs.mkdirSync(folder, { recursive: true });
 fs.writeFileSync(path.join(folder, "requests.mts"), `${lines.join("\n")}\n`);
 const options = { strict: true, noEmit: true, skipLibCheck: true, module: "nodenext", target: "es2023", types: [] };
@@ -56,5 +82,5 @@ const tsc = path.join(path.dirname(require.resolve("typescript/package.json")), 
 const done = spawnSync(process.execPath, [tsc, "--project", folder], { encoding: "utf8" });
 if (done.status !== 0) console.log(done.stdout, done.stderr);
 console.log(`types of the SDKs: ${counts.openai} requests of openai, ${counts.anthropic} of anthropic, ` +
-  `${counts.misspelled} misspelled ones; ${done.status === 0 ? "all as they should be" : "NOT as they should be"}`);
-process.exit(done.status === 0 && counts.openai > 10 && counts.anthropic > 10 && counts.misspelled > 100 ? 0 : 1);
+  `${counts.misspelled} misspelled ones, ${own.length} members of providers' own (${[...namesOfOwn].join(", ")}); ${done.status === 0 ? "all as they should be" : "NOT as they should be"}`);
+process.exit(done.status === 0 && counts.openai > 10 && counts.anthropic > 10 && counts.misspelled > 100 && namesOfOwn.size === 4 ? 0 : 1);

@@ -24,6 +24,7 @@ void mcp_answer(std::string_view input);
 void mcp_oauth(std::string_view input);
 void model_anthropic(std::string_view input);
 void model_openai(std::string_view input);
+void model_turns(std::string_view input);
 void network(std::string_view input);
 void schema(std::string_view input);
 void scgi(std::string_view input);
@@ -40,7 +41,7 @@ struct TargetRow {
   TargetFunction function;
 };
 
-constexpr std::array<TargetRow, 25> targets = {{
+constexpr std::array<TargetRow, 26> targets = {{
     {"address", address},
     {"body", body},
     {"confirmation", confirmation},
@@ -56,6 +57,7 @@ constexpr std::array<TargetRow, 25> targets = {{
     {"mcp_oauth", mcp_oauth},
     {"model_anthropic", model_anthropic},
     {"model_openai", model_openai},
+    {"model_turns", model_turns},
     {"network", network},
     {"schema", schema},
     {"scgi", scgi},

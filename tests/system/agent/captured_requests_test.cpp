@@ -1,5 +1,6 @@
 // What the two kinds of providers are sent, in all its kinds: plain, with tools, with a choice of
-// them, with their results, with a response format, with repairs. Each is in what the fake model
+// them, with their results, with a response format, with repairs, with
+// data of the provider's own and with merged messages. Each is in what the fake model
 // got. When CAPTURED_REQUESTS names a file, they are written there, a line each, for `make
 // clients-test`, which compiles them against the types of the providers' own packages.
 #include <gtest/gtest.h>
@@ -35,6 +36,23 @@ class CapturedRequests : public testing::TestWithParam<const char*> {
     RunStory story = run_story(user_.client, script, body(further));
     EXPECT_EQ(story.status, "completed") << story.text();
   }
+  // What the provider sent for itself is sent back to it.
+  void complete_with_own_data() {
+    std::string forms = is_openai() ? "extra_content reasoning_content reasoning reasoning_details"
+                                    : "thinking redacted_thinking";
+    complete(fmt::format("[own {}][tool no_tool][say end]", forms), "");
+  }
+  // What the user says in a row is one message.
+  void complete_merged() {
+    std::string thread_id = make_thread(user_.client);
+    for (const char* words : {"one", "two", "[say three]"}) {
+      post_message(user_.client, thread_id, words);
+    }
+    std::string run_id =
+        start_run(user_.client, thread_id, fmt::format(R"({{"route_id":"{}"}})", route_.route_id));
+    EXPECT_EQ(wait_for_status(user_.client, run_id, "completed"), "completed");
+  }
+  static bool is_openai() { return std::string_view(GetParam()) == "openai"; }
   // As a client of OpenAI's asks, with a function f.
   void choose(std::string_view wish) {
     Answer answer = user_.client.post(
@@ -86,6 +104,9 @@ TEST_P(CapturedRequests, AreOfEveryKind) {
   }
   complete(R"([answer {"n":4}])", R"(,"response_format":{"type":"json_object"})");
 
+  complete_with_own_data();
+  complete_merged();
+
   for (const char* wish : {R"("tool_choice":"none")", R"("tool_choice":"auto")",
                            R"("tool_choice":"required","parallel_tool_calls":false)",
                            R"("tool_choice":{"type":"function","function":{"name":"f"}})"}) {
@@ -95,13 +116,15 @@ TEST_P(CapturedRequests, AreOfEveryKind) {
   std::vector<std::string> bodies = requests_for(stack_, route_.model);
   std::string all;
   for (const std::string& sent : bodies) all += sent + "\n";
-  EXPECT_EQ(bodies.size(), 1u + 3 + 2 + 6 + 1 + 4) << all;
+  EXPECT_EQ(bodies.size(), 1u + 3 + 2 + 6 + 1 + 2 + 1 + 4) << all;
   std::vector<const char*> kinds{R"("tools")", R"("temperature")", "celsius", "does not fit",
                                  R"("tool_choice")"};
-  if (std::string_view(GetParam()) == "anthropic") {
-    kinds.insert(kinds.end(), {R"("cache_control")", R"("output_config")", R"("tool_result")"});
+  if (!is_openai()) {
+    kinds.insert(kinds.end(), {R"("cache_control")", R"("output_config")", R"("tool_result")",
+                               R"("signature")", R"("redacted_thinking")"});
   } else {
-    kinds.insert(kinds.end(), {R"("json_object")", R"("json_schema")", R"("tool_call_id")"});
+    kinds.insert(kinds.end(), {R"("json_object")", R"("json_schema")", R"("tool_call_id")",
+                               R"("thought_signature")", R"("reasoning_details")"});
   }
   for (const char* kind : kinds) EXPECT_NE(all.find(kind), all.npos) << kind << " in " << all;
   const char* file = std::getenv("CAPTURED_REQUESTS");

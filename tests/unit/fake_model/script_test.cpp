@@ -95,6 +95,14 @@ TEST(ModelScript, ReadsOptionsInAnyOrder) {
   EXPECT_FALSE(usage.usage.output_tokens.has_value());
 }
 
+TEST(ModelScript, CutsTheLastCallInHalf) {
+  Turn cut = turns_of(R"([cut-tool length a {"x":1} | b {"y":12}][say so])")[0];
+  EXPECT_EQ(cut[0].text, "length");
+  EXPECT_EQ(cut[0].calls.at(0).arguments, R"({"x":1})");
+  EXPECT_EQ(cut[0].calls.at(1).arguments, R"({"y")");
+  EXPECT_EQ(turns_of("[cut-tool close a]")[0][0].calls.at(0).arguments, "");
+}
+
 TEST(ModelScript, RefusesWhatCannotBeMeant) {
   for (std::string_view text : {"[words]",
                                 "[words x]",
@@ -114,6 +122,20 @@ TEST(ModelScript, RefusesWhatCannotBeMeant) {
                                 "[tool a {\"x\":1]",
                                 "[tools a | ]",
                                 "[ask]",
+                                "[refuses]",
+                                "[refuses everything]",
+                                "[own]",
+                                "[context]",
+                                "[context 5 nobody]",
+                                "[stream upside-down]",
+                                "[pieces]",
+                                "[reason two words]",
+                                "[ends]",
+                                "[redirect]",
+                                "[cut-tool a]",
+                                "[cut-tool softly a]",
+                                "[cut-tool length]",
+                                "[status 400 odd]",
                                 "[status 200]",
                                 "[status 600]",
                                 "[status 500 often]",
