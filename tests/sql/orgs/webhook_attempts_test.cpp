@@ -35,7 +35,9 @@ class WebhookAttempts : public WebhookFixture {
                                  .error = "answered 500",
                                  .retry_after_ms = retry_after_ms,
                                  .is_final = false,
-                                 .is_gone = is_gone})
+                                 .is_gone = is_gone,
+                                 .fault = std::nullopt,
+                                 .mail_retry_seconds = 172800})
         .front()
         .boolean("locked");
   }
