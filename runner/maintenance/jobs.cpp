@@ -16,6 +16,8 @@ constexpr int64_t inputs_expired_max = 100;
 constexpr int64_t forgotten_max = 10;
 // Messages or events that one page of a deleted thread removes: messages have 64 KiB and more.
 constexpr int64_t emptied_max = 200;
+// Rows that one page of an ending changes; an eighth as many runs, which it ends.
+constexpr int64_t ended_max = 400;
 // Accounts that one page of a change of all of them locks: some ten milliseconds.
 constexpr int64_t changed_max = 500;
 
@@ -55,6 +57,7 @@ constexpr Job jobs[] = {
     job<query::AccessLogPartitions>(minute_ms),
     job<query::AuditPartitions>(minute_ms),
     paged<query::RunExpireInputs, inputs_expired_max>(1'000),
+    paged<query::EndingSweep, ended_max>(1'000),
     job<query::SearchMerge>(500),
     job<query::PlatformRollUp>(10'000),
     paged<query::SubscriptionMaintenance, granted_max>(minute_ms),

@@ -15,6 +15,7 @@ BEGIN
     WHERE q.id = (SELECT d.id FROM mcp_servers d
                   WHERE d.listing_due_at <= statement_timestamp() AND d.deleted_at IS NULL AND d.is_active
                         AND coalesce(d.org_id, '00000000-0000-0000-0000-000000000000') <> ALL (full_orgs)
+                        AND NOT mcp_server_rests(d)
                   ORDER BY d.listing_due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING q.* INTO s;
     IF s.id IS NOT NULL THEN

@@ -142,11 +142,11 @@ BEGIN
 END
 $$;
 
--- An endpoint is switched off: what waits is cancelled, at once or, when that is more than a call can do, by
--- maintenance.
+-- An endpoint is switched off: nothing is sent from now on. What waits is cancelled, at once or, when that is more than a
+-- call should do, by maintenance.
 CREATE OR REPLACE FUNCTION webhook_cancel_pending(endpoint uuid) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT webhook_cancel_page(endpoint, clock_timestamp(), 1000)
+    SELECT webhook_cancel_page(endpoint, clock_timestamp(), 100)
 $$;
 
 -- Maintenance: the next messages of an endpoint that was switched off with many waiting. Answers how many.
@@ -217,12 +217,12 @@ BEGIN
 END
 $$;
 
--- What is more than a call can take away is left to maintenance: of 300,000 messages each call would give up, with
+-- What is more than a call should take away is left to maintenance: of 300,000 messages each call would give up, with
 -- whoever ends a run of the organization waiting behind it.
 CREATE OR REPLACE FUNCTION webhook_delete(endpoint uuid) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    messages_max constant integer := 1000;
+    messages_max constant integer := 100;
     old_state webhook_endpoints := webhook_of_org(endpoint, true);
 BEGIN
     PERFORM webhook_secrets_end(ARRAY(SELECT o.secret_id FROM webhook_old_secrets o
