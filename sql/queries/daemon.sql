@@ -15,6 +15,14 @@ FROM (SELECT id, stopped_at IS NOT NULL AS was_stopped FROM daemons WHERE id = $
 WHERE d.id = before.id
 RETURNING before.was_stopped;
 
+-- name: daemon_clock
+-- What the daemon's host says of the time, and whether its clock is synchronized; written when it is news.
+-- $1 daemon_id uuid, $2 clock_ms bigint, $3 is_clock_synchronized boolean
+UPDATE daemons AS d SET clock_ahead_ms = news.ahead_ms, is_clock_synchronized = $3
+FROM (SELECT $2 - (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ahead_ms) AS news
+WHERE d.id = $1 AND (d.is_clock_synchronized <> $3 OR d.clock_ahead_ms IS NULL
+                     OR abs(d.clock_ahead_ms - news.ahead_ms) > 10000);
+
 -- name: daemon_stop
 -- Hands back every run at its last committed step.
 -- $1 daemon_id uuid

@@ -122,6 +122,14 @@ FROM maintainer m LEFT JOIN daemons d ON d.id = m.daemon_id AND d.stopped_at IS 
 -- $1 daemon_id uuid, $2 epoch bigint (that was seen), $3 jobs text[], $4 periods_ms bigint[]
 SELECT epoch FROM maintainer_take($1, $2, $3, $4) AS epoch;
 
+-- name: maintenance_clock_pass
+-- Whether jobs that delete or end what is over may go by the database's clock.
+SELECT maintenance_clock_pass() AS may_go_on;
+
+-- name: maintenance_clock_check
+-- In each page of such a job: fails when the clock is not accepted any more.
+SELECT maintenance_clock_check();
+
 -- name: maintenance_done
 -- The last statement of each page of a job: fails when the daemon is not the maintainer any more.
 -- $1 daemon_id uuid, $2 epoch bigint, $3 job text

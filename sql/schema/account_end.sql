@@ -38,12 +38,12 @@ $$;
 
 -- Ends the runs of a user, in one organization or in all: from now on none of them gets a further step. The sweep cancels
 -- each of them for this reason.
-CREATE OR REPLACE FUNCTION runs_end_of(of_user uuid, org uuid, why text) RETURNS void
+CREATE OR REPLACE FUNCTION user_stop_runs(of_user uuid, org uuid, why text) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT ending_begin('runs', of_user, org, why)
 $$;
 
--- The sweep of runs_end_of(), newest first: a queued run goes before the run that it waits for. Locks threads, then runs,
+-- The sweep of user_stop_runs(), newest first: a queued run goes before the run that it waits for. Locks threads, then runs,
 -- then accounts, each in the order of ids, as everybody who locks several. A run that cannot be ended stops no other; it
 -- is tried again, and until then nobody claims it.
 CREATE OR REPLACE FUNCTION ending_page_runs(e endings, at_most integer, is_whole boolean) RETURNS uuid
@@ -150,7 +150,7 @@ BEGIN
         PERFORM sessions_end(of_user, NULL);
         DELETE FROM email_tokens t WHERE t.user_id = of_user AND t.is_change;
         new_state := new_state || jsonb_build_object('api_keys_revoked', api_keys_end(of_user, '-infinity'));
-        PERFORM runs_end_of(of_user, NULL, 'user_suspended');
+        PERFORM user_stop_runs(of_user, NULL, 'user_suspended');
     END IF;
     PERFORM audit(CASE new_status WHEN 'suspended' THEN 'users.suspend' ELSE 'users.activate' END, 'user',
                   of_user::text,
@@ -208,7 +208,7 @@ BEGIN
     PERFORM user_scrub(gone);
     PERFORM ending_begin('memberships', of_user);
     PERFORM api_keys_end(of_user, '-infinity');
-    PERFORM runs_end_of(of_user, NULL, 'user_deleted');
+    PERFORM user_stop_runs(of_user, NULL, 'user_deleted');
 END
 $$;
 
@@ -252,21 +252,20 @@ BEGIN
 END
 $$;
 
--- All sessions of a user; how many lived, a thousand at most.
+-- All sessions of a user; how many lived. The audit log names the newest thousand.
 CREATE OR REPLACE FUNCTION sessions_revoke_by_operator(name text) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     of_user uuid := user_of_operator(name);
-    living integer := (
-        SELECT count(*) FROM (
-            SELECT FROM sessions s
-            WHERE s.user_id = of_user AND s.revoked_at IS NULL
-                  AND s.epoch = (SELECT u.session_epoch FROM users u WHERE u.id = of_user)
-            LIMIT 1000) AS few);
+    living uuid[] := ARRAY(
+        SELECT s.id FROM sessions s
+        WHERE s.user_id = of_user AND s.revoked_at IS NULL
+              AND s.epoch = (SELECT u.session_epoch FROM users u WHERE u.id = of_user)
+        ORDER BY s.id DESC LIMIT 1000);
 BEGIN
     PERFORM sessions_end(of_user, NULL);
-    PERFORM audit('auth.sessions_revoked', 'user', of_user::text, NULL, NULL, jsonb_build_object('sessions', living));
-    RETURN living;
+    PERFORM audit('auth.session_revoked', 'session', s.id::text, NULL) FROM unnest(living) AS s (id);
+    RETURN cardinality(living);
 END
 $$;
 
@@ -286,6 +285,6 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION user_of_operator, user_demote, session_revoke_by_operator, sessions_revoke_by_operator,
-    last_admin_guard, last_owner_guard, user_set_status, runs_end_of, ending_page_runs, ending_page_mcp_rest, user_scrub, user_delete,
+    last_admin_guard, last_owner_guard, user_set_status, user_stop_runs, ending_page_runs, ending_page_mcp_rest, user_scrub, user_delete,
     user_promote_proved
     FROM hostler_api, hostler_runner;

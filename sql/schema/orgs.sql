@@ -199,7 +199,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     PERFORM ending_begin('api_keys', gone.user_id, gone.org_id,
                          what => jsonb_build_object('membership_id', gone.id));
-    PERFORM runs_end_of(gone.user_id, gone.org_id, why);
+    PERFORM user_stop_runs(gone.user_id, gone.org_id, why);
 END
 $$;
 
