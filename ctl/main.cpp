@@ -42,6 +42,7 @@ int status_of(ErrorCode code) {
     case ErrorCode::database_unavailable:
       return exit_unavailable;
     case ErrorCode::overload_busy:
+    case ErrorCode::database_timeout:
       return exit_try_again;
     case ErrorCode::internal_error:
       return exit_software;

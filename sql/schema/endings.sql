@@ -50,6 +50,7 @@ BEGIN
         WHEN 'runs' THEN RETURN ending_page_runs(e, at_most, is_whole);
         WHEN 'sessions' THEN RETURN ending_page_sessions(e, at_most, is_whole);
         WHEN 'api_keys' THEN RETURN ending_page_api_keys(e, at_most, is_whole);
+        WHEN 'invitations' THEN RETURN ending_page_invitations(e, at_most, is_whole);
         WHEN 'memberships' THEN RETURN ending_page_memberships(e, at_most, is_whole);
         WHEN 'mcp_rest' THEN RETURN ending_page_mcp_rest(e, at_most, is_whole);
         WHEN 'mcp_connections' THEN RETURN ending_page_mcp_connections(e, at_most, is_whole);
