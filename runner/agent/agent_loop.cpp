@@ -179,7 +179,8 @@ Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
   RunProgress& progress = run->progress;
   std::optional<LongTurns::Permit> permit;
   if (parts.prompt_bytes() > long_turn_bytes) {
-    LongTurns::Permit taken = co_await services.long_turns.take(run->claim.org_id);
+    LongTurns::Permit taken =
+        co_await services.long_turns.take(run->claim.org_id, run->claim.user_id);
     permit.emplace(std::move(taken));
   }
   ModelRequest request = parts.request;

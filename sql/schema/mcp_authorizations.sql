@@ -212,7 +212,7 @@ $$;
 CREATE OR REPLACE FUNCTION mcp_exchange_claim(full_orgs uuid[])
 RETURNS TABLE (authorization_id uuid, server_id uuid, org_id uuid, token_endpoint text, resource text,
     redirect_uri text, client_id text, client_method text, client_secret json, code text, verifier json,
-    https_only boolean, is_org_scope boolean)
+    https_only boolean, is_org_scope boolean, user_id uuid)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     a mcp_authorizations;
@@ -221,6 +221,7 @@ BEGIN
     WHERE q.status = 'exchanging' AND q.claimed_until <= clock_timestamp();
     LOOP
         SELECT * INTO a FROM mcp_authorizations q WHERE q.status = 'returned' AND q.org_id <> ALL (full_orgs)
+              AND q.user_id <> ALL (full_orgs)
         ORDER BY q.created_at LIMIT 1 FOR UPDATE SKIP LOCKED;
         IF a.id IS NULL THEN
             RETURN;
@@ -232,7 +233,7 @@ BEGIN
     WHERE q.id = a.id;
     RETURN QUERY SELECT a.id, a.server_id, a.org_id, a.token_endpoint, a.resource, a.redirect_uri, a.client_id,
         a.client_method, mcp_client_secret(a.server_id, a.issuer, a.client_id), a.code, mcp_sealed(a.secret_id),
-        mcp_https_only(s), s.org_id IS NOT NULL
+        mcp_https_only(s), s.org_id IS NOT NULL, a.user_id
     FROM mcp_servers s WHERE s.id = a.server_id;
 END
 $$;

@@ -28,6 +28,7 @@ CREATE TABLE mcp_servers (
     discovery json,  -- what the server said of itself; the daemon's alone
     -- Since when it is called as it is now: connections and authorizations from before are over.
     authorized_since timestamptz NOT NULL DEFAULT '-infinity',
+    created_by uuid DEFAULT current_user_id(),  -- whose share its listings take
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     deleted_at timestamptz CHECK (deleted_at IS NULL OR secret_id IS NULL),
     UNIQUE (org_id, id),
