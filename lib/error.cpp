@@ -28,6 +28,7 @@ constexpr std::array<ErrorRow, static_cast<size_t>(count_)> table{{
     {internal_error, 500, "internal.error", "Something went wrong on our side"},
     {overload_busy, 503, "overload.busy", "The service is busy"},
     {database_unavailable, 503, "database.unavailable", "The database is out of reach"},
+    {database_timeout, 503, "database.timeout", "The database took too long"},
     {rate_limit_exceeded, 429, "rate_limit.exceeded", "Too many requests"},
     {validation_error, 422, "validation.error", "The input has faults"},
     {idempotency_key_reused, 422, "idempotency.key_reused",

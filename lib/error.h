@@ -33,6 +33,7 @@ enum class ErrorCode : uint16_t {
   internal_error,
   overload_busy,
   database_unavailable,
+  database_timeout,
   rate_limit_exceeded,
   validation_error,
   idempotency_key_reused,

@@ -178,6 +178,8 @@ inline constexpr auto setting_rows = [] {
       "Failed logins for one login from one client address before it is refused."),
     integer_row("limit.login_failures_per_login", live, "100", rate, "failures",
       "Failed logins for one login from all addresses before it is refused."),
+    integer_row("limit.sessions_per_user", live, "100", {1, 10'000}, "sessions",
+      "Sessions of one user; one more ends the one that was idle longest."),
     integer_row("limit.login_failures_per_ip", live, "50", rate, "failures",
       "Failed logins from one client address for all logins before it is refused."),
     integer_row("limit.checks_per_minute", live, "30", rate, "requests",

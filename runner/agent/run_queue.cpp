@@ -10,6 +10,7 @@
 #include "lib/log.h"
 #include "queries/daemon.h"
 #include "runner/agent/claim_row.h"
+#include "runner/agent/daemon_clock.h"
 
 namespace hostler::runner {
 namespace {
@@ -280,6 +281,7 @@ Task<void> RunQueue::heartbeat_once() {
   batch.add(query::DaemonsAlive{.daemon_id = daemon_id_});
   batch.add(query::RunOwned{
       .daemon_id = daemon_id_, .after_id = owned_.after(), .limit = OwnedRuns::page_max});
+  batch.add(daemon_clock(daemon_id_));
   ++asking_;
   postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
   --asking_;

@@ -94,10 +94,11 @@ void ConnectionMaintenance::add_connections(const postgres::Result& due) {
   for (int i = 0; i < due.size(); ++i) {
     std::string id(due[i].text("connection_id"));
     std::string org_id(due[i].text("org_id"));
-    if (tasks_.contains(id) || turns_.is_full(org_id)) continue;
+    std::string user_id(due[i].text("user_id"));
+    if (tasks_.contains(id) || turns_.is_full(org_id) || turns_.is_full(user_id)) continue;
     int64_t token_number = due[i].integer("token_number");
-    tasks_.add(id, due[i].boolean("is_ending") ? revoke(id, org_id, token_number)
-                                               : refresh(id, org_id, token_number));
+    tasks_.add(id, due[i].boolean("is_ending") ? revoke(id, org_id, user_id, token_number)
+                                               : refresh(id, org_id, user_id, token_number));
   }
 }
 
@@ -105,7 +106,7 @@ Task<void> ConnectionMaintenance::exchange(postgres::Result claimed) {
   postgres::Row row = claimed.front();
   std::string authorization_id(row.text("authorization_id"));
   std::string org_id(row.text("org_id"));
-  OrgTurns::Slot slot(turns_, org_id);
+  OrgTurns::Slot slot(turns_, org_id, std::string(row.text("user_id")));
   Task<std::variant<Tokens, TokenFault>> exchanging = exchange_code(services_, claimed);
   std::variant<Tokens, TokenFault> read = co_await exchanging;
   std::optional<std::string> sealed;
@@ -129,16 +130,16 @@ Task<void> ConnectionMaintenance::exchange(postgres::Result claimed) {
 }
 
 Task<void> ConnectionMaintenance::refresh(std::string connection_id, std::string org_id,
-                                          int64_t token_number) {
-  OrgTurns::Slot slot(turns_, std::move(org_id));
+                                          std::string user_id, int64_t token_number) {
+  OrgTurns::Slot slot(turns_, std::move(org_id), std::move(user_id));
   Task<RefreshEnd> refreshing = refresh_tokens(services_, std::move(connection_id), token_number);
   co_await refreshing;
 }
 
 // RFC 7009. Of a server without such an endpoint the tokens are forgotten.
 Task<void> ConnectionMaintenance::revoke(std::string connection_id, std::string org_id,
-                                         int64_t token_number) {
-  OrgTurns::Slot slot(turns_, std::move(org_id));
+                                         std::string user_id, int64_t token_number) {
+  OrgTurns::Slot slot(turns_, std::move(org_id), std::move(user_id));
   std::string claim_id = make_id();
   postgres::BoundStatement claiming = query::McpConnectionClaim{
       .connection_id = connection_id, .token_number = token_number, .claim_id = claim_id};

@@ -19,4 +19,4 @@ SELECT admin_user_update($1, $2) AS item;
 
 -- name: admin_user_delete
 -- $1 user_id uuid
-SELECT admin_user_delete($1) AS stopped;
+SELECT admin_user_delete($1);

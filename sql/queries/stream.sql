@@ -89,15 +89,19 @@ WHERE NOT coalesce((
     CROSS JOIN LATERAL (
         SELECT h.is_private, h.deleted_at, h.is_hidden FROM threads h WHERE h.id = r.thread_id OFFSET 0) AS t
     LEFT JOIN LATERAL (
-        SELECT e.id, e.user_id, e.revoked_at FROM sessions e WHERE e.id = f.session_id OFFSET 0) AS s
+        SELECT e.id, e.user_id, e.revoked_at, e.epoch FROM sessions e WHERE e.id = f.session_id OFFSET 0) AS s
         ON s.revoked_at IS NULL
     LEFT JOIN LATERAL (
-        SELECT a.user_id, a.revoked_at, a.expires_at FROM api_keys a WHERE a.id = f.api_key_id OFFSET 0) AS k
+        SELECT a.user_id, a.revoked_at, a.expires_at, a.user_epoch, a.membership_id, a.created_at FROM api_keys a
+        WHERE a.id = f.api_key_id OFFSET 0) AS k
         ON k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
     CROSS JOIN LATERAL (
-        SELECT n.id, n.status, n.platform_admin FROM users n
+        SELECT n.id, n.status, n.platform_admin, n.session_epoch, n.key_epoch, n.keys_kept_before FROM users n
         WHERE n.id = coalesce(s.user_id, k.user_id) OFFSET 0) AS u
     CROSS JOIN LATERAL (
-        SELECT d.role FROM org_members d WHERE d.org_id = f.org_id AND d.user_id = u.id OFFSET 0) AS m
+        SELECT d.role, d.id FROM org_members d WHERE d.org_id = f.org_id AND d.user_id = u.id OFFSET 0) AS m
     CROSS JOIN LATERAL (SELECT g.id, g.ip_rule_count FROM orgs g WHERE g.id = f.org_id OFFSET 0) AS o
-    WHERE (t.deleted_at IS NULL OR t.is_hidden) AND r.deleted_at IS NULL AND u.status = 'active'), false);
+    WHERE (t.deleted_at IS NULL OR t.is_hidden) AND r.deleted_at IS NULL AND u.status = 'active'
+          AND (s.id IS NULL OR s.epoch = u.session_epoch)
+          AND (k.user_id IS NULL OR ((k.user_epoch = u.key_epoch OR k.created_at < u.keys_kept_before)
+                                     AND (k.membership_id = m.id OR k.membership_id IS NULL)))), false);

@@ -166,22 +166,20 @@ BEGIN
 END
 $$;
 
--- DELETE /v1/admin/users/{user_id}. Answers the runs that were stopped.
-CREATE OR REPLACE FUNCTION admin_user_delete(of_user uuid) RETURNS uuid[]
+-- DELETE /v1/admin/users/{user_id}.
+CREATE OR REPLACE FUNCTION admin_user_delete(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     old_state users := admin_user(of_user);
-    stopped uuid[];
 BEGIN
     IF of_user = current_user_id() THEN
         PERFORM fail('users.self', 'deletes_self');
     END IF;
     PERFORM last_admin_guard(of_user);  -- first, as everywhere: its lock stands before those of organizations
     PERFORM workspaces_hand_over(of_user);
-    stopped := user_delete(of_user);
+    PERFORM user_delete(of_user);
     PERFORM audit('users.delete', 'user', of_user::text, NULL, jsonb_build_object('status', old_state.status),
                   '{"status": "deleted"}');
-    RETURN stopped;
 END
 $$;
 REVOKE EXECUTE ON FUNCTION admin_user_detail_json, user_set_email, user_audit_state, workspaces_hand_over

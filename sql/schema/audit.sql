@@ -299,16 +299,31 @@ $$;
 -- invitations to it, and in test mails, where the words of the mail server may repeat it; it stays there when they did
 -- not prove that it is theirs, else anybody could take it out of what others did. The name of a personal organization
 -- is made of its owner's. gone: the user as they were.
-CREATE OR REPLACE FUNCTION audit_forget(gone users) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+CREATE OR REPLACE FUNCTION audit_forget(address text, org uuid, at_most integer) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    taken bigint;
+    most bigint;
+BEGIN
     UPDATE audit_logs SET before_state = before_state - 'email', after_state = after_state - 'email'
-    WHERE action IN ('invitations.create', 'invitations.revoke') AND gone.email_verified_at IS NOT NULL
-          AND name_key(coalesce(after_state, before_state) ->> 'email') = name_key(gone.email);
+    WHERE id IN (
+        SELECT a.id FROM audit_logs a
+        WHERE a.action IN ('invitations.create', 'invitations.revoke')
+              AND name_key(coalesce(a.after_state, a.before_state) ->> 'email') = address
+        LIMIT at_most);
+    GET DIAGNOSTICS most = ROW_COUNT;
     UPDATE audit_logs SET after_state = after_state - ARRAY['to', 'error']
-    WHERE action = 'email.test' AND gone.email_verified_at IS NOT NULL
-          AND name_key(after_state ->> 'to') = name_key(gone.email);
+    WHERE id IN (SELECT a.id FROM audit_logs a
+                 WHERE a.action = 'email.test' AND name_key(a.after_state ->> 'to') = address LIMIT at_most);
+    GET DIAGNOSTICS taken = ROW_COUNT;
+    most := greatest(most, taken);
     UPDATE audit_logs SET before_state = before_state - 'name', after_state = after_state - 'name'
-    WHERE action = 'orgs.update' AND org_id = gone.personal_org_id
+    WHERE id IN (SELECT a.id FROM audit_logs a
+                 WHERE a.action = 'orgs.update' AND a.org_id = org AND (a.before_state ? 'name' OR a.after_state ? 'name')
+                 LIMIT at_most);
+    GET DIAGNOSTICS taken = ROW_COUNT;
+    RETURN greatest(most, taken);
+END
 $$;
 REVOKE EXECUTE ON FUNCTION audit_state, audit_org, audit_window, audit_gather, audit_denial_rows, audit_login_failed,
     audit_forget FROM hostler_api, hostler_runner;

@@ -98,11 +98,23 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT s.org_id IS NOT NULL AND s.url LIKE 'https:%'
 $$;
 
--- Whether nobody shows or refreshes the connection's tokens for now: whoever it belongs to, themselves or by their
--- personal organization, is suspended. A workspace's is its own, whoever made it.
+-- Whether the connection is over, though the sweep has not ended it yet: its server is gone or called in another way since
+-- then, or its user is no member of the organization any more, or one again.
+CREATE OR REPLACE FUNCTION mcp_connection_is_over(c mcp_connections) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+    SELECT NOT EXISTS (
+            SELECT FROM mcp_servers s
+            WHERE s.id = c.server_id AND s.deleted_at IS NULL AND s.authorized_since <= c.connected_at)
+        OR (c.user_id IS NOT NULL AND NOT EXISTS (
+            SELECT FROM org_members m
+            WHERE m.org_id = c.org_id AND m.user_id = c.user_id AND m.created_at <= c.connected_at))
+$$;
+
+-- Whether nobody shows or refreshes the connection's tokens for now: it is over, or whoever it belongs to, themselves or
+-- by their personal organization, is not active. A workspace's is its own, whoever made it.
 CREATE OR REPLACE FUNCTION mcp_connection_rests(c mcp_connections) RETURNS boolean
 LANGUAGE sql STABLE AS $$
-    SELECT EXISTS (
+    SELECT mcp_connection_is_over(c) OR EXISTS (
         SELECT FROM users u
         WHERE u.id = c.connected_by AND u.status <> 'active'
               AND (c.user_id IS NOT NULL OR u.personal_org_id = c.org_id))
@@ -279,13 +291,13 @@ LANGUAGE sql VOLATILE AS $$
 $$;
 
 -- Connections that a daemon has to do something about: tokens about to expire, those that are ending; not of the
--- organizations whose share the daemon has.
+-- organizations and users whose share the daemon has.
 CREATE OR REPLACE FUNCTION mcp_connections_due(at_most integer, full_orgs uuid[])
-RETURNS TABLE (connection_id uuid, token_number bigint, is_ending boolean, org_id uuid)
+RETURNS TABLE (connection_id uuid, token_number bigint, is_ending boolean, org_id uuid, user_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT c.id, c.token_number, c.state = 'ending', c.org_id FROM mcp_connections c
+    SELECT c.id, c.token_number, c.state = 'ending', c.org_id, c.connected_by FROM mcp_connections c
     WHERE c.refresh_at <= statement_timestamp() AND coalesce(c.claimed_until <= clock_timestamp(), true)
-          AND c.org_id <> ALL (full_orgs) AND (c.state = 'ending' OR NOT mcp_connection_rests(c))
+          AND c.org_id <> ALL (full_orgs) AND c.connected_by <> ALL (full_orgs) AND (c.state = 'ending' OR NOT mcp_connection_rests(c))
     ORDER BY c.refresh_at LIMIT at_most
 $$;
 
@@ -358,36 +370,7 @@ BEGIN
 END
 $$;
 
--- The connection ends: nobody shows its tokens from now on, a daemon revokes them and takes it away.
-CREATE OR REPLACE FUNCTION mcp_connection_end(connection uuid) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    UPDATE mcp_connections q SET state = 'ending', refresh_at = clock_timestamp(), claim_id = NULL,
-        claimed_until = NULL, tries = 0
-    WHERE q.id = connection AND q.state <> 'ending'
-$$;
-
--- A revocation ended: done, or tried three times.
-CREATE OR REPLACE FUNCTION mcp_revocation_end(connection uuid, claim uuid, is_done boolean) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    c mcp_connections;
-BEGIN
-    SELECT * INTO c FROM mcp_connections q WHERE q.id = connection AND q.claim_id = claim AND q.state = 'ending'
-    FOR UPDATE;
-    IF c.id IS NULL THEN
-        RETURN;
-    ELSIF is_done OR c.tries >= 3 THEN
-        DELETE FROM mcp_connections q WHERE q.id = c.id;
-        DELETE FROM secrets q WHERE q.id = c.secret_id;
-    ELSE
-        UPDATE mcp_connections q SET claim_id = NULL, claimed_until = NULL,
-            refresh_at = clock_timestamp() + make_interval(secs => 30 * q.tries)
-        WHERE q.id = c.id;
-    END IF;
-END
-$$;
-
 REVOKE EXECUTE ON FUNCTION mcp_sealed, mcp_sealed_insert, mcp_client_secret, mcp_connection_expire, mcp_refresh_time,
-    mcp_connection_end, mcp_connection_rests, mcp_may_list_with FROM hostler_api, hostler_runner;
+    mcp_connection_rests, mcp_connection_is_over, mcp_may_list_with FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION mcp_credential, mcp_discovery_store, mcp_client_known, mcp_given_issuer, mcp_token_refused,
-    mcp_connections_due, mcp_connection_claim, mcp_refresh_end, mcp_revocation_end FROM hostler_api;
+    mcp_connections_due, mcp_connection_claim, mcp_refresh_end FROM hostler_api;

@@ -68,12 +68,14 @@ BEGIN
                     SELECT r.id, r.after_input FROM runs r
                     WHERE r.status = 'running' AND NOT r.queued AND r.owner_id IS NULL
                           AND r.org_id = c.org_id AND r.created_by_user_id = c.user_id
+                          AND NOT run_creator_ended(r.org_id, r.created_by_user_id, r.created_at)
                     ORDER BY r.org_id, r.created_by_user_id, r.id
                     LIMIT ceil(of_org::numeric / c.creators) FOR UPDATE SKIP LOCKED) AS r) AS w) AS f
     ORDER BY served_nth LIMIT slots_now;
     IF NOT FOUND THEN
         RETURN QUERY SELECT r.id, r.after_input, 1::bigint FROM runs r
         WHERE r.status = 'running' AND NOT r.queued AND r.owner_id IS NULL
+              AND NOT run_creator_ended(r.org_id, r.created_by_user_id, r.created_at)
         ORDER BY r.org_id, r.created_by_user_id, r.id LIMIT slots_now FOR UPDATE SKIP LOCKED;
     END IF;
 END

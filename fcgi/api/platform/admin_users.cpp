@@ -8,7 +8,6 @@
 #include "lib/account/account_rules.h"
 #include "lib/json.h"
 #include "queries/admin_users.h"
-#include "queries/runs.h"
 
 namespace hostler {
 namespace {
@@ -72,10 +71,8 @@ OneStatement update_user(const Input& input) {
                                                   .changes = read_changes(input)});
 }
 
-// Daemons and subscribers of the user's runs are told.
 OneStatement delete_user(const Input& input) {
-  return OneStatement::no_content(query::AdminUserDelete{.user_id = input.path_value("user_id")})
-      .notify_of(runs_that_stopped);
+  return OneStatement::no_content(query::AdminUserDelete{.user_id = input.path_value("user_id")});
 }
 
 }  // namespace hostler
