@@ -83,12 +83,23 @@ inline constexpr auto routes = std::to_array<Route>({
     {post,  "/v1/me/invite-code/reset",       user,
             idempotent, none, by_org, reset_own_invite_code},
 
+    {post,  "/v1/me/export",                  fresh(user), idempotent, none, by_org, export_me},
+    {get,   "/v1/exports/{export_id}",        user, pipelined, none, by_org, show_export},
+    {get,   "/v1/exports/{export_id}/content", fresh(user), dedicated, none, by_org, read_export},
+
     {get,   "/v1/orgs",                       user, dedicated, none, by_org, list_orgs},
     {post,  "/v1/orgs",                       user, idempotent, mib, by_org, create_org},
     {get,   "/v1/orgs/{org_id}",              there(user),
             pipelined, none, by_org, show_org},
     {patch, "/v1/orgs/{org_id}",              there(may("org.manage")),
             dedicated, mib, by_org, update_org},
+    {del,   "/v1/orgs/{org_id}",              fresh(there(may("org.manage"))),
+            dedicated, mib, by_org, delete_org},
+    // An owner of it or a platform administrator: org_restore() checks.
+    {post,  "/v1/orgs/{org_id}:restore",      user, dedicated, none, by_org, restore_org},
+    {post,  "/v1/orgs/{org_id}/export",       fresh(there(may("org.manage"))), idempotent, none, by_org, export_org},
+    {post,  "/v1/end-users:delete",           may_or_key("data.end_users.delete"),
+            idempotent, mib, by_org, delete_end_user},
     {get,   "/v1/orgs/{org_id}/members",      there(user),
             dedicated, none, by_org, list_members},
     {patch, "/v1/orgs/{org_id}/members/{user_id}", there(may("org.members.manage")),

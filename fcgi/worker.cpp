@@ -19,6 +19,7 @@
 
 #include "fcgi/connection.h"
 #include "fcgi/dispatch.h"
+#include "fcgi/further_pieces.h"
 #include "fcgi/response_head.h"
 #include "fcgi/worker_parts.h"
 #include "lib/log.h"
@@ -33,7 +34,7 @@ constexpr size_t in_flight_max = 512;
 constexpr int accepts_per_turn = 16;
 // Connections that wait for nginx' next request, beside those in flight.
 constexpr size_t kept_max = 128;
-// What one leaves its neighbours take; libfcgi's select() needs descriptors below 1024.
+// libfcgi's select() needs descriptors below 1024.
 constexpr rlim_t descriptors_max = 1000;
 constexpr int64_t accept_pause_ms = 50;
 constexpr int64_t heartbeat_every_ms = 250;
@@ -237,15 +238,12 @@ void Worker::pause_accepting() {
   accept_timer_.restart(accept_pause_ms);
 }
 
-bool has_body(const Request& request) {
-  return request.content_length > 0 && request.content_length <= body_bytes_limit;
-}
-
 void Worker::begin(Slot& slot) {
   ++in_flight_;
   slot.begun_us = monotonic_us();
   Request& request = slot.request.emplace(request_of(slot.connection.params()));
-  if (has_body(request)) request.body.resize(static_cast<size_t>(request.content_length));
+  int64_t length = request.content_length;
+  if (length > 0 && length <= body_bytes_limit) request.body.resize(static_cast<size_t>(length));
   slot.task = serve(slot);
   slot.task.start(nullptr);
 }
@@ -264,6 +262,8 @@ Task<void> Worker::serve(Slot& slot) {
   if (!is_long) slot.may_be_kept &= slot.connection.read_body(*slot.request);
   Answered answered = co_await dispatch(parts_, *slot.request);
   write(slot, answered);
+  bool is_whole = co_await write_rest(parts_, slot.connection, *slot.request, answered.response);
+  slot.may_be_kept &= is_whole;
   count(slot, answered);
   finish(slot);
   if (is_draining_) {

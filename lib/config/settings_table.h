@@ -207,6 +207,9 @@ inline constexpr auto setting_rows = [] {
     integer_row("audit.retention_days", live, "400", days_or_off, "days",
       "How long rows of the audit log are kept at least; they go by whole months; 0: for ever."),
 
+    integer_row("privacy.org_delete_days", live, "7", some_days, "days",
+      "How long an organization that was deleted can be restored. Then it is erased."),
+
     choice_row("auth.registration_mode", live, "open", "open|invite_only|disabled",
       "Who may register: everybody, whoever has an invitation code, or nobody."),
     boolean_row("auth.require_email_verification", live, "false",

@@ -15,6 +15,7 @@ CREATE TABLE api_keys (
     FOREIGN KEY (user_id) REFERENCES users,
     CHECK (cardinality(scopes) <= 100)
 );
+CREATE INDEX api_keys_org ON api_keys (org_id, id);
 CREATE INDEX api_keys_owner ON api_keys (org_id, user_id, id);
 CREATE INDEX api_keys_user ON api_keys (user_id);
 -- Counted for limit.api_keys, however many are dead.

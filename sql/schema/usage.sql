@@ -25,6 +25,7 @@ CREATE TABLE usage_records (
         least(input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_nano_usd, credits) >= 0)
 );
 CREATE INDEX usage_records_org ON usage_records (org_id, id);
+CREATE INDEX usage_records_end_user ON usage_records (org_id, end_user, id) WHERE end_user IS NOT NULL;
 SELECT make_tenant_table('usage_records');
 GRANT SELECT ON usage_records TO hostler_api;
 GRANT SELECT ON usage_records TO hostler_runner;
@@ -78,6 +79,7 @@ CREATE TABLE usage_of_platform (
     record_count bigint NOT NULL,
     PRIMARY KEY (day, model, daemon_id)
 );
+CREATE INDEX usage_of_platform_model ON usage_of_platform (model);  -- for the erasure of an organization
 
 -- The sums of some days of the current organization; org null: of the platform, for its administrators.
 CREATE OR REPLACE FUNCTION usage_rows(org uuid, first_day date, last_day date)

@@ -74,7 +74,10 @@ OneStatement update_user(const Input& input) {
 
 // Daemons and subscribers of the user's runs are told.
 OneStatement delete_user(const Input& input) {
-  return OneStatement::no_content(query::AdminUserDelete{.user_id = input.path_value("user_id")})
+  return OneStatement::no_content(
+             query::AdminUserDelete{
+                 .user_id = input.path_value("user_id"),
+                 .privacy_org_delete_days = input.settings.integer("privacy.org_delete_days")})
       .notify_of(runs_that_stopped);
 }
 
