@@ -114,6 +114,7 @@ inline constexpr auto routes = std::to_array<Route>({
             dedicated, none, by_org, revoke_invitation},
     {post,  "/v1/org-invitations/{token}/accept", user,
             idempotent, none, by_org, accept_invitation},
+    {post,  "/v1/org-invitations:accept",     user, idempotent, mib, by_org, accept_invitation},
 
     {get,   "/v1/api-keys",                   may("data.api_keys.manage"),
             pipelined, none, by_org, list_api_keys},

@@ -22,6 +22,7 @@
 #include "fcgi/further_pieces.h"
 #include "fcgi/response_head.h"
 #include "fcgi/worker_parts.h"
+#include "lib/http/logged_path.h"
 #include "lib/log.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/wait.h"
@@ -282,7 +283,7 @@ void Worker::count(const Slot& slot, const Answered& answered) {
   if (!log_takes(LogLevel::debug)) return;
   log_debug("request", {{"trace_id", answered.trace_id},
                         {"method", std::string(method_name(request.method))},
-                        {"path", std::string(request.uri.substr(0, request.uri.find('?')))},
+                        {"path", http::logged_path(request.uri)},
                         {"status", std::to_string(answered.response.status)},
                         {"duration_us", std::to_string(duration_us)}});
 }
@@ -386,8 +387,7 @@ int run_worker(const config::Settings& settings, const config::SecretBox& secret
                const WorkerContext& context) {
   limit_descriptors();
   FCGX_Init();
-  // The master's pipe says when to finish. libfcgi's own handler would race with requests, and a
-  // terminal's Ctrl-C reaches the whole group.
+  // The master's pipe says when to finish. libfcgi's own handler would race with requests.
   for (int number : {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGPIPE}) signal(number, SIG_IGN);
   sigset_t none;
   sigemptyset(&none);

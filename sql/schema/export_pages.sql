@@ -262,6 +262,9 @@ BEGIN
         piece := piece || coalesce(next_one.text_out, '');
         looks := looks + 1;
     END LOOP;
+    IF x.part = 'end' THEN
+        piece := piece || export_line('end', '{}');
+    END IF;
     IF piece <> '' THEN
         x.pieces := x.pieces + 1;
         x.bytes := x.bytes + octet_length(piece);

@@ -74,32 +74,45 @@ BEGIN
 END
 $$;
 
--- Applies a line of the journal as privacy_journal_page() printed it. False: there is nothing to delete any more, or
--- nothing yet in this backup.
-CREATE OR REPLACE FUNCTION privacy_replay(entry jsonb) RETURNS boolean
+CREATE OR REPLACE FUNCTION privacy_replay_end_user(org uuid, salt uuid, hash bytea) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    name text;
+    is_applied boolean := false;
+BEGIN
+    FOR name IN SELECT n FROM end_users_of_hash(org, salt, hash) AS n LOOP
+        PERFORM erasure_begin('end_user', org, NULL, name);
+        PERFORM privacy_note('end_user', org, NULL, name);
+        is_applied := true;
+    END LOOP;
+    RETURN is_applied;
+END
+$$;
+
+-- Applies a line of the journal as privacy_journal_page() printed it. applied is false when there is nothing to delete
+-- any more, or nothing yet in this backup; fault says why the line could not be applied.
+CREATE OR REPLACE FUNCTION privacy_replay(entry jsonb, OUT applied boolean, OUT fault text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     kind CONSTANT text := entry ->> 'kind';
     org CONSTANT uuid := entry ->> 'org_id';
     subject CONSTANT uuid := entry ->> 'subject_id';
-    name text;
-    is_applied boolean := false;
 BEGIN
-    CASE kind
-        WHEN 'user' THEN RETURN privacy_replay_user(subject);
-        WHEN 'org_closed', 'org_restored' THEN
-            RETURN privacy_replay_org(kind, org, (entry ->> 'erase_at')::timestamptz);
-        WHEN 'thread', 'response' THEN RETURN privacy_replay_talk(kind, subject);
-        WHEN 'end_user' THEN
-            FOR name IN SELECT n FROM end_users_of_hash(org, (entry ->> 'name_salt')::uuid,
-                                                        decode(entry ->> 'name_hash', 'hex')) AS n LOOP
-                PERFORM erasure_begin('end_user', org, NULL, name);
-                PERFORM privacy_note('end_user', org, NULL, name);
-                is_applied := true;
-            END LOOP;
-            RETURN is_applied;
-    END CASE;
+    applied := CASE kind
+        WHEN 'user' THEN privacy_replay_user(subject)
+        WHEN 'org_closed' THEN privacy_replay_org(kind, org, (entry ->> 'erase_at')::timestamptz)
+        WHEN 'org_restored' THEN privacy_replay_org(kind, org, NULL)
+        WHEN 'end_user' THEN privacy_replay_end_user(org, (entry ->> 'name_salt')::uuid,
+                                                     decode(entry ->> 'name_hash', 'hex'))
+        WHEN 'thread' THEN privacy_replay_talk(kind, subject)
+        WHEN 'response' THEN privacy_replay_talk(kind, subject) END;
+    IF applied IS NULL THEN
+        fault := 'there is no such kind: ' || kind;
+    END IF;
+EXCEPTION WHEN OTHERS THEN
+    applied := false;
+    fault := SQLERRM;
 END
 $$;
 REVOKE EXECUTE ON FUNCTION end_users_of_hash, privacy_replay_user, privacy_replay_org, privacy_replay_talk,
-    privacy_replay FROM hostler_api, hostler_runner;
+    privacy_replay_end_user, privacy_replay FROM hostler_api, hostler_runner;

@@ -6,6 +6,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT EXISTS (SELECT FROM llm_models m WHERE m.org_id IS NULL AND m.model = name)
 $$;
 
+-- A record whose end user is erased keeps that it had one: usage_of_org counts by that.
 CREATE OR REPLACE FUNCTION erase_usage(e erasures, at_most integer) RETURNS uuid[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan AS $$
@@ -15,11 +16,11 @@ BEGIN
     IF e.kind = 'end_user' THEN
         page := ARRAY(SELECT u.id FROM usage_records u WHERE u.org_id = e.org_id AND u.end_user = e.end_user
             ORDER BY u.id LIMIT at_most);
-        UPDATE usage_records u SET end_user = NULL WHERE u.id = ANY (page);
+        UPDATE usage_records u SET end_user = '' WHERE u.id = ANY (page);
     ELSE
         page := ARRAY(SELECT u.id FROM usage_records u WHERE u.org_id = e.org_id AND u.id > e.after_id
             ORDER BY u.org_id, u.id LIMIT at_most);
-        UPDATE usage_records u SET end_user = NULL,
+        UPDATE usage_records u SET end_user = CASE WHEN u.end_user IS NOT NULL THEN '' END,
             model = CASE WHEN is_platform_model(u.model) THEN u.model ELSE 'deleted' END
         WHERE u.id = ANY (page);
     END IF;
