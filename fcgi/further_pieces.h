@@ -8,9 +8,9 @@
 
 namespace hostler {
 
-// Loads, compresses and writes what follows the answer's text, piece by piece; nothing for HEAD. When one cannot be
-// loaded any more, cuts the connection, so that the client does not take the answer for whole;
-// false then.
+// Loads, compresses and writes what follows the answer's text, piece by piece; nothing for HEAD.
+// When one cannot be loaded any more, cuts the connection, so that the client does not take the
+// answer for whole; false then.
 Task<bool> write_rest(WorkerParts& parts, Connection& connection, const Request& request,
                       const Response& response);
 

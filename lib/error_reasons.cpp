@@ -111,7 +111,7 @@ constexpr auto table = std::to_array<ErrorReason>({
     {orgs_not_found, "key_of_another_org", "The key belongs to another organization."},
     {orgs_not_found, "named_twice", "This is the slug of {of_slug}, and a login whose own organization is {of_login}: say one of these ids."},
     {orgs_not_found, "no_such_org", "There is no organization with this org_id."},
-    {orgs_not_found, "org_is_deleted", "The organization is deleted and will be erased at {erase_at}. An owner can restore it until then with POST /v1/orgs/{{org_id}}:restore."},
+    {orgs_not_found, "org_is_deleted", "It is deleted, and will be erased at {erase_at}. Until then an owner restores it: POST /v1/orgs/{{org_id}}:restore."},
     {orgs_not_found, "not_a_member", "You belong to no organization with this id."},
     {orgs_last_owner, "nobody_else", "Make somebody else an owner first."},
     {orgs_last_owner, "user_owns_alone", "Give the organization {slug} another owner first."},

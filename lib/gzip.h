@@ -1,5 +1,5 @@
-// Text as a gzip file (RFC 1952). Several one after the other are a gzip file too (section 2.2). The
-// only owner of zlib; called by what sends exports.
+// Text as a gzip file (RFC 1952). Several one after the other are a gzip file too (section 2.2).
+// The only owner of zlib; called by what sends exports.
 #pragma once
 
 #include <string>

@@ -10,7 +10,8 @@ CREATE TABLE threads_to_empty (
     -- Its streams end, and its run, when the daemon hears of it: until then they may read, and write.
     due_at timestamptz NOT NULL DEFAULT clock_timestamp() + interval '10 minutes',
     run_id uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',  -- its runs up to this one are empty
-    -- Their creator, end user or organization is erased (erasure.sql): turns that other threads may be given back go too.
+    -- Their creator, end user or organization is erased (erasure.sql): turns that other threads may be given back go
+    -- too.
     is_whole boolean NOT NULL DEFAULT false
 );
 CREATE INDEX threads_to_empty_due ON threads_to_empty (due_at);

@@ -1,8 +1,8 @@
 -- An app forgets one of its own users (runs.end_user, threads.end_user).
 
--- POST /v1/end-users:delete. Their threads, whoever created them in the organization, are erased page by page, marks and
--- the name in usage too. A name that nobody has is as good: there is nothing to erase. The audit log does not hold the
--- name, so neither does the row that it would be found by.
+-- POST /v1/end-users:delete. Their threads, whoever created them in the organization, are erased page by page, marks
+-- and the name in usage too. A name that nobody has is as good: there is nothing to erase. The audit log does not hold
+-- the name, so neither does the row that it would be found by.
 CREATE OR REPLACE FUNCTION end_user_delete(name text) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

@@ -4,7 +4,8 @@
 -- end_users.sql.
 
 -- One row a subject whose erasure has not ended. A user's begins one of each organization they were in (member). An
--- organization is stopped (org_stop) before it is erased, and its owners are told by pages, too, of that and of exports.
+-- organization is stopped (org_stop) before it is erased, and its owners are told by pages, too, of that and of
+-- exports.
 CREATE TABLE erasures (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     kind text NOT NULL CHECK (kind IN ('user', 'member', 'org', 'org_stop', 'export_mails', 'end_user')),
@@ -62,9 +63,9 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         -- Runs twice: a server may have answered one that waited meanwhile.
         WHEN 'org_stop' THEN ARRAY['runs_stop', 'servers_rest', 'owner_mails', 'runs_stop']
         WHEN 'export_mails' THEN ARRAY['owner_mails']
-        WHEN 'org' THEN ARRAY['runs_stop', 'threads', 'runs', 'usage', 'usage_days', 'usage_months', 'ledger', 'api_keys',
-            'personas', 'llm_models', 'llm_providers', 'tools', 'tool_providers', 'mcp_connections', 'mcp_servers',
-            'outbox', 'webhooks', 'invitations', 'ip_rules', 'members', 'audit', 'org']
+        WHEN 'org' THEN ARRAY['runs_stop', 'threads', 'runs', 'usage', 'usage_days', 'usage_months', 'ledger',
+            'api_keys', 'personas', 'llm_models', 'llm_providers', 'tools', 'tool_providers', 'mcp_connections',
+            'mcp_servers', 'outbox', 'webhooks', 'invitations', 'ip_rules', 'members', 'audit', 'org']
         WHEN 'end_user' THEN ARRAY['threads', 'runs', 'usage', 'usage_months', 'outbox'] END
 $$;
 
@@ -132,8 +133,8 @@ LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     ON CONFLICT (thread_id) DO UPDATE SET is_whole = true, run_id = excluded.run_id
 $$;
 
--- Deletes threads for good, whoever they belong to: their runs are cancelled, and all that was said is removed. Threads,
--- then their runs, then accounts are locked, each in the order of ids.
+-- Deletes threads for good, whoever they belong to: their runs are cancelled, and all that was said is removed.
+-- Threads, then their runs, then accounts are locked, each in the order of ids.
 CREATE OR REPLACE FUNCTION threads_erase(thread_ids uuid[], why text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

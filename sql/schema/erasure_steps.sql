@@ -1,5 +1,5 @@
--- The steps of erasures (erasure.sql) that users, members, organizations and end users share. Each works on a page of at
--- most so many rows and answers their ids in order: fewer end the step.
+-- The steps of erasures (erasure.sql) that users, members, organizations and end users share. Each works on a page of
+-- at most so many rows and answers their ids in order: fewer end the step.
 
 -- What a user left in each of their organizations is an erasure of its own.
 CREATE OR REPLACE FUNCTION erase_user_orgs(e erasures, at_most integer) RETURNS uuid[]

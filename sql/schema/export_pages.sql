@@ -1,6 +1,6 @@
--- What an export says, page by page (exports.sql): each line is an object with "record". A person's has their profile, and
--- of each organization that they are a member of their threads, with messages, runs and events. An organization's has its
--- settings, members, usage, audit log and runs, and text of the owner's own threads only. None has secrets.
+-- What an export says, page by page (exports.sql): each line is an object with "record". A person's has their profile,
+-- and of each organization that they are a member of their threads, with messages, runs and events. An organization's
+-- has its settings, members, usage, audit log and runs, and text of the owner's own threads only. None has secrets.
 
 -- The next rows of a list of an organization, behind the row that the export stands at.
 CREATE OR REPLACE FUNCTION export_list(x exports, at_most integer) RETURNS TABLE (id uuid, line jsonb)
@@ -22,16 +22,20 @@ BEGIN
             ORDER BY r.org_id, r.id LIMIT at_most;
         WHEN 'personas' THEN RETURN QUERY
             SELECT p.id, to_jsonb(p) - 'earlier' FROM personas p
-            WHERE p.org_id = x.org_id AND p.id > x.row_at AND p.deleted_at IS NULL ORDER BY p.org_id, p.id LIMIT at_most;
+            WHERE p.org_id = x.org_id AND p.id > x.row_at AND p.deleted_at IS NULL
+            ORDER BY p.org_id, p.id LIMIT at_most;
         WHEN 'llm_providers' THEN RETURN QUERY
             SELECT p.id, to_jsonb(p) - 'secret_id' FROM llm_providers p
-            WHERE p.org_id = x.org_id AND p.id > x.row_at AND p.deleted_at IS NULL ORDER BY p.org_id, p.id LIMIT at_most;
+            WHERE p.org_id = x.org_id AND p.id > x.row_at AND p.deleted_at IS NULL
+            ORDER BY p.org_id, p.id LIMIT at_most;
         WHEN 'llm_models' THEN RETURN QUERY
             SELECT m.id, to_jsonb(m) FROM llm_models m
-            WHERE m.org_id = x.org_id AND m.id > x.row_at AND m.deleted_at IS NULL ORDER BY m.org_id, m.id LIMIT at_most;
+            WHERE m.org_id = x.org_id AND m.id > x.row_at AND m.deleted_at IS NULL
+            ORDER BY m.org_id, m.id LIMIT at_most;
         WHEN 'tools' THEN RETURN QUERY
             SELECT t.id, to_jsonb(t) - 'secret_id' FROM tools t
-            WHERE t.org_id = x.org_id AND t.id > x.row_at AND t.deleted_at IS NULL ORDER BY t.org_id, t.id LIMIT at_most;
+            WHERE t.org_id = x.org_id AND t.id > x.row_at AND t.deleted_at IS NULL
+            ORDER BY t.org_id, t.id LIMIT at_most;
         WHEN 'mcp_servers' THEN RETURN QUERY
             SELECT s.id, jsonb_build_object('id', s.id, 'key', s.key, 'url', s.url, 'trust', s.trust,
                 'allowed_tools', s.allowed_tools, 'is_active', s.is_active, 'authorization', s.authorization_kind)
@@ -39,7 +43,8 @@ BEGIN
             ORDER BY s.org_id, s.id LIMIT at_most;
         WHEN 'webhooks' THEN RETURN QUERY
             SELECT w.id, webhook_json(w)::jsonb FROM webhook_endpoints w
-            WHERE w.org_id = x.org_id AND w.id > x.row_at AND w.deleted_at IS NULL ORDER BY w.org_id, w.id LIMIT at_most;
+            WHERE w.org_id = x.org_id AND w.id > x.row_at AND w.deleted_at IS NULL
+            ORDER BY w.org_id, w.id LIMIT at_most;
         WHEN 'audit' THEN RETURN QUERY
             SELECT a.id, audit_json(a)::jsonb FROM audit_logs a WHERE a.org_id = x.org_id AND a.id > x.row_at
             ORDER BY a.org_id, a.id LIMIT at_most;
@@ -89,8 +94,8 @@ BEGIN
 END
 $$;
 
--- Goes on with the threads of the export's user in the organization that it stands at: a thread, some of its messages, a
--- run, some of its events. Answers the text, and where it goes on in x.
+-- Goes on with the threads of the export's user in the organization that it stands at: a thread, some of its messages,
+-- a run, some of its events. Answers the text, and where it goes on in x.
 CREATE OR REPLACE FUNCTION export_conversation(INOUT x exports, at_most integer, OUT text_out text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan SET enable_sort = off SET enable_bitmapscan = off AS $$

@@ -60,9 +60,12 @@ BEGIN
     -- One is kept: the ones before are over.
     DELETE FROM exports x WHERE x.org_id = org AND x.is_of_org = of_org AND x.user_id = current_user_id()
         AND x.id <> created.id;
-    PERFORM audit(CASE WHEN of_org THEN 'orgs.export' ELSE 'users.export' END, CASE WHEN of_org THEN 'org' ELSE 'user' END,
-                  CASE WHEN of_org THEN org ELSE current_user_id() END::text, org, NULL,
-                  jsonb_build_object('export_id', created.id));
+    IF of_org THEN
+        PERFORM audit('orgs.export', 'org', org::text, org, NULL, jsonb_build_object('export_id', created.id));
+    ELSE
+        PERFORM audit('users.export', 'user', current_user_id()::text, org, NULL,
+                      jsonb_build_object('export_id', created.id));
+    END IF;
     RETURN export_json(created);
 END
 $$;
@@ -76,7 +79,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
             WHERE m.org_id = x.org_id AND m.user_id = x.user_id AND m.role = 'owner'))
 $$;
 
--- The caller's export, or its 404. One of an organization is shown where that organization's IP rules let the caller in.
+-- The caller's export, or its 404. One of an organization is shown where that organization's IP rules let the caller
+-- in.
 CREATE OR REPLACE FUNCTION export_of_caller(export uuid) RETURNS exports
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

@@ -1,5 +1,5 @@
--- A workspace is deleted: it stops at once, its owners are told, and until privacy.org_delete_days are over an owner or a
--- platform administrator can bring it back. Then it is erased (erasure.sql).
+-- A workspace is deleted: it stops at once, its owners are told, and until privacy.org_delete_days are over an owner
+-- or a platform administrator can bring it back. Then it is erased (erasure.sql).
 
 -- Nobody acts in an organization that is being deleted. refused: as of fail().
 CREATE OR REPLACE FUNCTION org_closed_fail(erase_at timestamptz, refused text) RETURNS void

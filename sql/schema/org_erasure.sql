@@ -63,7 +63,8 @@ BEGIN
         WHEN 'mcp_servers' THEN
             page := ARRAY(SELECT s.id FROM mcp_servers s WHERE s.org_id = e.org_id AND s.id > e.after_id
                 ORDER BY s.org_id, s.id LIMIT at_most);
-            secret_ids := ARRAY(SELECT s.secret_id FROM mcp_servers s WHERE s.id = ANY (page) AND s.secret_id IS NOT NULL
+            secret_ids := ARRAY(SELECT s.secret_id FROM mcp_servers s
+                                WHERE s.id = ANY (page) AND s.secret_id IS NOT NULL
                 UNION SELECT d.secret_id FROM mcp_discoveries d
                       WHERE d.server_id = ANY (page) AND d.secret_id IS NOT NULL);
             UPDATE mcp_servers s SET key = 'deleted', url = '', secret_id = NULL, authorization_settings = '{}',
@@ -86,7 +87,8 @@ DECLARE
     page uuid[] := ARRAY(SELECT i.id FROM org_invitations i WHERE i.org_id = e.org_id AND i.id > e.after_id
                          ORDER BY i.org_id, i.id LIMIT at_most);
     mails uuid[] := ARRAY(
-        SELECT o.id FROM org_invitations i JOIN outbox o ON o.kind = 'mail' AND name_key(o.recipient) = name_key(i.email)
+        SELECT o.id FROM org_invitations i
+        JOIN outbox o ON o.kind = 'mail' AND name_key(o.recipient) = name_key(i.email)
         WHERE i.id = ANY (page) AND o.template = 'invitation'
               AND o.fields ->> 'org_name' = (SELECT g.name FROM orgs g WHERE g.id = e.org_id));
 BEGIN

@@ -90,8 +90,8 @@ BEGIN
             LIMIT at_most)
         RETURNING u.month, u.input_tokens, u.output_tokens, u.cost_nano_usd, u.credits, u.record_count),
     counted AS (
-        INSERT INTO usage_of_end_user AS u (org_id, month, end_user, input_tokens, output_tokens, cost_nano_usd, credits,
-                                            record_count)
+        INSERT INTO usage_of_end_user AS u (org_id, month, end_user, input_tokens, output_tokens, cost_nano_usd,
+                                            credits, record_count)
         SELECT e.org_id, g.month, '', sum(g.input_tokens), sum(g.output_tokens), sum(g.cost_nano_usd), sum(g.credits),
             sum(g.record_count)
         FROM page g GROUP BY g.month

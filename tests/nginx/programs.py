@@ -3,8 +3,8 @@
 
 The pool sends every request on to the address in its field X-Sent-To, beside fields that the client
 has to hear; a preflight it answers with the names asked for. The runner answers with the parameters
-that it was given, as JSON; or, to a request with a field X-Break, not at all. The pool takes its time for a request with
-a field X-Hang.
+that it was given, as JSON; or, to a request with a field X-Break, not at all. The pool lets a
+request with a field X-Hang wait.
 """
 import json
 import socket

@@ -25,23 +25,28 @@ struct Plant {
 // In whatever organization the caller acts. Each # is the planted word.
 constexpr Plant in_threads[] = {
     {"/v1/ui/chat",
-     R"({"id":"#-chat","messages":[{"id":"#m","role":"user","parts":[{"type":"text","text":"# [say # there]"}]}]})",
+     R"({"id":"#-chat","messages":[{"id":"#m","role":"user",)"
+     R"("parts":[{"type":"text","text":"# [say # there]"}]}]})",
      200},
     {"/v1/openai/chat/completions",
-     R"({"model":"normal","user":"#-customer","metadata":{"#":"#"},"messages":[{"role":"system","content":"#"},)"
+     R"({"model":"normal","user":"#-customer","metadata":{"#":"#"},)"
+     R"("messages":[{"role":"system","content":"#"},)"
      R"({"role":"user","content":"# [say #]"}]})",
      200},
     {"/v1/openai/responses",
-     R"({"model":"normal","input":"# [say #]","instructions":"#","metadata":{"a":"#"},"user":"#-customer",)"
-     R"("tools":[{"type":"function","name":"#_f","description":"#","parameters":{"type":"object"}}]})",
+     R"({"model":"normal","input":"# [say #]","instructions":"#","metadata":{"a":"#"},)"
+     R"("user":"#-customer","tools":[{"type":"function","name":"#_f","description":"#",)"
+     R"("parameters":{"type":"object"}}]})",
      200},
     {"/v1/openai/conversations", R"({"metadata":{"#":"#"}})", 200},
 };
 constexpr Plant in_organization[] = {
     {"/v1/personas?scope=org",
-     R"({"persona_key":"#","version":"1#","display_name":"#","description":"#","system_prompt":"#"})"},
+     R"({"persona_key":"#","version":"1#","display_name":"#","description":"#",)"
+     R"("system_prompt":"#"})"},
     {"/v1/tools?scope=org",
-     R"({"name":"#","description":"#","parameters":{"type":"object","description":"#"},"url":"https://93.184.215.14/#"})"},
+     R"({"name":"#","description":"#","parameters":{"type":"object","description":"#"},)"
+     R"("url":"https://93.184.215.14/#"})"},
     {"/v1/mcp-servers?scope=org", R"({"key":"#","url":"https://93.184.215.14/#"})"},
     {"/v1/webhook-endpoints",
      R"({"url":"https://93.184.215.14/#","events":["run.failed","run.completed"]})"},
@@ -87,10 +92,10 @@ void plant_in_threads(const Client& client) {
 
 void plant_in_organization(const Client& client) {
   for (const Plant& thing : in_organization) plant(client, thing);
-  Answer provider = client.post(
-      "/v1/llm-providers?scope=org",
-      filled(
-          R"({"name":"#","provider_kind":"openai","base_url":"https://93.184.215.14/#","api_key":"#key"})"));
+  Answer provider =
+      client.post("/v1/llm-providers?scope=org",
+                  filled(R"({"name":"#","provider_kind":"openai",)"
+                         R"("base_url":"https://93.184.215.14/#","api_key":"#key-0123456789"})"));
   ASSERT_EQ(provider.status, 201) << provider.body;
   Answer model = client.post("/v1/llm-providers/" + provider.member("id") + "/models?scope=org",
                              filled(R"({"model":"#-model"})"));
