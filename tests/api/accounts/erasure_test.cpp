@@ -62,7 +62,7 @@ std::string filled(std::string text) {
 }
 
 void plant(const Client& client, const Plant& thing) {
-  Call call{"POST", thing.path, filled(thing.body)};
+  Call call{"POST", thing.path, filled(thing.body), "application/json", {}};
   call.headers = {{"User-Agent", filled("#-agent")}};
   Answer answer = client.send(call);
   EXPECT_EQ(answer.status, thing.status) << thing.path << " " << answer.body;
@@ -136,8 +136,11 @@ TEST_F(Erasure, OfAUserLeavesNothingThatTheySaid) {
   TestUser user = planted_user(workspace);
   std::string kept = make_thread(other.client.with_org(workspace));
   post_message(other.client.with_org(workspace), kept, "kept words");
-  Call call{"DELETE", "/v1/me",
-            fmt::format(R"({{"current_password":{}}})", json_quote(user.password))};
+  Call call{"DELETE",
+            "/v1/me",
+            fmt::format(R"({{"current_password":{}}})", json_quote(user.password)),
+            "application/json",
+            {}};
   ASSERT_EQ(user.client.send(call).status, 204);
   erase_all(stack());
   EXPECT_EQ(found_in_dump(stack(), planted), "");
@@ -187,7 +190,8 @@ TEST_F(Erasure, OfAnOrganizationLeavesNothingThatItSetUp) {
             201);
   plant_in_threads(client);
   plant_in_organization(client);
-  Call call{"DELETE", "/v1/orgs/" + workspace, filled(R"({"slug":"#-slug"})")};
+  Call call{
+      "DELETE", "/v1/orgs/" + workspace, filled(R"({"slug":"#-slug"})"), "application/json", {}};
   ASSERT_EQ(owner.client.send(call).status, 202);
   stack().sql().run_text(
       "UPDATE erasures SET due_at = now(); UPDATE orgs SET erase_at = now() WHERE closed_at IS NOT "

@@ -23,7 +23,8 @@ class OrgDeletion : public ::testing::Test {
 
   std::string slug() const { return owner_.client.get(path_).member("slug"); }
   Answer remove(const Client& client, const std::string& slug) const {
-    return client.send({"DELETE", path_, fmt::format(R"({{"slug":"{}"}})", slug)});
+    return client.send(
+        {"DELETE", path_, fmt::format(R"({{"slug":"{}"}})", slug), "application/json", {}});
   }
   std::string one(const std::string& question) { return sql_value(stack_, question); }
 };
@@ -68,8 +69,11 @@ TEST_F(OrgDeletion, IsRefusedWithNothingHalfDone) {
   add_member(stack_, org_id_, member_, "admin");
   EXPECT_TRUE(has_fault(remove(owner_.client, "another"), "slug", "bad_value"));
   EXPECT_TRUE(is_problem(remove(member_.client, slug()), 403, "auth.forbidden"));
-  Call personal{"DELETE", "/v1/orgs/" + owner_.org_id,
-                fmt::format(R"({{"slug":"{}"}})", owner_.org_id)};
+  Call personal{"DELETE",
+                "/v1/orgs/" + owner_.org_id,
+                fmt::format(R"({{"slug":"{}"}})", owner_.org_id),
+                "application/json",
+                {}};
   EXPECT_TRUE(is_problem(owner_.client.send(personal), 409, "orgs.personal"));
   EXPECT_EQ(owner_.client.get(path_).status, 200);
   EXPECT_EQ(one("SELECT count(*) FROM erasures WHERE org_id = '" + org_id_ + "'"), "0");
@@ -95,8 +99,11 @@ TEST_F(OrgDeletion, IsFinalFromTheFirstPageOn) {
 
 TEST_F(OrgDeletion, LetsItsOnlyOwnerLeaveHostler) {
   ASSERT_EQ(remove(owner_.client, slug()).status, 202);
-  Call call{"DELETE", "/v1/me",
-            fmt::format(R"({{"current_password":{}}})", json_quote(owner_.password))};
+  Call call{"DELETE",
+            "/v1/me",
+            fmt::format(R"({{"current_password":{}}})", json_quote(owner_.password)),
+            "application/json",
+            {}};
   EXPECT_EQ(owner_.client.send(call).status, 204);
 }
 
