@@ -108,8 +108,10 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS
 DECLARE
     x exports := export_of_caller(export);
 BEGIN
-    IF x.state <> 'ready' THEN
-        PERFORM fail('exports.not_ready', CASE x.state WHEN 'failed' THEN 'failed' ELSE 'still_running' END);
+    IF x.state = 'failed' THEN
+        PERFORM fail('exports.not_ready', 'failed');
+    ELSIF x.state <> 'ready' THEN
+        PERFORM fail('exports.not_ready', 'still_running');
     END IF;
     RETURN QUERY SELECT x.pieces, coalesce((SELECT p.content FROM export_pieces p
                                             WHERE p.export_id = x.id AND p.nth = 1), '');

@@ -5,7 +5,7 @@
 CREATE OR REPLACE FUNCTION org_closed_fail(erase_at timestamptz, refused text) RETURNS void
 LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
     SELECT fail('orgs.not_found', 'org_is_deleted',
-                jsonb_build_object('erase_at', coalesce(rfc3339(erase_at), 'now')), refused)
+                jsonb_build_object('erase_at', coalesce(rfc3339(erase_at), 'now')), refused => refused)
 $$;
 
 CREATE OR REPLACE FUNCTION org_deletion_json(o orgs) RETURNS json
