@@ -66,7 +66,8 @@ BEGIN
                 ORDER BY t.org_id, t.created_by_user_id, t.id LIMIT at_most);
         ELSE
             -- Those that are deleted too: it is forgotten with the name.
-            page := ARRAY(SELECT t.id FROM threads t WHERE t.org_id = e.org_id AND t.end_user = e.end_user
+            page := ARRAY(SELECT t.id FROM threads t
+                WHERE t.org_id = e.org_id AND hashtext(t.end_user) = hashtext(e.end_user) AND t.end_user = e.end_user
                 ORDER BY t.id LIMIT at_most);
     END CASE;
     PERFORM threads_erase(page, CASE e.kind WHEN 'member' THEN 'user_deleted' WHEN 'org' THEN 'org_deleted'

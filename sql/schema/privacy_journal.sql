@@ -44,9 +44,9 @@ $$;
 CREATE OR REPLACE FUNCTION privacy_journal_prune(at_most integer) RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     WITH gone AS (
-        DELETE FROM privacy_journal WHERE id IN (
-            SELECT j.id FROM privacy_journal j WHERE j.id < uuidv7_floor(clock_timestamp() - interval '400 days')
-            ORDER BY j.id LIMIT at_most)
+        DELETE FROM privacy_journal WHERE id = ANY (ARRAY(
+            SELECT j.id FROM privacy_journal j WHERE j.id < uuidv7_floor(statement_timestamp() - interval '400 days')
+            ORDER BY j.id LIMIT at_most))
         RETURNING 1)
     SELECT count(*) FROM gone
 $$;

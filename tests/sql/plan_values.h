@@ -345,6 +345,8 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"access_log_retention_days", "30"},
       {"audit_retention_days", "30"},
       {"privacy_org_delete_days", "7"},
+      {"org_delete.slug", ask("quote_literal(slug) FROM orgs WHERE id = " + org)},
+      {"org_restore.org_id", ask("quote_literal(id) FROM orgs WHERE closed_at IS NOT NULL")},
       {"export_show.export_id", ask("quote_literal(id) FROM exports WHERE user_id = " + user)},
       {"export_content.export_id", ask("quote_literal(id) FROM exports WHERE user_id = " + user)},
       {"export_piece.export_id", ask("quote_literal(id) FROM exports WHERE user_id = " + user)},
