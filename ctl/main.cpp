@@ -22,6 +22,7 @@
 #include "ctl/outbox.h"
 #include "ctl/output.h"
 #include "ctl/plans_and_flags.h"
+#include "ctl/privacy.h"
 #include "ctl/run_tail.h"
 #include "ctl/secrets.h"
 #include "ctl/setup.h"
@@ -98,6 +99,7 @@ void add_commands(CommandLine& line) {
   add_secret_commands(line);
   add_ledger_commands(line);
   add_plan_commands(line);
+  add_privacy_commands(line);
   add_config_commands(line);
   add_completion_command(line);
   line.needs_no_settings(

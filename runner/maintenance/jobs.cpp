@@ -18,6 +18,10 @@ constexpr int64_t forgotten_max = 10;
 constexpr int64_t emptied_max = 200;
 // Rows that one page of an ending changes; an eighth as many runs, which it ends.
 constexpr int64_t ended_max = 400;
+// Rows that one page of an erasure changes; threads among them are locked together.
+constexpr int64_t erased_max = 100;
+// Looks of one page of an export, and rows of each look; a page ends at 256 KiB.
+constexpr int64_t exported_max = 200;
 // Accounts that one page of a change of all of them locks: some ten milliseconds.
 constexpr int64_t changed_max = 500;
 
@@ -82,6 +86,11 @@ constexpr Job jobs[] = {
     by_clock(paged<query::RunEventsFree, pruned_max>(minute_ms)),
     by_clock(paged<query::ChatRunsForget, forgotten_max>(minute_ms)),
     by_clock(paged<query::ThreadsEmpty, emptied_max>(minute_ms)),
+    by_clock(paged<query::ResponsesEmpty, emptied_max>(minute_ms)),
+    by_clock(paged<query::ErasuresPage, erased_max>(1'000)),
+    paged<query::ExportsPage, exported_max>(1'000),
+    by_clock(paged<query::ExportsPrune, emptied_max>(minute_ms)),
+    by_clock(paged<query::PrivacyJournalPrune, pruned_max>(minute_ms)),
     by_clock(bounded<query::AuditPrune>(minute_ms, audit_retention)),
 };
 

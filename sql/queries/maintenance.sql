@@ -108,6 +108,31 @@ SELECT chat_runs_forget($1) = $1 AS more, NULL AS fault;
 -- $1 at_most integer
 SELECT threads_empty($1) AS more, NULL AS fault;
 
+-- name: responses_empty
+-- What was said in responses that were deleted, 10 minutes behind the ends of their runs.
+-- $1 at_most integer
+SELECT responses_empty($1) AS more, NULL AS fault;
+
+-- name: erasures_page
+-- What users, organizations and end users left who are deleted.
+-- $1 at_most integer
+SELECT more, fault FROM erasures_page($1);
+
+-- name: exports_page
+-- A piece of an export that runs.
+-- $1 at_most integer
+SELECT exports_page($1) AS more, NULL AS fault;
+
+-- name: exports_prune
+-- Exports that are over.
+-- $1 at_most integer
+SELECT exports_prune($1) = $1 AS more, NULL AS fault;
+
+-- name: privacy_journal_prune
+-- Deletions that no backup can be older than.
+-- $1 at_most integer
+SELECT privacy_journal_prune($1) = $1 AS more, NULL AS fault;
+
 -- name: audit_partitions
 -- Partitions of the audit log ahead of time.
 SELECT false AS more, NULL AS fault FROM audit_logs_make_partitions();

@@ -25,7 +25,7 @@ BEGIN
         AND o.id IN (SELECT m.org_id FROM org_members m WHERE m.user_id = of_user AND m.role = 'owner')
     ORDER BY o.id FOR NO KEY UPDATE;
     SELECT o.slug INTO alone FROM org_members m JOIN orgs o ON o.id = m.org_id AND o.type = 'workspace'
-    WHERE m.user_id = of_user AND m.role = 'owner' AND NOT EXISTS (
+    WHERE m.user_id = of_user AND m.role = 'owner' AND o.closed_at IS NULL AND NOT EXISTS (
         SELECT 1 FROM org_members other JOIN users u ON u.id = other.user_id AND u.status = 'active'
         WHERE other.org_id = m.org_id AND other.role = 'owner' AND other.user_id <> of_user
         OFFSET 0)  -- asked of each workspace: as a join it reads the owners of all, without statistics
@@ -206,6 +206,7 @@ BEGIN
     PERFORM last_owner_guard(of_user);
     UPDATE invite_codes SET is_active = false WHERE user_id = of_user AND is_active;
     PERFORM user_scrub(gone);
+    PERFORM erasure_begin_user(gone);
     PERFORM ending_begin('memberships', of_user);
     PERFORM api_keys_end(of_user, '-infinity');
     PERFORM user_stop_runs(of_user, NULL, 'user_deleted');

@@ -54,7 +54,12 @@ CREATE TABLE orgs (
     type text NOT NULL CHECK (type IN ('personal', 'workspace')),
     ip_rule_count integer NOT NULL DEFAULT 0,  -- maintained with ip_rules: authenticate() reads no more than this
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    seen_day date  -- of a workspace: when a member was seen last (dashboard.sql)
+    seen_day date,  -- of a workspace: when a member was seen last (dashboard.sql)
+    -- A workspace that is deleted stops at closed_at, can be restored until erase_at, and is erased then
+    -- (org_deletion.sql).
+    closed_at timestamptz,
+    erase_at timestamptz,
+    erased_at timestamptz
 );
 CREATE INDEX orgs_workspaces ON orgs (id) WHERE type = 'workspace';
 GRANT SELECT ON orgs TO hostler_runner;

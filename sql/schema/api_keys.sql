@@ -17,6 +17,7 @@ CREATE TABLE api_keys (
     FOREIGN KEY (user_id) REFERENCES users,
     CHECK (cardinality(scopes) <= 100)
 );
+CREATE INDEX api_keys_org ON api_keys (org_id, id);
 CREATE INDEX api_keys_owner ON api_keys (org_id, user_id, id);
 CREATE INDEX api_keys_user ON api_keys (user_id);
 CREATE INDEX api_keys_living ON api_keys (user_id, id) WHERE revoked_at IS NULL;

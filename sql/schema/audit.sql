@@ -29,6 +29,9 @@ CREATE INDEX audit_logs_action ON audit_logs (action, id);
 CREATE INDEX audit_logs_org_actor ON audit_logs (org_id, actor_user_id, id);
 CREATE INDEX audit_logs_org_action ON audit_logs (org_id, action, id);
 CREATE INDEX audit_logs_denial ON audit_logs (denial_key, id) WHERE denial_key IS NOT NULL;
+-- For the erasure of a user: logins to the account that failed.
+CREATE INDEX audit_logs_failed_logins ON audit_logs (target_id, id)
+    WHERE actor_user_id IS NULL AND target_type = 'user';
 CREATE INDEX audit_logs_invited ON audit_logs (name_key(coalesce(after_state, before_state) ->> 'email'))
     WHERE action IN ('invitations.create', 'invitations.revoke');
 SELECT make_tenant_table('audit_logs');
@@ -221,6 +224,10 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     minute timestamptz := date_trunc('minute', entry.created_at);
 BEGIN
+    IF EXISTS (SELECT FROM users u WHERE u.id = entry.actor_user_id AND u.status = 'deleted') THEN
+        entry.client_ip := NULL;
+        entry.user_agent := NULL;
+    END IF;
     PERFORM pg_advisory_xact_lock(hashtextextended('audit ' || entry.denial_key, 0));
     UPDATE audit_logs a SET count = a.count + entry.count
     WHERE a.denial_key = entry.denial_key AND a.id >= uuidv7_floor(minute)

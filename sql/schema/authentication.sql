@@ -41,7 +41,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
             ARRAY['data.secrets', 'data.webhooks.manage', 'data.llm_providers.manage', 'data.personas.manage',
                   'org.members.manage', 'org.audit.read', 'org.ip_rules.manage', 'org.runs.read_all']
         ELSE ARRAY[]::text[] END
-        || CASE WHEN role = 'owner' THEN ARRAY['org.manage'] ELSE ARRAY[]::text[] END
+        || CASE WHEN role = 'owner' THEN ARRAY['org.manage', 'data.end_users.delete'] ELSE ARRAY[]::text[] END
     ELSE ARRAY[]::text[] END
 $$;
 
@@ -51,13 +51,6 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
     RETURN role_permissions(role)::text;
 END
-$$;
-
--- Whether whoever looks risky is refused for it: everybody but platform administrators, who could not mend the settings
--- that say so otherwise.
-CREATE OR REPLACE FUNCTION is_rejected(context jsonb, platform_admin boolean) RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT context ? 'is_risky' AND NOT platform_admin
 $$;
 
 -- Whom authenticate() refuses, for the access log, the audit log and the rate limit (lib/identity.h): who is no member
@@ -96,8 +89,8 @@ BEGIN
         SELECT k.id AS key_id, k.user_id, k.org_id, k.scopes, m.role,
                k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
                AND (k.user_epoch = u.key_epoch OR k.created_at < u.keys_kept_before)
-               AND coalesce(k.membership_id = m.id, true) AND u.status = 'active' AND m.role IS NOT NULL AS alive, o.ip_rule_count, u.email_verified_at,
-               u.personal_org_id
+               AND coalesce(k.membership_id = m.id, true) AND u.status = 'active' AND m.role IS NOT NULL AS alive,
+               o.ip_rule_count, u.email_verified_at, u.personal_org_id, o.closed_at, o.erase_at
         INTO of_user
         FROM api_keys k JOIN users u ON u.id = k.user_id JOIN orgs o ON o.id = k.org_id
         LEFT JOIN org_members m ON m.org_id = k.org_id AND m.user_id = k.user_id
@@ -123,7 +116,7 @@ BEGIN
         SELECT t.session_id, t.expires_at <= clock_timestamp() AS expired, s.user_id,
                s.revoked_at IS NULL AND s.epoch = u.session_epoch AND u.status = 'active' AS alive, u.platform_admin, m.role,
                coalesce(org, u.personal_org_id) AS org_id, o.ip_rule_count, u.email_verified_at, u.personal_org_id,
-               s.proved_at
+               s.proved_at, o.closed_at, o.erase_at
         INTO of_user
         FROM access_tokens t JOIN sessions s ON s.id = t.session_id JOIN users u ON u.id = s.user_id
         LEFT JOIN orgs o ON o.id = coalesce(org, u.personal_org_id)
@@ -146,6 +139,9 @@ BEGIN
     user_id := of_user.user_id;
     org_id := of_user.org_id;
     role := of_user.role;
+    IF of_user.closed_at IS NOT NULL THEN
+        PERFORM org_closed_fail(of_user.erase_at, refused_caller(is_key, of_user.personal_org_id, user_id));
+    END IF;
     IF NOT context ? 'is_replay' THEN
         IF of_user.email_verified_at IS NULL AND context ? 'needs_proof' THEN
             PERFORM fail('auth.email_unverified', 'address_not_verified',
@@ -227,7 +223,8 @@ BEGIN
             WHERE n.id = k.user_id OFFSET 0) AS u
         CROSS JOIN LATERAL (
             SELECT r.role, r.id FROM org_members r WHERE r.org_id = k.org_id AND r.user_id = k.user_id OFFSET 0) AS m
-        CROSS JOIN LATERAL (SELECT g.ip_rule_count FROM orgs g WHERE g.id = k.org_id OFFSET 0) AS o
+        CROSS JOIN LATERAL (
+            SELECT g.ip_rule_count FROM orgs g WHERE g.id = k.org_id AND g.closed_at IS NULL OFFSET 0) AS o
         WHERE k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
               AND (k.user_epoch = u.key_epoch OR k.created_at < u.keys_kept_before)
               AND (k.membership_id = m.id OR k.membership_id IS NULL)
@@ -247,7 +244,8 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT r.org_id, r.role FROM org_members r
             WHERE r.org_id = coalesce(org, u.personal_org_id) AND r.user_id = s.user_id OFFSET 0) AS m
-        CROSS JOIN LATERAL (SELECT g.ip_rule_count FROM orgs g WHERE g.id = m.org_id OFFSET 0) AS o
+        CROSS JOIN LATERAL (
+            SELECT g.ip_rule_count FROM orgs g WHERE g.id = m.org_id AND g.closed_at IS NULL OFFSET 0) AS o
         WHERE t.expires_at > clock_timestamp() AND s.revoked_at IS NULL AND s.epoch = u.session_epoch
               AND u.status = 'active' AND (u.email_verified_at IS NOT NULL OR NOT context ? 'needs_proof')
               AND (o.ip_rule_count = 0 OR ip_admits(m.org_id, (context ->> 'client_ip')::inet));

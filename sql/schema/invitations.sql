@@ -15,6 +15,7 @@ CREATE TABLE org_invitations (
     CHECK (accepted_at IS NULL OR revoked_at IS NULL),
     CHECK (num_nonnulls(accepted_at, revoked_at, ended_at) <= 1)
 );
+CREATE INDEX org_invitations_org ON org_invitations (org_id, id);
 CREATE INDEX org_invitations_inviter ON org_invitations (invited_by_user_id);
 CREATE INDEX org_invitations_open_of ON org_invitations (invited_by_user_id, id)
     WHERE accepted_at IS NULL AND revoked_at IS NULL AND ended_at IS NULL;
@@ -154,6 +155,7 @@ $$;
 CREATE OR REPLACE FUNCTION invitation_serves(i org_invitations) RETURNS boolean
 LANGUAGE sql STABLE AS $$
     SELECT num_nonnulls(i.accepted_at, i.revoked_at, i.ended_at) = 0 AND i.expires_at > clock_timestamp()
+        AND EXISTS (SELECT FROM orgs o WHERE o.id = i.org_id AND o.closed_at IS NULL)
         AND inviter_may_invite(i.org_id, i.invited_by_user_id)
 $$;
 

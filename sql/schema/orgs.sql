@@ -6,7 +6,7 @@
 CREATE OR REPLACE FUNCTION org_json(o orgs, role text) RETURNS json
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT json_build_object('id', o.id, 'slug', o.slug, 'name', o.name, 'type', o.type, 'role', role,
-        'created_at', rfc3339(o.created_at))
+        'created_at', rfc3339(o.created_at), 'erase_at', rfc3339(o.erase_at))
 $$;
 
 -- An organization as the audit log keeps it.

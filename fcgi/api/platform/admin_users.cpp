@@ -72,7 +72,9 @@ OneStatement update_user(const Input& input) {
 }
 
 OneStatement delete_user(const Input& input) {
-  return OneStatement::no_content(query::AdminUserDelete{.user_id = input.path_value("user_id")});
+  return OneStatement::no_content(query::AdminUserDelete{
+      .user_id = input.path_value("user_id"),
+      .privacy_org_delete_days = input.settings.integer("privacy.org_delete_days")});
 }
 
 }  // namespace hostler

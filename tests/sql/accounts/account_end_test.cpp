@@ -281,7 +281,7 @@ TEST_F(AccountEnd, HandsAWorkspaceOverToWhoJoinedItJustBefore) {
       fmt::format("SELECT 1 FROM orgs WHERE id = '{}' FOR NO KEY UPDATE NOWAIT", work);
   EXPECT_EQ(code_of(hold), ErrorCode::overload_busy) << "whoever changes members waits";
   guest.commit();
-  value(fmt::format("SELECT workspaces_hand_over('{}')", ada));
+  value(fmt::format("SELECT workspaces_hand_over('{}', 7)", ada));
   EXPECT_EQ(value(fmt::format("SELECT string_agg(user_id || ' ' || role, ', ') FROM org_members "
                               "WHERE org_id = '{}'",
                               work)),
@@ -323,7 +323,7 @@ TEST_F(AccountEnd, CountsNoSuspendedOwner) {
             ErrorCode::orgs_last_owner);
   const std::string as_admin =
       "SELECT set_config('hostler.permissions', '{{platform_admin}}', false); "
-      "SELECT admin_user_delete('{}')";
+      "SELECT admin_user_delete('{}', 7)";
   ASSERT_EQ(code_of(fmt::format(fmt::runtime(as_admin), ada)), ErrorCode::count_);
   EXPECT_EQ(value(fmt::format("SELECT string_agg(user_id || ' ' || role, ', ' ORDER BY user_id) "
                               "FROM org_members WHERE org_id = '{}'",

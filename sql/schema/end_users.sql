@@ -1,0 +1,22 @@
+-- An app forgets one of its own users (runs.end_user, threads.end_user).
+
+-- POST /v1/end-users:delete. Their threads, whoever created them in the organization, are erased page by page, marks
+-- and the name in usage too. A name that nobody has is as good: there is nothing to erase. The audit log does not hold
+-- the name, so neither does the row that it would be found by.
+CREATE OR REPLACE FUNCTION end_user_delete(name text) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    org CONSTANT uuid := current_org();
+BEGIN
+    -- One erasure a name: a client that repeats its request adds none.
+    PERFORM pg_advisory_xact_lock(hashtextextended('end user ' || org || ' ' || name, 0));
+    IF NOT EXISTS (SELECT FROM erasures e WHERE e.org_id = org AND e.kind = 'end_user' AND e.end_user = name
+                   AND e.nth_step = 1 AND e.after_id = '00000000-0000-0000-0000-000000000000') THEN
+        PERFORM erasure_begin('end_user', org, NULL, name);
+    END IF;
+    PERFORM privacy_note('end_user', org, NULL, name);
+    PERFORM audit('end_users.delete', 'org', org::text, org);
+    RETURN json_build_object('status', 'erasing');
+END
+$$;
+REVOKE EXECUTE ON FUNCTION end_user_delete FROM hostler_runner;
