@@ -26,6 +26,10 @@ bool Shares::is_full(const std::string& id) const {
   return held != held_.end() && held->second >= share_max_;
 }
 
+bool Shares::passes_over(const std::string& id) const {
+  return is_full(id) || had_turn_.contains(id);
+}
+
 std::vector<std::string> Shares::passed_over() const {
   std::vector<std::string> ids = full();
   std::copy_if(had_turn_.begin(), had_turn_.end(), std::back_inserter(ids),

@@ -22,7 +22,9 @@ class Shares {
   // The ids of organizations and users that have their share, as claims take them.
   std::vector<std::string> full() const;
   bool is_full(const std::string& id) const;
-  // The same and those that had their turn in this round.
+  // Whether it has its share or had its turn in this round.
+  bool passes_over(const std::string& id) const;
+  // Those that passes_over() says.
   std::vector<std::string> passed_over() const;
   // Nobody else waits. Answers whether anybody is passed over less from now on.
   bool begin_round();

@@ -174,6 +174,7 @@ Task<bool> RunQueue::claim_fresh() {
   for (const auto& [nth, row] : in_order) {
     round_robin_.took(row.text("org_id"), row.text("created_by_user_id"));
   }
+  round_robin_.claim_ended();
   if (in_order.empty()) round_robin_.nobody_waits();
   co_return !in_order.empty() || claimed.size() == free;
 }
@@ -181,6 +182,7 @@ Task<bool> RunQueue::claim_fresh() {
 postgres::BoundStatement RunQueue::fair_claim(int free) const {
   std::shared_ptr<const config::Settings> settings = services_.settings.current();
   RoundRobin::Served served = round_robin_.served();
+  RoundRobin::Served round = round_robin_.round();
   return query::RunClaim{.daemon_id = daemon_id_,
                          .limit = free,
                          .message_bytes = claimed_message_bytes,
@@ -189,7 +191,9 @@ postgres::BoundStatement RunQueue::fair_claim(int free) const {
                          .user_ids = served.user_ids,
                          .limit_agent_turns = settings->integer("limit.agent_turns"),
                          .limit_tool_calls = settings->integer("limit.tool_calls"),
-                         .limit_run_seconds = settings->integer("limit.run_seconds")};
+                         .limit_run_seconds = settings->integer("limit.run_seconds"),
+                         .round_org_ids = round.org_ids,
+                         .round_user_ids = round.user_ids};
 }
 
 RunPtr RunQueue::prepare(const postgres::Row& row) {

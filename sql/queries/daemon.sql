@@ -97,7 +97,7 @@ SELECT true AS is_there;
 -- SELECT, so that one plan looks as good as a plan for each call: making that takes longer than the claim.
 -- $1 daemon_id uuid, $2 limit bigint, $3 message_bytes integer, $4 after_org_id uuid, $5 org_ids uuid[],
 -- $6 user_ids uuid[] (see runs_round_robin), $7 limit_agent_turns bigint, $8 limit_tool_calls bigint,
--- $9 limit_run_seconds bigint
+-- $9 limit_run_seconds bigint, $10 round_org_ids uuid[], $11 round_user_ids uuid[]
 WITH few AS MATERIALIZED (
     SELECT r.id, r.after_input FROM runs r
     WHERE r.status = 'running' AND NOT r.queued AND r.owner_id IS NULL
@@ -106,7 +106,7 @@ WITH few AS MATERIALIZED (
 free AS MATERIALIZED (
     SELECT few.id, few.after_input, 0::bigint AS served_nth FROM few WHERE (SELECT count(*) FROM few) <= $2
     UNION ALL
-    SELECT fair.id, fair.after_input, fair.served_nth FROM runs_round_robin($2, $4, $5, $6) AS fair
+    SELECT fair.id, fair.after_input, fair.served_nth FROM runs_round_robin($2, $4, $5, $6, $10, $11) AS fair
     WHERE (SELECT count(*) FROM few) > $2),
 claimed AS (
     UPDATE runs r SET owner_id = $1, epoch = (nextval('run_epochs') << 20) | (random() * 1048575)::bigint,
@@ -224,7 +224,8 @@ WHERE r.id = locked.id;
 SELECT run_abandon($1, $2, $3, $4) AS has_ended;
 
 -- name: run_cancel_requests
--- The daemon's runs that somebody cancelled, and those whose creator ended and that the sweep has not reached yet.
+-- The daemon's runs that somebody cancelled, and those whose creator or organization ended and that the sweep has not
+-- reached yet.
 -- $1 daemon_id uuid
 SELECT id, coalesce(cancel_reason, 'requested') AS cancel_reason FROM runs
 WHERE owner_id = $1 AND cancel_requested_at IS NOT NULL
@@ -232,11 +233,12 @@ UNION ALL
 SELECT r.id, ended.reason
 FROM (SELECT q.id, q.org_id, q.created_by_user_id, q.created_at FROM runs q
       WHERE q.owner_id = $1 AND q.cancel_requested_at IS NULL
-            AND EXISTS (SELECT FROM endings e WHERE e.kind = 'runs') OFFSET 0) AS r
+            AND EXISTS (SELECT FROM endings e WHERE e.kind IN ('runs', 'org_runs')) OFFSET 0) AS r
 CROSS JOIN LATERAL (
     SELECT e.reason FROM endings e
-    WHERE e.kind = 'runs' AND e.subject_id = r.created_by_user_id
-          AND (e.within_org IS NULL OR e.within_org = r.org_id) AND e.ended_at >= r.created_at
+    WHERE ((e.kind = 'runs' AND e.subject_id = r.created_by_user_id
+            AND (e.within_org IS NULL OR e.within_org = r.org_id))
+           OR (e.kind = 'org_runs' AND e.subject_id = r.org_id)) AND e.ended_at >= r.created_at
     LIMIT 1) AS ended;
 
 -- name: run_load

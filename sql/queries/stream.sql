@@ -71,8 +71,8 @@ SELECT max(e.seq) AS seq FROM run_events e
 WHERE e.run_id = $1 AND e.type = 'run.resumed' AND (SELECT r.take_overs > 0 FROM runs r WHERE r.id = $1);
 
 -- name: stream_recheck
--- Which of these subscribers may not go on: their session or key is dead, their user not active, their membership
--- gone, the thread or response deleted, the run no longer theirs to read, their address excluded by an IP rule. One
+-- Which of these subscribers may not go on: their session or key is dead, their user not active, their
+-- organization closed, their membership gone, the thread or response deleted, the run no longer theirs to read, their address excluded by an IP rule. One
 -- look-up each, never a join over whole tables.
 -- $1 session_ids uuid[] (all zero: none), $2 api_key_ids uuid[] (likewise), $3 org_ids uuid[], $4 run_ids uuid[],
 -- $5 addresses text[]
@@ -100,8 +100,8 @@ WHERE NOT coalesce((
         WHERE n.id = coalesce(s.user_id, k.user_id) OFFSET 0) AS u
     CROSS JOIN LATERAL (
         SELECT d.role, d.id FROM org_members d WHERE d.org_id = f.org_id AND d.user_id = u.id OFFSET 0) AS m
-    CROSS JOIN LATERAL (SELECT g.id, g.ip_rule_count FROM orgs g WHERE g.id = f.org_id OFFSET 0) AS o
-    WHERE (t.deleted_at IS NULL OR t.is_hidden) AND r.deleted_at IS NULL AND u.status = 'active'
+    CROSS JOIN LATERAL (SELECT g.id, g.ip_rule_count, g.closed_at FROM orgs g WHERE g.id = f.org_id OFFSET 0) AS o
+    WHERE (t.deleted_at IS NULL OR t.is_hidden) AND r.deleted_at IS NULL AND u.status = 'active' AND o.closed_at IS NULL
           AND (s.id IS NULL OR s.epoch = u.session_epoch)
           AND (k.user_id IS NULL OR ((k.user_epoch = u.key_epoch OR k.created_at < u.keys_kept_before)
                                      AND (k.membership_id = m.id OR k.membership_id IS NULL)))), false);

@@ -43,7 +43,34 @@ LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT ending_begin('runs', of_user, org, why)
 $$;
 
--- The sweep of user_stop_runs(), newest first: a queued run goes before the run that it waits for. Locks threads, then runs,
+-- The newest runs that an ending of kind runs or org_runs has still to end, so many at most.
+CREATE OR REPLACE FUNCTION ending_runs(e endings, at_most integer) RETURNS TABLE (run_id uuid, thread_id uuid)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog
+SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    IF e.kind = 'org_runs' THEN
+        RETURN QUERY
+        SELECT q.id, q.thread_id FROM unnest(ARRAY['running', 'waiting_for_input']) AS s (status)
+        CROSS JOIN LATERAL (
+            SELECT r.id, r.thread_id FROM runs r
+            WHERE r.org_id = e.subject_id AND r.status = s.status AND r.created_at <= e.ended_at
+                  AND (r.owner_id IS NULL OR r.cancel_requested_at IS NULL)
+                  AND r.id < coalesce(e.cursor_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+            ORDER BY r.org_id DESC, r.status DESC, r.id DESC LIMIT at_most) AS q
+        ORDER BY q.id DESC LIMIT at_most;
+    ELSE
+        RETURN QUERY
+        SELECT r.id, r.thread_id FROM runs r
+        WHERE r.created_by_user_id = e.subject_id AND r.ended_at IS NULL AND r.created_at <= e.ended_at
+              AND (e.within_org IS NULL OR r.org_id = e.within_org)
+              AND (r.owner_id IS NULL OR r.cancel_requested_at IS NULL)
+              AND (e.cursor_id IS NULL OR r.id < e.cursor_id)
+        ORDER BY r.id DESC LIMIT at_most;
+    END IF;
+END
+$$;
+
+-- The sweep of user_stop_runs() and of a closed organization, newest first: a queued run goes before the run that it waits for. Locks threads, then runs,
 -- then accounts, each in the order of ids, as everybody who locks several. A run that cannot be ended stops no other; it
 -- is tried again, and until then nobody claims it.
 CREATE OR REPLACE FUNCTION ending_page_runs(e endings, at_most integer, is_whole boolean) RETURNS uuid
@@ -55,18 +82,10 @@ DECLARE
     run uuid;
 BEGIN
     SELECT array_agg(q.id ORDER BY q.id DESC), array_agg(DISTINCT q.thread_id) INTO page, thread_ids
-    FROM (SELECT r.id, r.thread_id FROM runs r
-          WHERE r.created_by_user_id = e.subject_id AND r.ended_at IS NULL AND r.created_at <= e.ended_at
-                AND (e.within_org IS NULL OR r.org_id = e.within_org)
-                AND (r.owner_id IS NULL OR r.cancel_requested_at IS NULL)
-                AND (e.cursor_id IS NULL OR r.id < e.cursor_id)
-          ORDER BY r.id DESC LIMIT runs_max) AS q;
+    FROM (SELECT n.run_id AS id, n.thread_id FROM ending_runs(e, runs_max) AS n) AS q;
     IF page IS NULL THEN
-        RETURN CASE WHEN EXISTS (
-            SELECT FROM runs r
-            WHERE r.created_by_user_id = e.subject_id AND r.ended_at IS NULL AND r.created_at <= e.ended_at
-                  AND (e.within_org IS NULL OR r.org_id = e.within_org)
-                  AND (r.owner_id IS NULL OR r.cancel_requested_at IS NULL)) THEN ending_again() END;
+        e.cursor_id := NULL;
+        RETURN CASE WHEN EXISTS (SELECT FROM ending_runs(e, 1)) THEN ending_again() END;
     END IF;
     IF is_whole AND cardinality(page) = runs_max THEN
         RETURN ending_again();
@@ -286,6 +305,6 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION user_of_operator, user_demote, session_revoke_by_operator, sessions_revoke_by_operator,
-    last_admin_guard, last_owner_guard, user_set_status, user_stop_runs, ending_page_runs, ending_page_mcp_rest, user_scrub, user_delete,
+    last_admin_guard, last_owner_guard, user_set_status, user_stop_runs, ending_runs, ending_page_runs, ending_page_mcp_rest, user_scrub, user_delete,
     user_promote_proved
     FROM hostler_api, hostler_runner;

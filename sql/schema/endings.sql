@@ -13,7 +13,7 @@
 CREATE TABLE endings (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     kind text NOT NULL,
-    subject_id uuid NOT NULL,  -- the user or the MCP server
+    subject_id uuid NOT NULL,  -- the user, the organization or the MCP server
     within_org uuid,  -- only what is in this organization; null: everywhere
     reason text NOT NULL DEFAULT '',
     facts jsonb NOT NULL DEFAULT '{}',  -- what a page needs to know of the time of the end
@@ -26,14 +26,17 @@ CREATE INDEX endings_subject ON endings (kind, subject_id);
 CREATE INDEX endings_due ON endings (due_at);
 GRANT SELECT ON endings TO hostler_runner;
 
--- Whether the creator of a run, or their membership in its organization, ended while the run is not swept yet. Such a
--- run gets no further step. The table is empty but for a minute after an end.
+-- Whether a run's organization, its creator, or their membership ended while the run is not swept yet. Such a run gets no
+-- further step. The table is empty but for a minute after an end.
 CREATE OR REPLACE FUNCTION run_creator_ended(of_org uuid, creator uuid, run_created_at timestamptz) RETURNS boolean
 LANGUAGE sql STABLE AS $$
     SELECT EXISTS (
         SELECT FROM endings e
         WHERE e.kind = 'runs' AND e.subject_id = creator AND (e.within_org IS NULL OR e.within_org = of_org)
               AND e.ended_at >= run_created_at)
+        OR EXISTS (
+        SELECT FROM endings e
+        WHERE e.kind = 'org_runs' AND e.subject_id = of_org AND e.ended_at >= run_created_at)
 $$;
 
 -- The cursor with which a page asks for another look from the beginning, in five seconds.
@@ -47,12 +50,13 @@ CREATE OR REPLACE FUNCTION ending_page(e endings, at_most integer, is_whole bool
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     CASE e.kind
-        WHEN 'runs' THEN RETURN ending_page_runs(e, at_most, is_whole);
+        WHEN 'runs', 'org_runs' THEN RETURN ending_page_runs(e, at_most, is_whole);
         WHEN 'sessions' THEN RETURN ending_page_sessions(e, at_most, is_whole);
         WHEN 'api_keys' THEN RETURN ending_page_api_keys(e, at_most, is_whole);
         WHEN 'invitations' THEN RETURN ending_page_invitations(e, at_most, is_whole);
         WHEN 'memberships' THEN RETURN ending_page_memberships(e, at_most, is_whole);
         WHEN 'mcp_rest' THEN RETURN ending_page_mcp_rest(e, at_most, is_whole);
+        WHEN 'mcp_org_rest' THEN RETURN ending_page_mcp_org_rest(e, at_most, is_whole);
         WHEN 'mcp_connections' THEN RETURN ending_page_mcp_connections(e, at_most, is_whole);
         WHEN 'mcp_server' THEN RETURN ending_page_mcp_server(e, at_most, is_whole);
         WHEN 'mcp_waits' THEN RETURN ending_page_mcp_waits(e, at_most, is_whole);

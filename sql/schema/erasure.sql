@@ -60,10 +60,9 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE kind
         WHEN 'user' THEN ARRAY['orgs', 'audit', 'failed_logins', 'access_log']
         WHEN 'member' THEN ARRAY['threads', 'runs', 'api_keys', 'outbox']
-        -- Runs twice: a server may have answered one that waited meanwhile.
-        WHEN 'org_stop' THEN ARRAY['runs_stop', 'servers_rest', 'owner_mails', 'runs_stop']
+        WHEN 'org_stop' THEN ARRAY['owner_mails']
         WHEN 'export_mails' THEN ARRAY['owner_mails']
-        WHEN 'org' THEN ARRAY['runs_stop', 'threads', 'runs', 'usage', 'usage_days', 'usage_months', 'ledger',
+        WHEN 'org' THEN ARRAY['threads', 'runs', 'usage', 'usage_days', 'usage_months', 'ledger',
             'api_keys', 'personas', 'llm_models', 'llm_providers', 'tools', 'tool_providers', 'mcp_connections',
             'mcp_servers', 'outbox', 'webhooks', 'invitations', 'ip_rules', 'members', 'audit', 'org']
         WHEN 'end_user' THEN ARRAY['threads', 'runs', 'usage', 'usage_months', 'outbox'] END
@@ -75,8 +74,6 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     RETURN CASE step
         WHEN 'orgs' THEN erase_user_orgs(e, at_most)
-        WHEN 'runs_stop' THEN erase_runs_stop(e, at_most)
-        WHEN 'servers_rest' THEN erase_servers_rest(e)
         WHEN 'owner_mails' THEN erase_owner_mails(e, at_most)
         WHEN 'threads' THEN erase_threads(e, at_most)
         WHEN 'runs' THEN erase_runs(e, at_most)

@@ -19,36 +19,6 @@ BEGIN
 END
 $$;
 
--- Runs of an organization that has stopped are cancelled: those that a daemon has hear of it.
-CREATE OR REPLACE FUNCTION erase_runs_stop(e erasures, at_most integer) RETURNS uuid[]
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
-SET plan_cache_mode = force_generic_plan AS $$
-DECLARE
-    page uuid[] := ARRAY(
-        SELECT r.id FROM runs r
-        WHERE r.org_id = e.org_id AND r.status = 'running' AND r.id > e.after_id ORDER BY r.org_id, r.status, r.id
-        LIMIT at_most);
-    thread_ids uuid[];
-    thread_row threads;
-BEGIN
-    IF cardinality(page) = 0 THEN
-        page := ARRAY(SELECT r.id FROM runs r
-            WHERE r.org_id = e.org_id AND r.status = 'waiting_for_input' ORDER BY r.org_id, r.status, r.id
-            LIMIT at_most);
-    END IF;
-    thread_ids := ARRAY(SELECT DISTINCT r.thread_id FROM runs r WHERE r.id = ANY (page));
-    PERFORM 1 FROM threads t WHERE t.id = ANY (thread_ids) ORDER BY t.id FOR UPDATE;
-    PERFORM 1 FROM runs r WHERE r.thread_id = ANY (thread_ids) AND r.ended_at IS NULL ORDER BY r.id FOR UPDATE;
-    PERFORM credit_lock(ARRAY[e.org_id]);
-    FOR thread_row IN SELECT t.* FROM threads t WHERE t.id = ANY (thread_ids) ORDER BY t.id LOOP
-        PERFORM pg_notify('hostler_control', run::text)
-        FROM unnest(thread_stop(thread_row, NULL, 'org_deleted')) AS run;
-    END LOOP;
-    -- A page of running ones is followed by another look, which ends with those that wait.
-    RETURN CASE WHEN cardinality(page) > 0 THEN array_fill(page[cardinality(page)], ARRAY[at_most]) ELSE page END;
-END
-$$;
-
 -- Threads that are not deleted yet.
 CREATE OR REPLACE FUNCTION erase_threads(e erasures, at_most integer) RETURNS uuid[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
@@ -207,5 +177,5 @@ BEGIN
     RETURN page;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION erase_user_orgs, erase_runs_stop, erase_threads, erase_runs, erase_api_keys, erase_outbox,
+REVOKE EXECUTE ON FUNCTION erase_user_orgs, erase_threads, erase_runs, erase_api_keys, erase_outbox,
     erase_audit, erase_failed_logins, erase_access_log FROM hostler_api, hostler_runner;

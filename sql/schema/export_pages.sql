@@ -256,7 +256,7 @@ BEGIN
     IF x.id IS NULL THEN
         RETURN false;
     ELSIF NOT export_is_right(x) THEN
-        DELETE FROM exports q WHERE q.id = x.id;
+        UPDATE exports q SET state = 'failed', expires_at = clock_timestamp(), client_ip = NULL WHERE q.id = x.id;
         RETURN true;
     ELSIF x.part = 'begin' AND x.is_of_org THEN
         PERFORM org_export_mails(x);
@@ -278,7 +278,6 @@ BEGIN
     IF x.bytes > bytes_max THEN
         x.state := 'failed';
         x.error := 'It is longer than 4 GiB: read threads one by one with GET /v1/threads/{thread_id}/messages.';
-        DELETE FROM export_pieces p WHERE p.export_id = x.id;
     ELSIF x.part = 'end' THEN
         x.state := 'ready';
     END IF;

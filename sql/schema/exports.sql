@@ -24,6 +24,7 @@ CREATE TABLE exports (
 CREATE UNIQUE INDEX exports_running ON exports (org_id, is_of_org) WHERE state = 'running';
 CREATE INDEX exports_due ON exports (due_at) WHERE state = 'running';
 CREATE INDEX exports_expiry ON exports (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX exports_failed ON exports (id) WHERE state = 'failed' AND pieces > 0;
 CREATE INDEX exports_user ON exports (user_id);
 CREATE INDEX exports_org ON exports (org_id);
 SELECT make_tenant_table('exports');
@@ -58,8 +59,9 @@ BEGIN
         PERFORM fail('exports.running');
     END IF;
     -- One is kept: the ones before are over.
-    DELETE FROM exports x WHERE x.org_id = org AND x.is_of_org = of_org AND x.user_id = current_user_id()
-        AND x.id <> created.id;
+    UPDATE exports x SET expires_at = clock_timestamp()
+    WHERE x.org_id = org AND x.is_of_org = of_org AND x.user_id = current_user_id() AND x.id <> created.id
+          AND x.expires_at > clock_timestamp();
     IF of_org THEN
         PERFORM audit('orgs.export', 'org', org::text, org, NULL, jsonb_build_object('export_id', created.id));
     ELSE
@@ -68,6 +70,15 @@ BEGIN
     END IF;
     RETURN export_json(created);
 END
+$$;
+
+-- Exports that the organization has, or those of the organization only, are over: one row each, and each user has one.
+-- exports_prune() removes them with their pieces.
+CREATE OR REPLACE FUNCTION exports_end(org uuid, only_of_org boolean) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    UPDATE exports x SET state = CASE x.state WHEN 'running' THEN 'failed' ELSE x.state END,
+        expires_at = clock_timestamp(), client_ip = NULL
+    WHERE x.org_id = org AND (x.is_of_org OR NOT only_of_org) AND coalesce(x.expires_at > clock_timestamp(), true)
 $$;
 
 -- Whether its maker may read it still: of an organization as one of its owners.
@@ -125,27 +136,34 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     WHERE x.id = export AND x.user_id = of_user AND x.state = 'ready' AND export_is_right(x)
 $$;
 
--- Maintenance: removes pieces of exports that are over, then the exports, at most so many. Answers how many.
+-- Maintenance: removes pieces of an export that is over or failed, at most so many, and with the last ones an export that
+-- is over. Answers at_most when there was one.
 CREATE OR REPLACE FUNCTION exports_prune(at_most integer) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    over uuid;
+    over exports;
     removed bigint;
 BEGIN
-    SELECT x.id INTO over FROM exports x WHERE x.expires_at <= statement_timestamp() ORDER BY x.expires_at LIMIT 1
+    SELECT * INTO over FROM exports x WHERE x.expires_at <= statement_timestamp() ORDER BY x.expires_at LIMIT 1
     FOR UPDATE SKIP LOCKED;
-    IF over IS NULL THEN
+    IF over.id IS NULL THEN
+        SELECT * INTO over FROM exports x WHERE x.state = 'failed' AND x.pieces > 0 ORDER BY x.id LIMIT 1
+        FOR UPDATE SKIP LOCKED;
+    END IF;
+    IF over.id IS NULL THEN
         RETURN 0;
     END IF;
-    DELETE FROM export_pieces p WHERE p.export_id = over AND p.nth IN (
-        SELECT q.nth FROM export_pieces q WHERE q.export_id = over ORDER BY q.nth LIMIT at_most);
+    DELETE FROM export_pieces p WHERE p.export_id = over.id AND p.nth IN (
+        SELECT q.nth FROM export_pieces q WHERE q.export_id = over.id ORDER BY q.nth LIMIT at_most);
     GET DIAGNOSTICS removed = ROW_COUNT;
-    IF removed < at_most THEN
-        DELETE FROM exports x WHERE x.id = over;
+    IF removed < at_most AND over.expires_at <= statement_timestamp() THEN
+        DELETE FROM exports x WHERE x.id = over.id;
+    ELSIF removed < at_most THEN
+        UPDATE exports x SET pieces = 0 WHERE x.id = over.id;
     END IF;
     RETURN at_most;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION export_is_right, export_of_caller FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION exports_end, export_is_right, export_of_caller FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION export_create, export_show, export_content, export_piece FROM hostler_runner;
 REVOKE EXECUTE ON FUNCTION exports_prune FROM hostler_api;

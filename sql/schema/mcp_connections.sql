@@ -117,7 +117,8 @@ LANGUAGE sql STABLE AS $$
     SELECT mcp_connection_is_over(c) OR EXISTS (
         SELECT FROM users u
         WHERE u.id = c.connected_by AND u.status <> 'active'
-              AND (c.user_id IS NOT NULL OR u.personal_org_id = c.org_id))
+              AND (c.user_id IS NOT NULL OR u.personal_org_id = c.org_id)
+        UNION ALL SELECT FROM orgs o WHERE o.id = c.org_id AND o.closed_at IS NOT NULL)
 $$;
 
 -- Whether a listing may show the connection. What it finds is offered to everybody who may use the server, so it is of
@@ -291,13 +292,14 @@ LANGUAGE sql VOLATILE AS $$
 $$;
 
 -- Connections that a daemon has to do something about: tokens about to expire, those that are ending; not of the
--- organizations and users whose share the daemon has.
+-- organizations and users that others go before (lib/loop/shares.h).
 CREATE OR REPLACE FUNCTION mcp_connections_due(at_most integer, full_orgs uuid[])
 RETURNS TABLE (connection_id uuid, token_number bigint, is_ending boolean, org_id uuid, user_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT c.id, c.token_number, c.state = 'ending', c.org_id, c.connected_by FROM mcp_connections c
     WHERE c.refresh_at <= statement_timestamp() AND coalesce(c.claimed_until <= clock_timestamp(), true)
-          AND c.org_id <> ALL (full_orgs) AND c.connected_by <> ALL (full_orgs) AND (c.state = 'ending' OR NOT mcp_connection_rests(c))
+          AND c.org_id <> ALL (full_orgs) AND c.connected_by <> ALL (full_orgs)
+          AND (c.state = 'ending' OR NOT mcp_connection_rests(c))
     ORDER BY c.refresh_at LIMIT at_most
 $$;
 

@@ -93,12 +93,14 @@ BEGIN
 END
 $$;
 
--- Whether the server is not listed for now: the user whose personal organization has it is not active.
+-- Whether the server is not listed for now: its organization is closed, or the user whose personal organization has it
+-- is not active.
 CREATE OR REPLACE FUNCTION mcp_server_rests(s mcp_servers) RETURNS boolean
 LANGUAGE sql STABLE AS $$
     SELECT s.org_id IS NOT NULL AND EXISTS (
         SELECT FROM org_members m JOIN users u ON u.id = m.user_id
-        WHERE m.org_id = s.org_id AND u.personal_org_id = s.org_id AND u.status <> 'active')
+        WHERE m.org_id = s.org_id AND u.personal_org_id = s.org_id AND u.status <> 'active'
+        UNION ALL SELECT FROM orgs o WHERE o.id = s.org_id AND o.closed_at IS NOT NULL)
 $$;
 
 -- What clients see of it. The url and the faults of the platform's own are for its administrators.

@@ -14,18 +14,43 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
         'erase_at', rfc3339(o.erase_at))
 $$;
 
--- Servers of a workspace that rests are not listed, and no tokens are asked for in its name; see mcp_user_rests().
-CREATE OR REPLACE FUNCTION mcp_org_rests(org uuid, rests boolean) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+-- The sweep of a workspace that is closed or restored (endings.sql). MCP servers of a closed one are not listed and no
+-- tokens are asked for in its name (mcp_server_rests, mcp_connection_rests). The sweep takes both out of what is due, or
+-- back in: see ending_page_mcp_rest(). A page goes by the organization's row of its moment.
+CREATE OR REPLACE FUNCTION ending_page_mcp_org_rest(e endings, at_most integer, is_whole boolean) RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    is_open boolean;
+    never constant timestamptz := clock_timestamp() + interval '100 years';
+    far constant timestamptz := clock_timestamp() + interval '50 years';
+    servers uuid[];
+    connections uuid[];
+BEGIN
+    SELECT o.closed_at IS NULL INTO STRICT is_open FROM orgs o WHERE o.id = e.subject_id FOR SHARE;
+    servers := ARRAY(SELECT q.id FROM mcp_servers q
+                     WHERE q.org_id = e.subject_id AND q.deleted_at IS NULL AND (q.listing_due_at > far) = is_open
+                     LIMIT at_most);
+    connections := ARRAY(SELECT q.id FROM mcp_connections q
+                         WHERE q.org_id = e.subject_id AND q.state = 'connected'
+                               AND CASE WHEN is_open THEN q.refresh_at IS NULL AND q.has_refresh_token
+                                   ELSE q.refresh_at IS NOT NULL END
+                         LIMIT at_most);
+    IF is_whole AND greatest(cardinality(servers), cardinality(connections)) = at_most THEN
+        RETURN ending_again();
+    END IF;
+    PERFORM FROM mcp_servers s WHERE s.id = ANY (servers) ORDER BY s.id FOR NO KEY UPDATE;
     UPDATE mcp_servers s SET listing_id = NULL,
-        listing_due_at = clock_timestamp() + CASE WHEN rests THEN interval '100 years' ELSE interval '0' END
-    WHERE s.org_id = org AND s.deleted_at IS NULL;
-    UPDATE mcp_connections q SET refresh_at = CASE WHEN NOT rests AND q.has_refresh_token THEN clock_timestamp() END
-    WHERE q.org_id = org AND q.state = 'connected'
+        listing_due_at = CASE WHEN is_open THEN clock_timestamp() ELSE never END
+    WHERE s.id = ANY (servers) AND s.deleted_at IS NULL;
+    PERFORM FROM mcp_connections c WHERE c.id = ANY (connections) ORDER BY c.id FOR NO KEY UPDATE;
+    UPDATE mcp_connections c SET refresh_at = CASE WHEN is_open THEN clock_timestamp() END
+    WHERE c.id = ANY (connections) AND c.state = 'connected';
+    RETURN CASE WHEN greatest(cardinality(servers), cardinality(connections)) = at_most THEN e.subject_id END;
+END
 $$;
 
--- Stops an organization whose row is locked. What hangs on it (runs, servers, the mails) follows by pages (org_stop).
--- Notes its end; answers the row.
+-- Stops an organization whose row is locked: closed_at decides, for callers, streams, runs and MCP servers. What hangs on
+-- it is swept (endings.sql), and its owners are told by pages (org_stop). Notes its end; answers the row.
 CREATE OR REPLACE FUNCTION org_close(org uuid, privacy_org_delete_days integer) RETURNS orgs
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -38,7 +63,9 @@ BEGIN
         PERFORM erasure_begin('org_stop', org, current_user_id());
         PERFORM erasure_begin('org', org, not_before => closed.erase_at);
         PERFORM privacy_note('org_closed', org, ends_at => closed.erase_at);
-        DELETE FROM exports x WHERE x.org_id = org AND x.is_of_org;
+        PERFORM ending_begin('org_runs', org, why => 'org_deleted');
+        PERFORM ending_begin('mcp_org_rest', org);
+        PERFORM exports_end(org, true);
     END IF;
     RETURN closed;
 END
@@ -94,7 +121,7 @@ BEGIN
     END IF;
     DELETE FROM erasures e WHERE e.org_id = org AND e.kind = 'org_stop';
     UPDATE orgs o SET closed_at = NULL, erase_at = NULL WHERE o.id = org RETURNING * INTO restored;
-    PERFORM mcp_org_rests(org, false);
+    PERFORM ending_begin('mcp_org_rest', org);
     IF NOT EXISTS (SELECT FROM org_members m WHERE m.org_id = org) THEN
         INSERT INTO org_members (org_id, user_id, role) VALUES (org, current_user_id(), 'owner');
         own_role := 'owner';
@@ -131,14 +158,6 @@ BEGIN
 END
 $$;
 
--- The servers rest behind the switch. A workspace has few, and their number is limited.
-CREATE OR REPLACE FUNCTION erase_servers_rest(e erasures) RETURNS uuid[]
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-BEGIN
-    PERFORM mcp_org_rests(e.org_id, true);
-    RETURN '{}';
-END
-$$;
-REVOKE EXECUTE ON FUNCTION mcp_org_rests, org_close, org_mail, erase_owner_mails, erase_servers_rest
+REVOKE EXECUTE ON FUNCTION ending_page_mcp_org_rest, org_close, org_mail, erase_owner_mails
     FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION org_deletion_json, org_delete, org_restore FROM hostler_runner;

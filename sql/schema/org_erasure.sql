@@ -18,7 +18,7 @@ BEGIN
         WHEN 'llm_models' THEN
             page := ARRAY(SELECT m.id FROM llm_models m WHERE m.org_id = e.org_id AND m.id > e.after_id
                 ORDER BY m.org_id, m.id LIMIT at_most);
-            UPDATE llm_models m SET model = 'deleted', is_default = false,
+            UPDATE llm_models m SET model = 'deleted', is_default = false, learned = NULL, learned_at = NULL,
                 deleted_at = coalesce(m.deleted_at, clock_timestamp())
             WHERE m.id = ANY (page);
         WHEN 'llm_providers' THEN
@@ -123,10 +123,11 @@ CREATE OR REPLACE FUNCTION erase_org_row(e erasures) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     UPDATE entitlement_overrides o SET reason = NULL WHERE o.org_id = e.org_id AND o.reason IS NOT NULL;
+    DELETE FROM model_tests t WHERE t.org_id = e.org_id;  -- of ten minutes, ten a minute
     DELETE FROM feature_flag_overrides o WHERE o.org_id = e.org_id;
     UPDATE subscriptions s SET status = 'cancelled', cancelled_at = clock_timestamp(), next_grant_at = NULL
     WHERE s.org_id = e.org_id AND s.status = 'active';
-    DELETE FROM exports x WHERE x.org_id = e.org_id;
+    PERFORM exports_end(e.org_id, false);
     UPDATE orgs o SET slug = 'deleted-' || o.id, name = 'deleted-' || o.id, erased_at = clock_timestamp(),
         closed_at = coalesce(o.closed_at, clock_timestamp()), erase_at = NULL
     WHERE o.id = e.org_id;

@@ -43,6 +43,7 @@ BEGIN
     ELSE
         DELETE FROM erasures e WHERE e.org_id = org AND e.kind IN ('org', 'org_stop');
         UPDATE orgs q SET closed_at = NULL, erase_at = NULL WHERE q.id = org;
+        PERFORM ending_begin('mcp_org_rest', org);
         PERFORM audit('orgs.restore', 'org', org::text, org, NULL, '{"replayed": true}');
     END IF;
     RETURN true;

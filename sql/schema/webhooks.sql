@@ -8,6 +8,7 @@ CREATE TABLE webhook_endpoints (
     enabled boolean NOT NULL DEFAULT true,
     secret_id uuid CHECK (secret_id IS NOT NULL OR deleted_at IS NOT NULL),
     failing_since timestamptz,  -- nothing but failures since then; null: the last attempt went well, or there was none
+    created_by_user_id uuid DEFAULT current_user_id(),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     cancel_before timestamptz,  -- switched off then; webhook_cancel() has still to cancel what waited, nothing is sent
     deleted_at timestamptz,  -- gone but for messages that webhook_prune() has still to take away

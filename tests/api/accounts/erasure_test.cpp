@@ -9,6 +9,7 @@
 
 #include "tests/support/rigs/run_harness.h"
 #include "tests/support/rows/erasure_rounds.h"
+#include "tests/support/rows/function_tools.h"
 #include "tests/support/rows/threads.h"
 
 namespace hostler::testing_support {
@@ -68,6 +69,16 @@ void plant(const Client& client, const Plant& thing) {
   EXPECT_EQ(answer.status, thing.status) << thing.path << " " << answer.body;
 }
 
+// Turns with calls of functions are stored as they were said: one that got its result, and one that
+// still waits for it.
+void plant_calls(const Client& client) {
+  std::string script = filled(R"(# [tool weather {"city":"#"}] [say #])");
+  AskingRun answered = start_asking(client, script);
+  EXPECT_EQ(answered.give(0, filled(R"({"#":"#"})")).status, 200);
+  wait_for_status(client, answered.run_id, "completed");
+  start_asking(client, script);
+}
+
 void plant_in_threads(const Client& client) {
   Answer thread = client.post("/v1/threads",
                               filled(R"({"title":"#","metadata":{"#":"#"},"end_user":"#-eve"})"));
@@ -78,6 +89,7 @@ void plant_in_threads(const Client& client) {
                 filled(R"({"metadata":{"#":"#"},"response_format":{"type":"json_schema",)"
                        R"("json_schema":{"name":"#","schema":{"type":"object","title":"#"}}}})"));
   wait_for_status(client, run, "completed");
+  plant_calls(client);
   std::string cancelled =
       start_output(client, filled("# [words 40] [stall]"), filled(R"({"metadata":{"a":"#"}})"));
   EXPECT_EQ(client.post("/v1/runs/" + cancelled + ":cancel").status, 200);
@@ -90,7 +102,7 @@ void plant_in_threads(const Client& client) {
   EXPECT_EQ(client.del("/v1/openai/responses/" + response.member("id")).status, 200);
 }
 
-void plant_in_organization(const Client& client) {
+void plant_in_organization(ApiStack& stack, const Client& client) {
   for (const Plant& thing : in_organization) plant(client, thing);
   Answer provider =
       client.post("/v1/llm-providers?scope=org",
@@ -100,6 +112,10 @@ void plant_in_organization(const Client& client) {
   Answer model = client.post("/v1/llm-providers/" + provider.member("id") + "/models?scope=org",
                              filled(R"({"model":"#-model"})"));
   EXPECT_EQ(model.status, 201) << model.body;
+  // As a run learns it of a provider.
+  sql_value(stack, fmt::format("UPDATE llm_models SET learned = '{{\"refuses\":[\"{}\"]}}', "
+                               "learned_at = now() WHERE id = '{}'",
+                               planted, model.member("id")));
 }
 
 class Erasure : public ::testing::Test {
@@ -125,7 +141,7 @@ class Erasure : public ::testing::Test {
     add_member(stack(), workspace, user, "member");
     plant_in_threads(user.client);
     plant_in_threads(user.client.with_org(workspace));
-    plant_in_organization(user.client);
+    plant_in_organization(stack(), user.client);
     return user;
   }
 };
@@ -189,7 +205,7 @@ TEST_F(Erasure, OfAnOrganizationLeavesNothingThatItSetUp) {
                 .status,
             201);
   plant_in_threads(client);
-  plant_in_organization(client);
+  plant_in_organization(stack(), client);
   Call call{
       "DELETE", "/v1/orgs/" + workspace, filled(R"({"slug":"#-slug"})"), "application/json", {}};
   ASSERT_EQ(owner.client.send(call).status, 202);

@@ -18,7 +18,8 @@ constexpr const char* wait_over =
     "ended_at IS NOT NULL";
 constexpr const char* left =
     "SELECT (SELECT count(*) FROM erasures WHERE due_at < clock_timestamp() + interval '1 hour') "
-    "+ (SELECT count(*) FROM threads_to_empty) + (SELECT count(*) FROM responses_to_empty)";
+    "+ (SELECT count(*) FROM threads_to_empty) + (SELECT count(*) FROM responses_to_empty) "
+    "+ (SELECT count(*) FROM endings)";
 
 }  // namespace
 
@@ -28,13 +29,15 @@ void erase_all(ApiStack& stack) {
       [&] {
         stack.sql().run_text(wait_over);
         for (const char* page :
-             {"SELECT coalesce(string_agg(fault, ' '), '') FROM erasures_page(100)",
+             {"SELECT coalesce(string_agg(fault, ' '), '') FROM ending_sweep(400)",
+              "SELECT coalesce(string_agg(fault, ' '), '') FROM erasures_page(100)",
               "SELECT '' FROM threads_empty(200)", "SELECT '' FROM responses_empty(200)"}) {
           for (int i = 0; i < 30; ++i) EXPECT_EQ(sql_value(stack, page), "") << page;
         }
         return sql_number(stack, left) == 0;
       }))
       << sql_value(stack, "SELECT string_agg(e::text, ' ') FROM erasures e")
+      << sql_value(stack, "SELECT string_agg(e::text, ' ') FROM endings e")
       << sql_value(stack, "SELECT count(*) FROM threads_to_empty");
 }
 
