@@ -161,6 +161,8 @@ constexpr std::array<ErrorRow, static_cast<size_t>(count_)> table{{
     {webhooks_not_found, 404, "webhooks.not_found", "There is no such webhook endpoint"},
     {webhooks_url_denied, 422, "webhooks.url_denied", "This address may not be called"},
     {settings_not_found, 404, "settings.not_found", "There is no such setting"},
+    {end_users_not_found, 404, "end_users.not_found",
+     "No thread, run or usage of the organization has this end user"},
 }};
 
 constexpr bool table_is_in_order() {

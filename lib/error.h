@@ -150,6 +150,7 @@ enum class ErrorCode : uint16_t {
   webhooks_not_found,
   webhooks_url_denied,
   settings_not_found,
+  end_users_not_found,
   count_  // not a code: the number of them
 };
 

@@ -122,7 +122,7 @@ BEGIN
     ELSIF r.status <> 'waiting_for_input' THEN
         PERFORM fail('runs.not_waiting', 'run_has_status', jsonb_build_object('status', r.status));
     ELSIF run_creator_ended(r.org_id, r.created_by_user_id, r.created_at) THEN
-        PERFORM fail('runs.not_waiting', 'run_has_status', '{"status": "cancelled"}');
+        PERFORM fail('runs.not_waiting', 'run_has_status', jsonb_build_object('status', 'cancelled'));
     ELSIF NOT waits_for_results(r.input_request) THEN
         PERFORM fail('runs.not_waiting', 'waits_for_no_results');
     ELSIF of_server THEN

@@ -270,7 +270,7 @@ BEGIN
     ELSIF (r.input_request ->> 'request_id')::uuid <> wanted_request THEN
         PERFORM fail('runs.not_waiting', 'request_is_over', jsonb_build_object('request_id', wanted_request));
     ELSIF run_creator_ended(r.org_id, r.created_by_user_id, r.created_at) THEN
-        PERFORM fail('runs.not_waiting', 'run_has_status', '{"status": "cancelled"}');
+        PERFORM fail('runs.not_waiting', 'run_has_status', jsonb_build_object('status', 'cancelled'));
     END IF;
     IF waits_for_results(r.input_request) THEN
         PERFORM fail('runs.other_answer', 'waits_for_results');

@@ -125,6 +125,7 @@ TEST(AuditActions, TellOfExportsAndDeletions) {
   std::string slug = user.client.get(path).member("slug");
   expect_reported(user.client, "POST", "/v1/me/export", "", "users.export");
   expect_reported(user.client, "POST", path + "/export", "", "orgs.export");
+  EXPECT_EQ(user.client.post("/v1/threads", R"({"end_user":"somebody-of-the-app"})").status, 201);
   expect_reported(user.client, "POST", "/v1/end-users:delete",
                   R"({"end_user":"somebody-of-the-app"})", "end_users.delete");
   EXPECT_EQ(sql_number(stack(),
