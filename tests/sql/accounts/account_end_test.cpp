@@ -193,9 +193,7 @@ TEST_F(AccountEnd, CancelsTheRunsThatNobodyExecutesAndAsksForTheOthers) {
   std::string second = fixture_.new_run(thread);
   std::string queued = fixture_.new_run(thread, "enqueue");
   add_member(fixture_.org_id, new_user("ada"), "owner");
-  std::string other =
-      value(fmt::format("SELECT cardinality(user_delete('{}'))", fixture_.owner_id));
-  EXPECT_EQ(other, "3");
+  value(fmt::format("SELECT user_delete('{}')", fixture_.owner_id));
   EXPECT_EQ(value(fmt::format("SELECT status || ' ' || (cancel_requested_at IS NOT NULL) FROM runs "
                               "WHERE id = '{}'",
                               first)),
