@@ -93,8 +93,9 @@ BEGIN
                                 EXISTS (SELECT FROM unnest(round_org_ids, round_user_ids) AS h (org_id, user_id)
                                         WHERE h.user_id = w.user_id AND (h.org_id <> w.org_id OR w.orgs > 1)) AS had_turn
                             FROM waiting w) AS p) AS t) AS f
+          -- Not all that runs_claimable says: it would be read whole. A run that waits is never queued again.
           JOIN runs r ON r.id = f.id
-          WHERE r.status = 'running' AND NOT r.queued AND r.owner_id IS NULL
+          WHERE r.status = 'running' AND r.owner_id IS NULL
           ORDER BY f.nth LIMIT slots_now FOR UPDATE OF r SKIP LOCKED) AS l
     ORDER BY served_nth;
     IF NOT FOUND THEN

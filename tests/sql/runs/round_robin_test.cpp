@@ -122,7 +122,7 @@ TEST_F(RoundRobinTest, AUserWithManyOrganizationsGetsNoMoreTurnsThanOthers) {
     ++taken[actor.substr(37)];
     if (actor.substr(37) == first_.owner_id) organizations_of_eve.insert(actor.substr(0, 36));
   }
-  EXPECT_GE(taken[second_.owner_id], 18);
+  EXPECT_GE(taken[second_.owner_id], 14) << "a half, but for the lot";
   EXPECT_EQ(organizations_of_eve.size(), 3U) << "all of hers get on";
 }
 
