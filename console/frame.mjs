@@ -56,10 +56,11 @@ function move_to_org(id) {
 
 function OrgSwitch({ me, orgs }) {
   const t = useWords();
-  if (orgs.length < 2)
+  const alive = orgs.filter((org) => org.erase_at === null);
+  if (alive.length < 2)
     return html`<span class="org" title=${t('org')}><bdi>${me.org_name}</bdi></span>`;
   return html`<select class="org" aria-label=${t('org')} value=${me.org_id}
-    onChange=${(event) => move_to_org(event.currentTarget.value)}>${orgs.map(
+    onChange=${(event) => move_to_org(event.currentTarget.value)}>${alive.map(
       (org) => html`
       <option value=${org.id} selected=${org.id === me.org_id}>${org.name}</option>`,
     )}</select>`;
@@ -98,7 +99,7 @@ function FrameCommands() {
         run: () => go(entry.path, query_of(entry)),
       })),
       ...orgs
-        .filter((org) => org.id !== me.org_id)
+        .filter((org) => org.id !== me.org_id && org.erase_at === null)
         .map((org) => ({
           id: `org ${org.id}`,
           keys: '',

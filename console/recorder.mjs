@@ -22,7 +22,6 @@ const secrets_of_servers = {
   client_secret: 'HOSTLER_MCP_CLIENT_SECRET',
 };
 const secret_header = 'HOSTLER_MCP_HEADER';
-const secret_path = /^(\/v1\/org-invitations\/)[^/]+(\/accept)$/;
 
 // [{method, path, body (JSON text or ''), fields ([name, value])}], the oldest first. A call made
 // again moves to the end.
@@ -48,7 +47,6 @@ const body_text = (body, secrets) =>
 
 export function record_call(request, fields) {
   const body = request.body === undefined ? '' : body_text(request.body, request.secrets);
-  const path = request.path.replace(secret_path, `$1${marked('HOSTLER_INVITATION')}$2`);
   const shown = Object.entries(fields).filter(
     ([name]) =>
       !['Accept', 'Authorization'].includes(name) ||
@@ -56,13 +54,13 @@ export function record_call(request, fields) {
   );
   const call = {
     method: request.method,
-    path,
+    path: request.path,
     body,
     fields: shown,
     is_signed: Boolean(fields.Authorization),
   };
   const is_same = (other) =>
-    other.method === call.method && other.path === path && other.body === body;
+    other.method === call.method && other.path === call.path && other.body === body;
   calls.set([...calls.get().filter((other) => !is_same(other)), call].slice(-kept_max));
 }
 

@@ -18,6 +18,14 @@ void look_at_maintenance(postgres::DbSession& session, DoctorReport& report) {
                  "systemctl status hostler-runner");
     return;
   }
+  postgres::Result clock = session.run(query::MaintenanceClockState{.accept = false});
+  if (clock.front().boolean("is_held")) {
+    report.fault("maintenance clock",
+                 fmt::format("nothing is deleted or ended: the database says {}, maintenance last "
+                             "accepted {}; set the database host's clock, or run hostlerctl "
+                             "maintenance clock --accept when it is right",
+                             clock.front().text("now_at"), clock.front().text("accepted_at")));
+  }
   postgres::Result jobs = session.run(query::DoctorJobs{});
   for (int i = 0; i < jobs.size(); ++i) {
     const postgres::Row job = jobs[i];

@@ -17,10 +17,12 @@
 #include "ctl/doctor.h"
 #include "ctl/gateway.h"
 #include "ctl/ledger.h"
+#include "ctl/maintenance.h"
 #include "ctl/migrate.h"
 #include "ctl/outbox.h"
 #include "ctl/output.h"
 #include "ctl/plans_and_flags.h"
+#include "ctl/privacy.h"
 #include "ctl/run_tail.h"
 #include "ctl/secrets.h"
 #include "ctl/setup.h"
@@ -41,6 +43,7 @@ int status_of(ErrorCode code) {
     case ErrorCode::database_unavailable:
       return exit_unavailable;
     case ErrorCode::overload_busy:
+    case ErrorCode::database_timeout:
       return exit_try_again;
     case ErrorCode::internal_error:
       return exit_software;
@@ -91,10 +94,12 @@ void add_commands(CommandLine& line) {
   add_tenant_commands(line);
   add_gateway_commands(line);
   add_run_commands(line);
+  add_maintenance_commands(line);
   add_outbox_commands(line);
   add_secret_commands(line);
   add_ledger_commands(line);
   add_plan_commands(line);
+  add_privacy_commands(line);
   add_config_commands(line);
   add_completion_command(line);
   line.needs_no_settings(

@@ -74,6 +74,8 @@ void Connection::finish(bool keeps) {
   FCGX_Finish_r(&fcgx_);
 }
 
+void Connection::cut() const { shutdown(fd(), SHUT_RDWR); }
+
 void Connection::close() {
   if (!is_open()) return;
   FCGX_Detach(&fcgx_);

@@ -48,6 +48,8 @@ class Connection {
   // for further requests, when nginx offers that and is still there.
   void finish(bool keeps);
   void close();
+  // Makes nginx see an answer that ends in the middle.
+  void cut() const;
 
  private:
   FCGX_Request fcgx_;

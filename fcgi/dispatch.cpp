@@ -12,6 +12,7 @@
 #include "fcgi/identity/row_scope.h"
 #include "lib/config/result_token.h"
 #include "lib/http/cors.h"
+#include "lib/http/logged_path.h"
 #include "lib/http/openai_error.h"
 #include "lib/http/problem.h"
 #include "lib/log.h"
@@ -69,12 +70,6 @@ std::optional<Error> count_failure(WorkerParts& parts, const Admitted& request,
   return std::nullopt;
 }
 
-// The path as it was asked for, but of one that holds a token the pattern alone.
-std::string_view redacted_path(const Routed& routed) {
-  if (routed.route.path.find("{token}") != std::string_view::npos) return routed.route.path;
-  return routed.request.uri.substr(0, routed.request.uri.find('?'));
-}
-
 // For the audit log: as whom, if only to be rejected, somebody asked for what.
 postgres::Denial denial_of(const Admitted& request, const Identity& refused, const Error& fault) {
   const Routed& routed = request.routed;
@@ -85,7 +80,8 @@ postgres::Denial denial_of(const Admitted& request, const Identity& refused, con
   if (is_key) denial.api_key_hash = request.credential.hash;
   denial.route = fmt::format("{} {}", method_name(routed.route.method), routed.route.path);
   denial.code = error_row(fault.code).name;
-  denial.target = fmt::format("{} {}", method_name(routed.request.method), redacted_path(routed));
+  denial.target = fmt::format("{} {}", method_name(routed.request.method),
+                              http::logged_path(routed.request.uri));
   denial.trace_id = request.client.trace_id;
   denial.client_ip = request.client.ip;
   denial.user_agent = request.client.user_agent;

@@ -18,6 +18,7 @@ struct PathName {
 // What a path value that is no UUID is the absence of. The first row that fits.
 inline constexpr std::array path_names{
     PathName{"session_id", ErrorCode::sessions_not_found},
+    PathName{"export_id", ErrorCode::exports_not_found},
     PathName{"thread_id", ErrorCode::threads_not_found},
     PathName{"run_id", ErrorCode::runs_not_found},
     PathName{"provider_id", ErrorCode::llm_providers_not_found},

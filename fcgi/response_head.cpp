@@ -34,7 +34,9 @@ std::string response_head(const Request& request, const Answered& answered,
                  http::reason_of(response.status));
   if (!response.content_type.empty()) {
     append_field("Content-Type", response.content_type, out);
-    fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\n", response.body().size());
+    if (response.pieces <= 1) {
+      fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\n", response.body().size());
+    }
   }
   append_field("X-Trace-Id", answered.trace_id, out);
   if (answered.is_openai) append_field("x-request-id", answered.trace_id, out);

@@ -82,7 +82,9 @@ constexpr bool rows_are_whole() {
     bool names_permission = route.access.audience == Access::Audience::permission ||
                             route.access.audience == Access::Audience::scope;
     if (names_permission != (route.access.permission != nullptr)) return false;
-    bool is_in_an_org = route.path.starts_with("/v1/orgs/{org_id}");
+    // Nobody acts in an organization that is deleted, until it is restored.
+    bool is_in_an_org =
+        route.path.starts_with("/v1/orgs/{org_id}") && !route.path.ends_with(":restore");
     if (is_in_an_org != route.access.acts_in_path_org) return false;
   }
   return true;

@@ -19,8 +19,10 @@
 
 #include "fcgi/connection.h"
 #include "fcgi/dispatch.h"
+#include "fcgi/further_pieces.h"
 #include "fcgi/response_head.h"
 #include "fcgi/worker_parts.h"
+#include "lib/http/logged_path.h"
 #include "lib/log.h"
 #include "lib/loop/loop.h"
 #include "lib/loop/wait.h"
@@ -33,7 +35,7 @@ constexpr size_t in_flight_max = 512;
 constexpr int accepts_per_turn = 16;
 // Connections that wait for nginx' next request, beside those in flight.
 constexpr size_t kept_max = 128;
-// What one leaves its neighbours take; libfcgi's select() needs descriptors below 1024.
+// libfcgi's select() needs descriptors below 1024.
 constexpr rlim_t descriptors_max = 1000;
 constexpr int64_t accept_pause_ms = 50;
 constexpr int64_t heartbeat_every_ms = 250;
@@ -237,15 +239,12 @@ void Worker::pause_accepting() {
   accept_timer_.restart(accept_pause_ms);
 }
 
-bool has_body(const Request& request) {
-  return request.content_length > 0 && request.content_length <= body_bytes_limit;
-}
-
 void Worker::begin(Slot& slot) {
   ++in_flight_;
   slot.begun_us = monotonic_us();
   Request& request = slot.request.emplace(request_of(slot.connection.params()));
-  if (has_body(request)) request.body.resize(static_cast<size_t>(request.content_length));
+  int64_t length = request.content_length;
+  if (length > 0 && length <= body_bytes_limit) request.body.resize(static_cast<size_t>(length));
   slot.task = serve(slot);
   slot.task.start(nullptr);
 }
@@ -264,6 +263,8 @@ Task<void> Worker::serve(Slot& slot) {
   if (!is_long) slot.may_be_kept &= slot.connection.read_body(*slot.request);
   Answered answered = co_await dispatch(parts_, *slot.request);
   write(slot, answered);
+  bool is_whole = co_await write_rest(parts_, slot.connection, *slot.request, answered.response);
+  slot.may_be_kept &= is_whole;
   count(slot, answered);
   finish(slot);
   if (is_draining_) {
@@ -282,7 +283,7 @@ void Worker::count(const Slot& slot, const Answered& answered) {
   if (!log_takes(LogLevel::debug)) return;
   log_debug("request", {{"trace_id", answered.trace_id},
                         {"method", std::string(method_name(request.method))},
-                        {"path", std::string(request.uri.substr(0, request.uri.find('?')))},
+                        {"path", http::logged_path(request.uri)},
                         {"status", std::to_string(answered.response.status)},
                         {"duration_us", std::to_string(duration_us)}});
 }
@@ -386,8 +387,7 @@ int run_worker(const config::Settings& settings, const config::SecretBox& secret
                const WorkerContext& context) {
   limit_descriptors();
   FCGX_Init();
-  // The master's pipe says when to finish. libfcgi's own handler would race with requests, and a
-  // terminal's Ctrl-C reaches the whole group.
+  // The master's pipe says when to finish. libfcgi's own handler would race with requests.
   for (int number : {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGPIPE}) signal(number, SIG_IGN);
   sigset_t none;
   sigemptyset(&none);

@@ -28,6 +28,7 @@ constexpr std::array<ErrorRow, static_cast<size_t>(count_)> table{{
     {internal_error, 500, "internal.error", "Something went wrong on our side"},
     {overload_busy, 503, "overload.busy", "The service is busy"},
     {database_unavailable, 503, "database.unavailable", "The database is out of reach"},
+    {database_timeout, 503, "database.timeout", "The database took too long"},
     {rate_limit_exceeded, 429, "rate_limit.exceeded", "Too many requests"},
     {validation_error, 422, "validation.error", "The input has faults"},
     {idempotency_key_reused, 422, "idempotency.key_reused",
@@ -74,8 +75,13 @@ constexpr std::array<ErrorRow, static_cast<size_t>(count_)> table{{
     {orgs_slug_taken, 409, "orgs.slug_taken", "The slug is taken"},
     {orgs_last_owner, 409, "orgs.last_owner", "The last owner of an organization stays"},
     {orgs_personal, 409, "orgs.personal", "Only a workspace has members and a slug of its own"},
+    {orgs_not_deleted, 409, "orgs.not_deleted", "The organization is not deleted"},
+    {orgs_erased, 410, "orgs.erased", "The organization is being erased and cannot be restored"},
     {members_not_found, 404, "members.not_found", "There is no such member"},
     {sessions_not_found, 404, "sessions.not_found", "There is no such session"},
+    {exports_not_found, 404, "exports.not_found", "There is no such export, or it has expired"},
+    {exports_running, 409, "exports.running", "An export is running already"},
+    {exports_not_ready, 409, "exports.not_ready", "The export is not ready"},
     {invitations_not_found, 404, "invitations.not_found", "There is no such invitation"},
     {invitations_already_accepted, 409, "invitations.already_accepted",
      "The invitation was accepted before"},
@@ -156,6 +162,8 @@ constexpr std::array<ErrorRow, static_cast<size_t>(count_)> table{{
     {webhooks_not_found, 404, "webhooks.not_found", "There is no such webhook endpoint"},
     {webhooks_url_denied, 422, "webhooks.url_denied", "This address may not be called"},
     {settings_not_found, 404, "settings.not_found", "There is no such setting"},
+    {end_users_not_found, 404, "end_users.not_found",
+     "No thread, run or usage of the organization has this end user"},
 }};
 
 constexpr bool table_is_in_order() {

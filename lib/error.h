@@ -33,6 +33,7 @@ enum class ErrorCode : uint16_t {
   internal_error,
   overload_busy,
   database_unavailable,
+  database_timeout,
   rate_limit_exceeded,
   validation_error,
   idempotency_key_reused,
@@ -73,8 +74,13 @@ enum class ErrorCode : uint16_t {
   orgs_slug_taken,
   orgs_last_owner,
   orgs_personal,
+  orgs_not_deleted,
+  orgs_erased,
   members_not_found,
   sessions_not_found,
+  exports_not_found,
+  exports_running,
+  exports_not_ready,
   invitations_not_found,
   invitations_already_accepted,
   invitations_already_member,
@@ -144,6 +150,7 @@ enum class ErrorCode : uint16_t {
   webhooks_not_found,
   webhooks_url_denied,
   settings_not_found,
+  end_users_not_found,
   count_  // not a code: the number of them
 };
 

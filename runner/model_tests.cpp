@@ -15,7 +15,7 @@ namespace hostler::runner {
 namespace {
 
 constexpr int64_t poll_ms = 1000;
-// At once, in all and of one organization: a provider that does not answer delays its own tests.
+// At once, in all and of one organization or user: a provider that does not answer delays its own tests.
 constexpr size_t tests_max = 16;
 constexpr size_t org_tests_max = 2;
 // Less than the request waits (fcgi/api/catalog/llm_model_test.cpp).
@@ -87,7 +87,8 @@ Task<void> ModelTests::claim() {
 Task<void> ModelTests::test(postgres::Result claimed) {
   postgres::Row row = claimed.front();
   bool is_org_scope = row.boolean("is_org_scope");
-  OrgTurns::Slot slot(turns_, std::string(is_org_scope ? row.text("org_id") : platform_org));
+  OrgTurns::Slot slot(turns_, std::string(is_org_scope ? row.text("org_id") : platform_org),
+                      std::string(row.text("created_by")));
   std::optional<ModelRequest> request = request_of(services_, row);
   std::string result(unreadable_key);
   if (request) {

@@ -301,7 +301,8 @@ void StreamClient::take_fault(const Error& fault) {
     return;
   }
   // An open stream outlives the absence of Postgres: the tick goes on with it.
-  if (fault.code == ErrorCode::database_unavailable) {
+  if (fault.code == ErrorCode::database_unavailable ||
+      fault.code == ErrorCode::database_timeout) {
     services_.host.stalled();
     return;
   }

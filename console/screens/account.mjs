@@ -10,6 +10,7 @@ import { ask } from '../ui/dialog.mjs';
 import { ErrorBox, toast } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { useCall } from '../ui/list.mjs';
+import { Export } from './exports.mjs';
 
 // What mails may be written in; another that the account has stays to choose.
 const locales = [
@@ -167,6 +168,8 @@ export function Account() {
     <div class="panels">
       <div><${Profile} me=${me} key=${me.id} /><${InviteCode} /></div>
       <div><${Address} me=${me} /><${Password} me=${me} /></div>
+      <div><${Export} path="/v1/me/export" title=${t('export.me')}
+        text=${t('export.me_text')} /></div>
       <${End} me=${me} />
     </div>
     <p class="dim"><a href="licences.txt">${t('account.licences')}</a></p>`;

@@ -100,10 +100,12 @@ export function Invitation() {
     }
   };
   const accept = async ({ token }, key) => {
-    const given_token = encodeURIComponent(token.trim());
-    await api.post(`/v1/org-invitations/${given_token}/accept`, undefined, {
-      idempotency_key: key,
-    });
+    // In the body, where no log on the way sees it.
+    await api.post(
+      '/v1/org-invitations:accept',
+      { token: token.trim() },
+      { idempotency_key: key },
+    );
     await reload_session();
     const joined = session.get().orgs.find((org) => !orgs.some((known) => known.id === org.id));
     if (joined) {

@@ -11,6 +11,8 @@ import { ask, Dialog } from '../ui/dialog.mjs';
 import { toast, toast_error } from '../ui/error.mjs';
 import { changes_of, Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { PageEnd, Table, usePages } from '../ui/list.mjs';
+import { Export } from './exports.mjs';
+import { DeletedOrgs, DeleteOrg } from './org_end.mjs';
 
 const roles = ['member', 'admin', 'owner'];
 
@@ -277,6 +279,13 @@ export function Organization() {
       html`<${Invitations} pages=${invitations} org=${org}
         on_taken_back=${(one) => one.id === made?.id && set_made(null)} />`
     }
+    ${
+      may('org.manage') &&
+      org.type === 'workspace' &&
+      html`<div class="panels"><${Export} path=${`/v1/orgs/${org.id}/export`} key=${org.id}
+        title=${t('export.org')} text=${t('export.org_text')} /><${DeleteOrg} org=${org} /></div>`
+    }
+    <${DeletedOrgs} orgs=${orgs} />
     ${
       opened === 'invite' &&
       html`<${Invite} org=${org} on_close=${() => set_opened('')} on_sent=${(sent) => {

@@ -52,6 +52,17 @@ OneStatement reset_own_invite_code(const Input& input);
 // session_proof.cpp
 Task<Response> prove_session(Call& call);
 
+// exports.cpp
+OneStatement export_me(const Input& input);
+OneStatement export_org(const Input& input);
+OneStatement show_export(const Input& input);
+Task<Response> read_export(Call& call);
+
+// org_deletion.cpp
+OneStatement delete_org(const Input& input);
+OneStatement restore_org(const Input& input);
+OneStatement delete_end_user(const Input& input);
+
 // orgs.cpp
 OneStatement create_org(const Input& input);
 OneStatement list_orgs(const Input& input);

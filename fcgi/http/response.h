@@ -1,6 +1,8 @@
 // One answer as a plain value, and the ways to make one. Written to the wire by fcgi/worker.cpp.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +19,10 @@ struct Response {
   postgres::Result rows;          // keeps what body_view points into
   std::string_view body_view;     // set: the body, without a copy
   std::vector<std::pair<std::string, std::string>> headers;
+  // Of a body in pieces, of which the first is above, how many there are, and the statement that
+  // loads one (column content), from the second on. Each is sent compressed, as a gzip file.
+  int64_t pieces = 1;
+  std::function<postgres::BoundStatement(int64_t nth)> piece;
 
   std::string_view body() const { return body_view.data() == nullptr ? text : body_view; }
   void add_header(std::string name, std::string value);

@@ -8,7 +8,7 @@
 
 namespace hostler {
 
-inline constexpr std::array<std::string_view, 16> permission_names = {
+inline constexpr std::array<std::string_view, 17> permission_names = {
     "data.threads.read",    "data.threads.write",
     "data.runs.read",       "data.runs.write",
     "data.api_keys.manage", "data.subscriptions.read",
@@ -16,7 +16,8 @@ inline constexpr std::array<std::string_view, 16> permission_names = {
     "data.webhooks.manage", "data.llm_providers.manage",
     "data.personas.manage", "org.members.manage",
     "org.audit.read",       "org.ip_rules.manage",
-    "org.runs.read_all",    "org.manage"};
+    "org.runs.read_all",    "org.manage",
+    "data.end_users.delete"};
 
 constexpr bool is_permission(std::string_view name) {
   return std::find(permission_names.begin(), permission_names.end(), name) !=

@@ -18,6 +18,7 @@ constexpr config::SettingName<config::SettingType::integer> account_numbers[] = 
     "limit.checks_per_minute",        "limit.login_failures_per_ip",
     "limit.login_failures_per_login", "limit.login_failures_per_login_and_ip",
     "limit.login_window_seconds",     "limit.registrations_per_network_hour",
+    "limit.sessions_per_user",
 };
 
 }  // namespace

@@ -111,14 +111,14 @@ inline constexpr auto setting_rows = [] {
     text_row("access_log.dir", start, "/var/log/hostler",
       "The folder where nginx leaves access-*.json for the runner; empty: it takes none, and the "
       "site of nginx must say access_log off."),
-    integer_row("access_log.retention_days", live, "30", some_days, "days",
-      "How long rows of the access log are kept."),
+    integer_row("access_log.retention_days", live, "30", some_days, "days", "How long rows of the access log are kept."),
     integer_row("run_events.retention_days", live, "90", some_days, "days",
       "How long the events of runs are kept at least; they go by whole months."),
 
     integer_row("audit.retention_days", live, "400", days_or_off, "days",
       "How long rows of the audit log are kept at least; they go by whole months; 0: for ever."),
 
+    integer_row("privacy.org_delete_days", live, "7", some_days, "days", "How long a deleted organization can be restored."),
     choice_row("auth.registration_mode", live, "open", "open|invite_only|disabled",
       "Who may register: everybody, whoever has an invitation code, or nobody."),
     boolean_row("auth.invitations_register", live, "false",
@@ -186,6 +186,8 @@ inline constexpr auto setting_rows = [] {
       "Failed logins for one login from one client address before it is refused."),
     integer_row("limit.login_failures_per_login", live, "100", rate, "failures",
       "Failed logins for one login from all addresses before it is refused."),
+    integer_row("limit.sessions_per_user", live, "100", {1, 10'000}, "sessions",
+      "Sessions of one user; one more ends the one that was idle longest."),
     integer_row("limit.login_failures_per_ip", live, "50", rate, "failures",
       "Failed logins from one client address for all logins before it is refused."),
     integer_row("limit.checks_per_minute", live, "30", rate, "requests",

@@ -109,7 +109,10 @@ struct BatchOutcome {
   std::optional<Error> error;
   Refusal refusal = Refusal::none;
   // To be tried again; without a refusal the batch may have been committed or not.
-  bool is_unknown() const { return error && error->code == ErrorCode::database_unavailable; }
+  bool is_unknown() const {
+    return error && (error->code == ErrorCode::database_unavailable ||
+                     error->code == ErrorCode::database_timeout);
+  }
 };
 
 // Where the result of one statement will be among those of its batch.

@@ -32,8 +32,8 @@ Refusal refusal_of(std::string_view state) {
   return state == "57014" ? Refusal::too_slow : Refusal::none;
 }
 
-// What a failed statement means to the client. Connection faults, shut-downs, time-outs and full
-// disks are the database's absence, and so is what libpq says by itself, without a state (it found
+// What a failed statement means to the client. A statement that passed its time limit is told as
+// such. Connection faults, shut-downs, waits for locks and full disks are the database's absence, and so is what libpq says by itself, without a state (it found
 // no memory for the answer); everything unknown is our own mistake.
 Error error_from(const PGresult* result) {
   std::string_view state = result_field(result, PG_DIAG_SQLSTATE);
@@ -46,8 +46,13 @@ Error error_from(const PGresult* result) {
   }
   std::string cause =
       fmt::format("{}: {} {} ({})", state, message, detail, result_field(result, PG_DIAG_CONTEXT));
+  if (refusal_of(state) == Refusal::too_slow) {
+    Error error(ErrorCode::database_timeout, "Nothing was changed. Try again in a moment.", cause);
+    error.retry_after_s = 2;
+    return error;
+  }
   bool is_absence = state.empty() || state.starts_with("08") || state.starts_with("57P") ||
-                    state == "57014" || state == "53100" || state == "53200" || state == "53300" ||
+                    state == "53100" || state == "53200" || state == "53300" ||
                     state == "55P03" || state == "25006" || state == "25P03";
   if (is_absence) return database_unavailable(cause);
   return Error(ErrorCode::internal_error, {}, cause);

@@ -7,6 +7,7 @@
 
 #include "lib/client/access_note.h"
 #include "lib/client/user_agent.h"
+#include "lib/http/logged_path.h"
 #include "lib/utf8.h"
 
 namespace hostler::runner {
@@ -40,28 +41,6 @@ client::AccessNote note_of(const Json& line, const client::Gateway& gateway) {
   return {std::move(facts.client_ip), facts.risk_score, {}};
 }
 
-// With its percent escapes read, but for those that are none.
-std::string unescaped(std::string_view path) {
-  std::string out;
-  for (size_t i = 0; i < path.size(); ++i) {
-    uint8_t byte = 0;
-    const char* digits = path.data() + i + 1;
-    bool is_escape = path[i] == '%' && path.size() - i > 2 &&
-                     std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2;
-    out += is_escape ? static_cast<char>(byte) : path[i];
-    i += is_escape ? 2 : 0;
-  }
-  return out;
-}
-
-// The path of a request without what is secret in it: the token of an invitation. nginx keeps it
-// out of its file where it is written plainly.
-std::string_view logged_path(std::string_view uri) {
-  std::string_view path = uri.substr(0, uri.find('?'));
-  constexpr std::string_view invitations = "/v1/org-invitations/";
-  return unescaped(path).starts_with(invitations) ? "/v1/org-invitations/{token}/accept" : path;
-}
-
 }  // namespace
 
 bool write_log_entry(std::string_view line, const client::Gateway& gateway, const GeoLookup& geo,
@@ -74,7 +53,7 @@ bool write_log_entry(std::string_view line, const client::Gateway& gateway, cons
   std::optional<double> status = number_of(read->text_or("status"));
   if (!end_s || !took_s || !status || *status > status_max) return false;
   std::string_view trace_id = read->text_or("trace_id");
-  std::string_view uri = read->text_or("uri");
+  std::string path = http::logged_path(read->text_or("uri"));
   std::string_view user_agent = read->text_or("user_agent");
   client::AccessNote note = note_of(*read, gateway);
   GeoLocation location = geo.of(note.client_ip);
@@ -83,7 +62,7 @@ bool write_log_entry(std::string_view line, const client::Gateway& gateway, cons
   entries.member("at", *end_s - *took_s);
   entries.member("trace_id", trace_id.empty() ? read->text_or("request_id") : trace_id);
   entries.member("method", utf8_prefix(read->text_or("method"), method_bytes_max));
-  entries.member("path", utf8_prefix(logged_path(uri), path_bytes_max));
+  entries.member("path", utf8_prefix(path, path_bytes_max));
   entries.member("status_code", static_cast<int64_t>(*status));
   entries.member("duration_ms", static_cast<int64_t>(std::llround(*took_s * 1000)));
   entries.member("client_ip", note.client_ip);

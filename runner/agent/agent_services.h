@@ -7,8 +7,8 @@
 #include "lib/config/live_settings.h"
 #include "lib/config/secret_box.h"
 #include "lib/http/client.h"
-#include "lib/loop/fair_permits.h"
 #include "lib/loop/loop.h"
+#include "lib/loop/shared_permits.h"
 #include "lib/postgres/database.h"
 #include "runner/agent/active_run.h"
 #include "runner/events/event_log.h"
@@ -20,7 +20,7 @@ class ToolBox;
 // Turns of which the model is told more than long_turn_bytes, as few models can be: what it is told
 // is kept three times while it is sent, once as JSON, which may be six times as long. A slow server
 // would have the daemon keep all that for as long as a run may take.
-using LongTurns = loop::FairPermits<std::string>;  // parties: ids of organizations
+using LongTurns = loop::SharedPermits;
 constexpr size_t long_turn_bytes = size_t{3} << 20;
 constexpr loop::PermitShares long_turn_shares{16, 4};
 

@@ -11,6 +11,7 @@ Claim claim_of(const postgres::Row& row) {
   claim.persona_id = row.text("persona_id");
   claim.model = row.text("model");
   claim.source = row.text("source");
+  claim.user_id = row.text("created_by_user_id");
   claim.trace_id = row.text("trace_id");
   claim.epoch = row.integer("epoch");
   claim.crash_count = static_cast<int>(row.integer("crash_count"));

@@ -184,7 +184,8 @@ Task<void> ask_model(AgentServices& services, RunPtr run, RunParts& parts) {
   if (!parts.fitted_tools) co_await fit_run_tools(services, run, parts);
   std::optional<LongTurns::Permit> permit;
   if (parts.prompt_bytes() > long_turn_bytes) {
-    LongTurns::Permit taken = co_await services.long_turns.take(run->claim.org_id);
+    LongTurns::Permit taken =
+        co_await services.long_turns.take(run->claim.org_id, run->claim.user_id);
     permit.emplace(std::move(taken));
   }
   progress.turn_is_open = true;

@@ -10,6 +10,7 @@
 #include "lib/log.h"
 #include "queries/daemon.h"
 #include "runner/agent/claim_row.h"
+#include "runner/agent/daemon_clock.h"
 
 namespace hostler::runner {
 namespace {
@@ -173,6 +174,7 @@ Task<bool> RunQueue::claim_fresh() {
   for (const auto& [nth, row] : in_order) {
     round_robin_.took(row.text("org_id"), row.text("created_by_user_id"));
   }
+  round_robin_.claim_ended();
   if (in_order.empty()) round_robin_.nobody_waits();
   co_return !in_order.empty() || claimed.size() == free;
 }
@@ -180,6 +182,7 @@ Task<bool> RunQueue::claim_fresh() {
 postgres::BoundStatement RunQueue::fair_claim(int free) const {
   std::shared_ptr<const config::Settings> settings = services_.settings.current();
   RoundRobin::Served served = round_robin_.served();
+  RoundRobin::Served round = round_robin_.round();
   return query::RunClaim{.daemon_id = daemon_id_,
                          .limit = free,
                          .message_bytes = claimed_message_bytes,
@@ -188,7 +191,9 @@ postgres::BoundStatement RunQueue::fair_claim(int free) const {
                          .user_ids = served.user_ids,
                          .limit_agent_turns = settings->integer("limit.agent_turns"),
                          .limit_tool_calls = settings->integer("limit.tool_calls"),
-                         .limit_run_seconds = settings->integer("limit.run_seconds")};
+                         .limit_run_seconds = settings->integer("limit.run_seconds"),
+                         .round_org_ids = round.org_ids,
+                         .round_user_ids = round.user_ids};
 }
 
 RunPtr RunQueue::prepare(const postgres::Row& row) {
@@ -280,6 +285,7 @@ Task<void> RunQueue::heartbeat_once() {
   batch.add(query::DaemonsAlive{.daemon_id = daemon_id_});
   batch.add(query::RunOwned{
       .daemon_id = daemon_id_, .after_id = owned_.after(), .limit = OwnedRuns::page_max});
+  batch.add(daemon_clock(daemon_id_));
   ++asking_;
   postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
   --asking_;

@@ -114,7 +114,7 @@ Task<std::optional<ToolOutcome>> outcome_of_call(AgentServices& services, RunPtr
                                                  const RunParts& parts, int turn, ToolCall call,
                                                  StillOpen& open) {
   const Claim& claim = run->claim;
-  ToolContext context{claim.id, claim.org_id, claim.trace_id, claim.epoch};
+  ToolContext context{claim.id, claim.org_id, claim.trace_id, claim.epoch, claim.user_id};
   const RemoteTool* remote = parts.offered.remote(call.name);
   std::optional<ToolOutcome> outcome;
   if (remote != nullptr) {
@@ -126,7 +126,8 @@ Task<std::optional<ToolOutcome>> outcome_of_call(AgentServices& services, RunPtr
     outcome = co_await services.tools.call_webhook(std::move(context), std::move(webhook));
     if (!outcome) open.awaited.push_back(std::move(call));
   } else {
-    ToolPermits::Permit permit = co_await services.tools.permits().take(claim.org_id);
+    ToolPermits::Permit permit =
+        co_await services.tools.permits().take(claim.org_id, claim.user_id);
     outcome = co_await services.tools.call(std::move(context), std::move(call));
   }
   co_return outcome;

@@ -16,6 +16,9 @@ struct Job {
   int64_t period_ms;
   postgres::BoundStatement (*bind)(
       const config::Settings& settings);  // with the settings of the moment
+  // It deletes or ends what is over: not while the database's clock is not accepted
+  // (sql/schema/maintenance_clock.sql).
+  bool goes_by_clock = false;
 };
 
 // The first one is done, alone, before the others begin.

@@ -48,6 +48,8 @@ Task<void> Maintenance::repeat(size_t job) {
 // connection gets it.
 Task<void> Maintenance::run(size_t job, int64_t epoch) {
   int64_t begin_ms = loop_.now_ms();
+  bool goes_on = co_await may_go_on(job);
+  if (!goes_on) co_return;
   for (bool is_more = true; is_more && loop_.now_ms() < begin_ms + round_ms_max;) {
     postgres::Batch work = page(job, epoch);
     postgres::BatchOutcome outcome = co_await db_.attempt(std::move(work));
@@ -65,11 +67,28 @@ Task<void> Maintenance::run(size_t job, int64_t epoch) {
   counts_.on_round(job, loop_.now_ms() - begin_ms);
 }
 
+// Whether the job does not care for the database's clock, or that clock is accepted.
+Task<bool> Maintenance::may_go_on(size_t job) {
+  if (!maintenance_jobs()[job].goes_by_clock) co_return true;
+  postgres::Batch look;
+  look.add(query::MaintenanceClockPass{});
+  postgres::BatchOutcome outcome = co_await db_.attempt(std::move(look));
+  if (outcome.error) co_return true;  // the job hears why by itself
+  bool is_held = !outcome.results.at(0).front().boolean("may_go_on");
+  if (is_held != is_clock_held_) {
+    is_clock_held_ = is_held;
+    is_held ? log_error("maintenance_clock_held", {}) : log_info("maintenance_clock_accepted", {});
+  }
+  co_return !is_held;
+}
+
 // Commits nothing when the place is another's: its last statement sees to that.
 postgres::Batch Maintenance::page(size_t job, int64_t epoch) const {
   const Job& row = maintenance_jobs()[job];
   postgres::Batch batch;
   batch.add(row.bind(*settings_.current()));
+  // Behind the job's statement, whose answer comes first; it all rolls back when the clock is held.
+  if (row.goes_by_clock) batch.add(query::MaintenanceClockCheck{});
   batch.add(query::MaintenanceDone{
       .daemon_id = maintainer_.daemon_id(), .epoch = epoch, .job = row.statement->name});
   return batch;

@@ -43,6 +43,7 @@ class Maintenance {
   Task<void> repeat(size_t job);
   Task<int64_t> its_turn(size_t job);
   Task<void> run(size_t job, int64_t epoch);
+  Task<bool> may_go_on(size_t job);
   postgres::Batch page(size_t job, int64_t epoch) const;
   Task<void> note_failure(size_t job, int64_t epoch, std::string cause);
 
@@ -51,6 +52,7 @@ class Maintenance {
   const config::LiveSettings& settings_;
   Maintainer& maintainer_;
   MaintenanceCounts counts_;
+  bool is_clock_held_ = false;  // as it was told last
   std::optional<int64_t> begun_epoch_;  // in which the first job had its first round
   loop::Signal begun_;
 };

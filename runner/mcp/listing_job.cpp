@@ -64,7 +64,8 @@ Task<void> ListingJob::claim() {
 Task<void> ListingJob::list(std::string listing_id, postgres::Result claimed) {
   postgres::Row row = claimed.front();
   bool is_org_scope = row.boolean("is_org_scope");
-  OrgTurns::Slot slot(turns_, std::string(is_org_scope ? row.text("org_id") : platform_org));
+  OrgTurns::Slot slot(turns_, std::string(is_org_scope ? row.text("org_id") : platform_org),
+                      std::string(row.text("created_by")));
   SessionAsk ask;
   ask.credential.server_id = row.text("server_id");
   ask.credential.url = row.text("url");

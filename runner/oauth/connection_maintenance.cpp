@@ -76,16 +76,18 @@ Task<void> ConnectionMaintenance::claim_exchanges() {
   }
 }
 
-// Several times while it finds some: those that it is given may be of few organizations, which then
-// have their share.
+// Several times while it finds some: those that it is given may be of few organizations or users.
 Task<void> ConnectionMaintenance::claim_connections() {
-  for (size_t looks = 0; looks < tasks_max / org_tasks_max; ++looks) {
-    if (tasks_.size() >= tasks_max) co_return;
+  while (tasks_.size() < tasks_max) {
     postgres::Batch batch;
     batch.add(query::McpConnectionsDue{.at_most = static_cast<int>(tasks_max - tasks_.size()),
-                                       .full_orgs = turns_.full()});
+                                       .full_orgs = turns_.passed_over()});
     postgres::BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));
     if (outcome.error) co_return;
+    if (outcome.results.at(0).empty()) {
+      if (!turns_.begin_round()) co_return;
+      continue;
+    }
     size_t before = tasks_.size();
     add_connections(outcome.results.at(0));
     if (tasks_.size() == before) co_return;
@@ -96,10 +98,13 @@ void ConnectionMaintenance::add_connections(const postgres::Result& due) {
   for (int i = 0; i < due.size(); ++i) {
     std::string id(due[i].text("connection_id"));
     std::string org_id(due[i].text("org_id"));
-    if (tasks_.contains(id) || turns_.is_full(org_id)) continue;
+    std::string user_id(due[i].text("user_id"));
+    if (tasks_.contains(id) || turns_.passes_over(org_id) || turns_.passes_over(user_id)) {
+      continue;
+    }
     int64_t token_number = due[i].integer("token_number");
-    tasks_.add(id, due[i].boolean("is_ending") ? revoke(id, org_id, token_number)
-                                               : refresh(id, org_id, token_number));
+    tasks_.add(id, due[i].boolean("is_ending") ? revoke(id, org_id, user_id, token_number)
+                                               : refresh(id, org_id, user_id, token_number));
   }
 }
 
@@ -107,7 +112,7 @@ Task<void> ConnectionMaintenance::exchange(postgres::Result claimed) {
   postgres::Row row = claimed.front();
   std::string authorization_id(row.text("authorization_id"));
   std::string org_id(row.text("org_id"));
-  OrgTurns::Slot slot(turns_, org_id);
+  OrgTurns::Slot slot(turns_, org_id, std::string(row.text("user_id")));
   Task<std::variant<Tokens, TokenFault>> exchanging = exchange_code(services_, claimed);
   std::variant<Tokens, TokenFault> read = co_await exchanging;
   std::optional<std::string> sealed;
@@ -134,16 +139,16 @@ Task<void> ConnectionMaintenance::exchange(postgres::Result claimed) {
 }
 
 Task<void> ConnectionMaintenance::refresh(std::string connection_id, std::string org_id,
-                                          int64_t token_number) {
-  OrgTurns::Slot slot(turns_, std::move(org_id));
+                                          std::string user_id, int64_t token_number) {
+  OrgTurns::Slot slot(turns_, std::move(org_id), std::move(user_id));
   Task<RefreshEnd> refreshing = refresh_tokens(services_, std::move(connection_id), token_number);
   co_await refreshing;
 }
 
 // RFC 7009. Of a server without such an endpoint the tokens are forgotten.
 Task<void> ConnectionMaintenance::revoke(std::string connection_id, std::string org_id,
-                                         int64_t token_number) {
-  OrgTurns::Slot slot(turns_, std::move(org_id));
+                                         std::string user_id, int64_t token_number) {
+  OrgTurns::Slot slot(turns_, std::move(org_id), std::move(user_id));
   std::string claim_id = make_id();
   postgres::BoundStatement claiming = query::McpConnectionClaim{.connection_id = connection_id,
                                                                 .token_number = token_number,

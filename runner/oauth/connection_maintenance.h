@@ -27,8 +27,10 @@ class ConnectionMaintenance {
   Task<void> claim_connections();
   Task<void> exchange(postgres::Result claimed);
   void add_connections(const postgres::Result& due);
-  Task<void> refresh(std::string connection_id, std::string org_id, int64_t token_number);
-  Task<void> revoke(std::string connection_id, std::string org_id, int64_t token_number);
+  Task<void> refresh(std::string connection_id, std::string org_id, std::string user_id,
+                     int64_t token_number);
+  Task<void> revoke(std::string connection_id, std::string org_id, std::string user_id,
+                    int64_t token_number);
 
   OAuthServices services_;
   loop::Signal notified_;

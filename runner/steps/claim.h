@@ -14,6 +14,7 @@ struct Claim {
   std::string persona_id;
   std::string model;
   std::string source;
+  std::string user_id;  // who created it
   std::string trace_id;
   int64_t epoch = 0;
   int crash_count = 0;

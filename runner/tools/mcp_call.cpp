@@ -246,7 +246,7 @@ Task<std::optional<McpOutcome>> CallUnderWay::asked(RemoteOutcome came) {
 // An older server asks: its stream is held from here on.
 Task<std::optional<McpOutcome>> CallUnderWay::asked_on_stream(HeldCalls::Call held) {
   state_ = held.state();
-  ToolPermits::Permit permit = co_await services_.held.take(context_.org_id);
+  ToolPermits::Permit permit = co_await services_.held.take(context_.org_id, context_.user_id);
   Task<McpOutcome> beginning = begin_task(std::nullopt, held.connection_id(), held_ms);
   McpOutcome question = co_await beginning;
   held.let_go(std::move(permit));
@@ -338,7 +338,7 @@ Task<std::optional<McpOutcome>> CallUnderWay::send(postgres::Result begun,
 Task<McpOutcome> CallUnderWay::make() {
   for (;;) {
     // Not while it pauses between tries: that costs nobody anything.
-    ToolPermits::Permit permit = co_await services_.calls.take(context_.org_id);
+    ToolPermits::Permit permit = co_await services_.calls.take(context_.org_id, context_.user_id);
     postgres::Result begun = co_await begin();
     postgres::Row row = begun.front();
     std::string state(row.text("state"));

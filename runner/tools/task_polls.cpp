@@ -19,7 +19,7 @@ namespace hostler::runner {
 namespace {
 
 constexpr int64_t poll_ms = 1000;
-// At once, in all and of one organization: a server that is slow delays its own tasks.
+// At once, in all and of one organization or user: a server that is slow delays its own tasks.
 constexpr size_t polls_max = 64;
 constexpr size_t org_polls_max = 8;
 constexpr int64_t request_limit_ms = 15'000;
@@ -93,9 +93,13 @@ Task<void> TaskPolls::claim() {
     std::string claim_id = make_id();
     postgres::Batch batch;
     batch.add(query::McpTaskClaim{
-        .claim_id = claim_id, .claim_seconds = claim_seconds, .full_orgs = turns_.full()});
+        .claim_id = claim_id, .claim_seconds = claim_seconds, .full_orgs = turns_.passed_over()});
     postgres::BatchOutcome outcome = co_await services_.db.attempt(std::move(batch));
-    if (outcome.error || outcome.results.at(0).empty()) co_return;
+    if (outcome.error) co_return;
+    if (outcome.results.at(0).empty()) {
+      if (!turns_.begin_round()) co_return;
+      continue;
+    }
     polls_.add(claim_id, poll(claim_id, std::move(outcome.results.at(0))));
   }
 }
@@ -103,7 +107,7 @@ Task<void> TaskPolls::claim() {
 Task<void> TaskPolls::poll(std::string claim_id, postgres::Result claimed) {
   postgres::Row row = claimed.front();
   std::string run_id(row.text("run_id"));
-  OrgTurns::Slot slot(turns_, std::string(row.text("org_id")));
+  OrgTurns::Slot slot(turns_, std::string(row.text("org_id")), std::string(row.text("creator_id")));
   Task<Verdict> asking = verdict_of(claimed);
   Verdict came = co_await asking;
   postgres::BoundStatement ending = query::McpTaskEnd{.run_id = run_id,

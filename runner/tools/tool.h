@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "lib/loop/fair_permits.h"
+#include "lib/loop/shared_permits.h"
 
 namespace hostler::config {
 class LiveSettings;
@@ -23,8 +23,8 @@ class Database;
 
 namespace hostler::runner {
 
-// By organization.
-using ToolPermits = loop::FairPermits<std::string>;
+// By organization and by who created the run.
+using ToolPermits = loop::SharedPermits;
 
 // What became of a call, for the model to see. Never an exception: a tool that fails is an answer.
 struct ToolOutcome {
@@ -45,7 +45,8 @@ struct ToolContext {
   std::string run_id;
   std::string org_id;
   std::string trace_id;
-  int64_t epoch = 0;  // of the run's claim
+  int64_t epoch = 0;    // of the run's claim
+  std::string user_id;  // who created the run
 };
 
 // All that a tool may use.

@@ -65,9 +65,10 @@ net::CidrList allowed_networks(const config::Settings& settings) {
 }
 
 // The wait for a look-up is part of the fetch's time.
-Task<std::optional<std::string>> checked_target(ToolServices& services, std::string org_id,
+Task<std::optional<std::string>> checked_target(ToolServices& services, ToolContext context,
                                                 std::string url, int64_t due_ms) {
-  ToolPermits::Permit permit = co_await services.look_ups.take(std::move(org_id));
+  ToolPermits::Permit permit =
+      co_await services.look_ups.take(std::move(context.org_id), std::move(context.user_id));
   auto kept = std::make_shared<ToolPermits::Permit>(std::move(permit));
   int64_t rest_ms = std::max<int64_t>(due_ms - services.loop.now_ms(), 1);
   net::CidrList allowed = allowed_networks(*services.settings.current());
@@ -121,7 +122,7 @@ Task<ToolOutcome> web_fetch(ToolServices& services, ToolContext context, Json ar
   bool is_basic = provider->backend == Backend::basic;
   if (!is_basic) {
     std::optional<std::string> target =
-        co_await checked_target(services, context.org_id, wish.url, due_ms);
+        co_await checked_target(services, context, wish.url, due_ms);
     if (!target) co_return tool_failed("tool.url_denied", "This address may not be opened.");
     wish.url = std::move(*target);
   }

@@ -163,7 +163,7 @@ Task<std::optional<ToolOutcome>> call_webhook_tool(ToolServices& services, ToolC
   bool is_repeatable = false;
   for (int64_t tries = 0;;) {
     // Not while it pauses between tries: that costs nobody anything.
-    ToolPermits::Permit taken = co_await services.calls.take(context.org_id);
+    ToolPermits::Permit taken = co_await services.calls.take(context.org_id, context.user_id);
     std::optional<ToolPermits::Permit> permit(std::move(taken));
     postgres::BoundStatement beginning =
         query::WebhookCallBegin{.run_id = context.run_id,

@@ -18,5 +18,5 @@ SELECT (admin_user($1)).id;
 SELECT admin_user_update($1, $2) AS item;
 
 -- name: admin_user_delete
--- $1 user_id uuid
-SELECT admin_user_delete($1) AS stopped;
+-- $1 user_id uuid, $2 privacy_org_delete_days integer
+SELECT admin_user_delete($1, $2);

@@ -15,6 +15,14 @@ FROM (SELECT id, stopped_at IS NOT NULL AS was_stopped FROM daemons WHERE id = $
 WHERE d.id = before.id
 RETURNING before.was_stopped;
 
+-- name: daemon_clock
+-- What the daemon's host says of the time, and whether its clock is synchronized; written when it is news.
+-- $1 daemon_id uuid, $2 clock_ms bigint, $3 is_clock_synchronized boolean
+UPDATE daemons AS d SET clock_ahead_ms = news.ahead_ms, is_clock_synchronized = $3
+FROM (SELECT $2 - (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ahead_ms) AS news
+WHERE d.id = $1 AND (d.is_clock_synchronized <> $3 OR d.clock_ahead_ms IS NULL
+                     OR abs(d.clock_ahead_ms - news.ahead_ms) > 10000);
+
 -- name: daemon_stop
 -- Hands back every run at its last committed step.
 -- $1 daemon_id uuid
@@ -89,15 +97,16 @@ SELECT true AS is_there;
 -- SELECT, so that one plan looks as good as a plan for each call: making that takes longer than the claim.
 -- $1 daemon_id uuid, $2 limit bigint, $3 message_bytes integer, $4 after_org_id uuid, $5 org_ids uuid[],
 -- $6 user_ids uuid[] (see runs_round_robin), $7 limit_agent_turns bigint, $8 limit_tool_calls bigint,
--- $9 limit_run_seconds bigint
+-- $9 limit_run_seconds bigint, $10 round_org_ids uuid[], $11 round_user_ids uuid[]
 WITH few AS MATERIALIZED (
     SELECT r.id, r.after_input FROM runs r
     WHERE r.status = 'running' AND NOT r.queued AND r.owner_id IS NULL
+          AND NOT run_creator_ended(r.org_id, r.created_by_user_id, r.created_at)
     ORDER BY r.org_id, r.created_by_user_id, r.id LIMIT (SELECT $2::bigint + 1) FOR UPDATE SKIP LOCKED),
 free AS MATERIALIZED (
     SELECT few.id, few.after_input, 0::bigint AS served_nth FROM few WHERE (SELECT count(*) FROM few) <= $2
     UNION ALL
-    SELECT fair.id, fair.after_input, fair.served_nth FROM runs_round_robin($2, $4, $5, $6) AS fair
+    SELECT fair.id, fair.after_input, fair.served_nth FROM runs_round_robin($2, $4, $5, $6, $10, $11) AS fair
     WHERE (SELECT count(*) FROM few) > $2),
 claimed AS (
     UPDATE runs r SET owner_id = $1, epoch = (nextval('run_epochs') << 20) | (random() * 1048575)::bigint,
@@ -215,9 +224,22 @@ WHERE r.id = locked.id;
 SELECT run_abandon($1, $2, $3, $4) AS has_ended;
 
 -- name: run_cancel_requests
+-- The daemon's runs that somebody cancelled, and those whose creator or organization ended and that the sweep has not
+-- reached yet.
 -- $1 daemon_id uuid
 SELECT id, coalesce(cancel_reason, 'requested') AS cancel_reason FROM runs
-WHERE owner_id = $1 AND cancel_requested_at IS NOT NULL;
+WHERE owner_id = $1 AND cancel_requested_at IS NOT NULL
+UNION ALL
+SELECT r.id, ended.reason
+FROM (SELECT q.id, q.org_id, q.created_by_user_id, q.created_at FROM runs q
+      WHERE q.owner_id = $1 AND q.cancel_requested_at IS NULL
+            AND EXISTS (SELECT FROM endings e WHERE e.kind IN ('runs', 'org_runs')) OFFSET 0) AS r
+CROSS JOIN LATERAL (
+    SELECT e.reason FROM endings e
+    WHERE ((e.kind = 'runs' AND e.subject_id = r.created_by_user_id
+            AND (e.within_org IS NULL OR e.within_org = r.org_id))
+           OR (e.kind = 'org_runs' AND e.subject_id = r.org_id)) AND e.ended_at >= r.created_at
+    LIMIT 1) AS ended;
 
 -- name: run_load
 -- What a run is made of, and what bounds it; the settings are those of runs without entitlements. A run that took a

@@ -46,9 +46,12 @@ usage AS (
     SELECT org_id, run_id, utc_day(created_at) AS day, utc_month(created_at) AS month, end_user, model, input_tokens,
            output_tokens, cost_nano_usd, credits
     FROM usage_records WHERE org_id > $1 AND org_id <= $2),
+erasing AS (SELECT DISTINCT org_id FROM erasures WHERE kind IN ('org', 'end_user')),  -- whose names go page by page
 tool AS (
-    SELECT t.org_id, t.run_id, utc_month(t.created_at) AS month, r.end_user, t.credits
+    -- A run whose thread was deleted has no end user any more, but what its turns took has.
+    SELECT t.org_id, t.run_id, utc_month(t.created_at) AS month, coalesce(r.end_user, u.end_user) AS end_user, t.credits
     FROM run_tool_results t JOIN run r ON r.id = t.run_id
+    LEFT JOIN (SELECT DISTINCT ON (run_id) run_id, end_user FROM usage ORDER BY run_id) AS u ON u.run_id = t.run_id
     WHERE t.org_id > $1 AND t.org_id <= $2 AND t.credits > 0),
 used AS (
     SELECT p.run_id, sum(p.credits) AS credits FROM (
@@ -113,6 +116,7 @@ SELECT origin, id, org_id, what FROM (
                                          AND r.has_end_user = o.has_end_user
     WHERE (o.record_count, o.input_tokens, o.output_tokens, o.cost_nano_usd, o.credits)
           IS DISTINCT FROM (r.record_count, r.input_tokens, r.output_tokens, r.cost_nano_usd, r.credits)
+          AND coalesce(r.org_id, o.org_id) NOT IN (SELECT q.org_id FROM erasing q)
     UNION ALL
     SELECT 7, 'credit_accounts', a.org_id::text, a.org_id,
            format('counts %s active, queued and waiting runs, there are %s', a.runs, coalesce(l.runs, '{0,0,0}'))
@@ -129,5 +133,6 @@ SELECT origin, id, org_id, what FROM (
     FROM summed_of_end_user o FULL JOIN of_end_user e
          ON e.org_id = o.org_id AND e.month = o.month AND e.end_user = o.end_user
     WHERE (o.record_count, o.input_tokens, o.output_tokens, o.cost_nano_usd, o.credits)
-          IS DISTINCT FROM (e.record_count, e.input_tokens, e.output_tokens, e.cost_nano_usd, e.credits)) AS fault
+          IS DISTINCT FROM (e.record_count, e.input_tokens, e.output_tokens, e.cost_nano_usd, e.credits)
+          AND coalesce(e.org_id, o.org_id) NOT IN (SELECT q.org_id FROM erasing q)) AS fault
 ORDER BY org_id, rank, id LIMIT 1;

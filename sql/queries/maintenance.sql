@@ -53,6 +53,11 @@ SELECT outbox_prune($1) = $1 AS more, NULL AS fault;
 -- $1 at_most integer
 SELECT greatest(webhook_secrets_prune($1), tool_secrets_prune($1)) = $1 AS more, NULL AS fault;
 
+-- name: ending_sweep
+-- The next page of what is left to do after a user, a membership or an MCP server ended.
+-- $1 at_most integer
+SELECT more, fault FROM ending_sweep($1);
+
 -- name: webhook_prune
 -- Messages of endpoints that were deleted, and these.
 -- $1 at_most integer
@@ -103,6 +108,31 @@ SELECT chat_runs_forget($1) = $1 AS more, NULL AS fault;
 -- $1 at_most integer
 SELECT threads_empty($1) AS more, NULL AS fault;
 
+-- name: responses_empty
+-- What was said in responses that were deleted, 10 minutes behind the ends of their runs.
+-- $1 at_most integer
+SELECT responses_empty($1) AS more, NULL AS fault;
+
+-- name: erasures_page
+-- What users, organizations and end users left who are deleted.
+-- $1 at_most integer
+SELECT more, fault FROM erasures_page($1);
+
+-- name: exports_page
+-- A piece of an export that runs.
+-- $1 at_most integer
+SELECT exports_page($1) AS more, NULL AS fault;
+
+-- name: exports_prune
+-- Exports that are over.
+-- $1 at_most integer
+SELECT exports_prune($1) = $1 AS more, NULL AS fault;
+
+-- name: privacy_journal_prune
+-- Deletions that no backup can be older than.
+-- $1 at_most integer
+SELECT privacy_journal_prune($1) = $1 AS more, NULL AS fault;
+
 -- name: audit_partitions
 -- Partitions of the audit log ahead of time.
 SELECT false AS more, NULL AS fault FROM audit_logs_make_partitions();
@@ -121,6 +151,14 @@ FROM maintainer m LEFT JOIN daemons d ON d.id = m.daemon_id AND d.stopped_at IS 
 -- Takes the place of whom maintainer_look saw there; no row when it is another's.
 -- $1 daemon_id uuid, $2 epoch bigint (that was seen), $3 jobs text[], $4 periods_ms bigint[]
 SELECT epoch FROM maintainer_take($1, $2, $3, $4) AS epoch;
+
+-- name: maintenance_clock_pass
+-- Whether jobs that delete or end what is over may go by the database's clock.
+SELECT maintenance_clock_pass() AS may_go_on;
+
+-- name: maintenance_clock_check
+-- In each page of such a job: fails when the clock is not accepted any more.
+SELECT maintenance_clock_check();
 
 -- name: maintenance_done
 -- The last statement of each page of a job: fails when the daemon is not the maintainer any more.

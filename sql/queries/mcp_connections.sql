@@ -46,8 +46,8 @@ FROM (SELECT) AS one LEFT JOIN mcp_client_known($1, $2, $3) AS k ON true;
 SELECT mcp_token_refused($1, $2, $3, $4) AS verdict;
 
 -- name: mcp_connections_due
--- $1 at_most integer, $2 full_orgs uuid[]
-SELECT connection_id, token_number, is_ending, org_id FROM mcp_connections_due($1, $2);
+-- $1 at_most integer, $2 full_orgs uuid[] (and users, as all claims for lib/loop/shares.h)
+SELECT connection_id, token_number, is_ending, org_id, user_id FROM mcp_connections_due($1, $2);
 
 -- name: mcp_connection_claim
 -- $1 connection_id uuid, $2 token_number bigint, $3 claim_id uuid, $4 to_revoke boolean
@@ -68,7 +68,7 @@ SELECT mcp_revocation_end($1, $2, $3);
 -- An authorization whose code is to be exchanged.
 -- $1 full_orgs uuid[]
 SELECT authorization_id, server_id, org_id, token_endpoint, resource, redirect_uri, client_id, client_method,
-    client_secret, code, verifier, https_only, is_org_scope
+    client_secret, code, verifier, https_only, is_org_scope, user_id
 FROM mcp_exchange_claim($1);
 
 -- name: mcp_exchange_end

@@ -34,7 +34,7 @@ SELECT session_prove_by_code($1, $2, $3) AS outcome;
 -- name: me_delete
 -- Deletes the caller and answers the runs that were stopped.
 -- $1 own_hash text
-SELECT me_delete($1) AS stopped;
+SELECT me_delete($1);
 
 -- name: session_page
 -- The caller's sessions that live.

@@ -27,6 +27,8 @@ SELECT (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND ow
         WHERE stopped_at IS NULL AND heartbeat_at > clock_timestamp() - interval '30 seconds') AS daemons,
        (SELECT count(*) FROM pg_stat_activity WHERE usesysid IS NOT NULL AND datid IS NOT NULL) AS connections,
        current_setting('max_connections')::integer AS connections_max, pg_database_size(current_database()) AS bytes,
+       (SELECT maintenance_clock_holds(c.accepted_at, clock_timestamp())::integer FROM maintenance_clock c)
+           AS maintenance_clock_held,
        month_partitions_ahead('run_events') AS event_months_ahead,
        month_partitions_ahead('audit_logs') AS audit_months_ahead, (extract(epoch FROM now()) * 1e6)::bigint AS now_us
 FROM (SELECT count(*) AS claimed, count(*) FILTER (WHERE d.id IS NULL) AS lapsed

@@ -16,9 +16,9 @@ WHERE id = $1 AND (org_id = current_org() OR org_id IS NULL);
 
 -- name: model_test_claim
 -- The test that waits longest. As hostler_runner.
--- $1 full_orgs uuid[]
+-- $1 full_orgs uuid[] (and users, as all claims for lib/loop/shares.h)
 SELECT test_id, org_id, is_org_scope, model, provider_kind, base_url, secret_id, secret_org_id, secret_kind,
-    key_version, wrapped_key, sealed
+    key_version, wrapped_key, sealed, created_by
 FROM model_test_claim($1);
 
 -- name: model_test_store

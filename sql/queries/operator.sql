@@ -344,7 +344,7 @@ WHERE m.user_id = user_of_operator($1) ORDER BY o.id;
 -- $1 login text (or username, or email)
 SELECT s.id, rfc3339(s.created_at) AS created_at, rfc3339(s.last_seen_at) AS last_seen_at,
        coalesce(host(s.client_ip), '') AS client_ip, s.user_agent
-FROM sessions s WHERE s.user_id = user_of_operator($1) AND s.revoked_at IS NULL ORDER BY s.id DESC LIMIT 100;
+FROM sessions s WHERE s.user_id = user_of_operator($1) AND session_lives(s) ORDER BY s.id DESC LIMIT 100;
 
 -- name: session_revoke_one
 -- $1 session_id uuid
@@ -392,3 +392,8 @@ SELECT r.id, r.org_id, r.thread_id, r.status, r.queued, r.trace_id, r.persona_id
        r.total_input_tokens, r.total_output_tokens, r.credits_used, r.ended_at IS NOT NULL AS is_ended,
        coalesce(r.error_code, '') AS error_code
 FROM runs r WHERE r.id = $1;
+
+-- name: maintenance_clock_state
+-- Whether maintenance goes by the database's clock; accept: from now on it does.
+-- $1 accept boolean
+SELECT is_held, accepted_at, now_at FROM maintenance_clock_state($1);

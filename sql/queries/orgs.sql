@@ -16,6 +16,19 @@ SELECT org_show() AS item;
 -- $1 changes jsonb (only the members that change)
 SELECT org_update($1) AS item;
 
+-- name: org_delete
+-- Stops the organization acted in, to be erased later.
+-- $1 slug text (as repeated by the caller), $2 privacy_org_delete_days integer
+SELECT org_delete($1, $2) AS item;
+
+-- name: org_restore
+-- $1 org_id uuid (need not be acted in)
+SELECT org_restore($1) AS item;
+
+-- name: end_user_delete
+-- $1 end_user text
+SELECT end_user_delete($1) AS item;
+
 -- name: member_page
 -- $1 limit integer, $2 before uuid or null
 SELECT id, item FROM member_page($1::integer + 1, $2) ORDER BY id DESC;

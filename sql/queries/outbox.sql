@@ -38,8 +38,9 @@ UPDATE outbox SET is_put_off = false WHERE id = ANY (ARRAY(
     ORDER BY next_attempt_at LIMIT 1000 FOR UPDATE SKIP LOCKED));
 
 -- name: outbox_claim_webhooks
--- Behind outbox_claim_lock. Takes webhook messages that are due, at most so many under way for each endpoint and
--- organization; of each endpoint the longest due, first those of endpoints that have least under way. It looks at
+-- Behind outbox_claim_lock. Takes webhook messages that are due, at most so many under way for each endpoint, for each
+-- organization, and for each user who made endpoints, in whatever organizations; of each endpoint the longest due,
+-- first those of endpoints that have least under way. It looks at
 -- endpoints_max of them behind one, by their ids: however many have something, whoever waits for the lock waits
 -- milliseconds.
 -- $1 daemon_id uuid, $2 limit bigint, $3 lease_seconds integer, $4 endpoint_max bigint, $5 org_max bigint,
@@ -58,8 +59,11 @@ busy AS (
     WHERE owner_id IS NOT NULL AND kind = 'webhook' AND lease_until >= clock_timestamp()
     GROUP BY endpoint_id, org_id),
 busy_orgs AS (SELECT org_id, sum(under_way) AS under_way FROM busy GROUP BY org_id),
+busy_users AS (
+    SELECT w.created_by_user_id AS user_id, sum(b.under_way) AS under_way FROM busy b
+    JOIN webhook_endpoints w ON w.id = b.endpoint_id GROUP BY w.created_by_user_id),
 due AS (
-    SELECT o.id, e.org_id, o.next_attempt_at,
+    SELECT o.id, e.org_id, coalesce(there.created_by_user_id, e.org_id) AS user_id, o.next_attempt_at,
         coalesce(b.under_way, 0) + row_number() OVER (PARTITION BY e.endpoint_id ORDER BY o.next_attempt_at) AS nth
     FROM (SELECT endpoint_id, org_id FROM endpoints LIMIT $7) AS e
     JOIN webhook_endpoints there
@@ -72,10 +76,13 @@ due AS (
         ORDER BY p.next_attempt_at LIMIT greatest($4 - coalesce(b.under_way, 0), 0)) AS o),
 chosen AS (
     SELECT d.id, d.nth, d.next_attempt_at FROM (
-        SELECT id, org_id, nth, next_attempt_at,
-            row_number() OVER (PARTITION BY org_id ORDER BY nth, next_attempt_at) AS nth_of_org FROM due) AS d
+        SELECT id, org_id, user_id, nth, next_attempt_at,
+            row_number() OVER (PARTITION BY org_id ORDER BY nth, next_attempt_at) AS nth_of_org,
+            row_number() OVER (PARTITION BY user_id ORDER BY nth, next_attempt_at) AS nth_of_user FROM due) AS d
     LEFT JOIN busy_orgs b ON b.org_id = d.org_id
+    LEFT JOIN busy_users u ON u.user_id = d.user_id
     WHERE d.nth_of_org + coalesce(b.under_way, 0) <= $5::bigint
+          AND d.nth_of_user + coalesce(u.under_way, 0) <= $5::bigint
     ORDER BY d.nth, d.next_attempt_at LIMIT $2),
 locked AS (SELECT id FROM outbox WHERE id IN (SELECT id FROM chosen) FOR UPDATE SKIP LOCKED),
 claimed AS (

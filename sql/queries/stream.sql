@@ -71,8 +71,8 @@ SELECT max(e.seq) AS seq FROM run_events e
 WHERE e.run_id = $1 AND e.type = 'run.resumed' AND (SELECT r.take_overs > 0 FROM runs r WHERE r.id = $1);
 
 -- name: stream_recheck
--- Which of these subscribers may not go on: their session or key is dead, their user not active, their membership
--- gone, the thread or response deleted, the run no longer theirs to read, their address excluded by an IP rule. One
+-- Which of these subscribers may not go on: their session or key is dead, their user not active, their
+-- organization closed, their membership gone, the thread or response deleted, the run no longer theirs to read, their address excluded by an IP rule. One
 -- look-up each, never a join over whole tables.
 -- $1 session_ids uuid[] (all zero: none), $2 api_key_ids uuid[] (likewise), $3 org_ids uuid[], $4 run_ids uuid[],
 -- $5 addresses text[]
@@ -89,15 +89,19 @@ WHERE NOT coalesce((
     CROSS JOIN LATERAL (
         SELECT h.is_private, h.deleted_at, h.is_hidden FROM threads h WHERE h.id = r.thread_id OFFSET 0) AS t
     LEFT JOIN LATERAL (
-        SELECT e.id, e.user_id, e.revoked_at FROM sessions e WHERE e.id = f.session_id OFFSET 0) AS s
+        SELECT e.id, e.user_id, e.revoked_at, e.epoch FROM sessions e WHERE e.id = f.session_id OFFSET 0) AS s
         ON s.revoked_at IS NULL
     LEFT JOIN LATERAL (
-        SELECT a.user_id, a.revoked_at, a.expires_at FROM api_keys a WHERE a.id = f.api_key_id OFFSET 0) AS k
+        SELECT a.user_id, a.revoked_at, a.expires_at, a.user_epoch, a.membership_id, a.created_at FROM api_keys a
+        WHERE a.id = f.api_key_id OFFSET 0) AS k
         ON k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
     CROSS JOIN LATERAL (
-        SELECT n.id, n.status, n.platform_admin FROM users n
+        SELECT n.id, n.status, n.platform_admin, n.session_epoch, n.key_epoch, n.keys_kept_before FROM users n
         WHERE n.id = coalesce(s.user_id, k.user_id) OFFSET 0) AS u
     CROSS JOIN LATERAL (
-        SELECT d.role FROM org_members d WHERE d.org_id = f.org_id AND d.user_id = u.id OFFSET 0) AS m
-    CROSS JOIN LATERAL (SELECT g.id, g.ip_rule_count FROM orgs g WHERE g.id = f.org_id OFFSET 0) AS o
-    WHERE (t.deleted_at IS NULL OR t.is_hidden) AND r.deleted_at IS NULL AND u.status = 'active'), false);
+        SELECT d.role, d.id FROM org_members d WHERE d.org_id = f.org_id AND d.user_id = u.id OFFSET 0) AS m
+    CROSS JOIN LATERAL (SELECT g.id, g.ip_rule_count, g.closed_at FROM orgs g WHERE g.id = f.org_id OFFSET 0) AS o
+    WHERE (t.deleted_at IS NULL OR t.is_hidden) AND r.deleted_at IS NULL AND u.status = 'active' AND o.closed_at IS NULL
+          AND (s.id IS NULL OR s.epoch = u.session_epoch)
+          AND (k.user_id IS NULL OR ((k.user_epoch = u.key_epoch OR k.created_at < u.keys_kept_before)
+                                     AND (k.membership_id = m.id OR k.membership_id IS NULL)))), false);

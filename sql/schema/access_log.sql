@@ -11,7 +11,7 @@ CREATE TABLE access_log (
     path text NOT NULL,
     status_code integer NOT NULL,
     duration_ms bigint NOT NULL,
-    client_ip inet NOT NULL,
+    client_ip inet,  -- null: of a user who is deleted
     country text NOT NULL,
     city text NOT NULL,
     user_agent text NOT NULL,
@@ -24,6 +24,7 @@ CREATE TABLE access_log (
 
 -- Other filters are answered by a bounded walk along the ids (access_log_page).
 CREATE INDEX access_log_client ON access_log (client_ip, id);
+CREATE INDEX access_log_user ON access_log (user_id, id) WHERE user_id IS NOT NULL;  -- for the erasure of a user
 SELECT make_tenant_table('access_log');
 
 -- How far each of nginx's files is read: written with its rows. file: host, path and inode.
@@ -60,19 +61,23 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT (to_timestamp(us / 1000000) AT TIME ZONE 'UTC')::date
 $$;
 
--- The rows of an array of objects with the columns as members, at in seconds; ids from first_us on.
+-- The rows of an array of objects with the columns as members, at in seconds; ids from first_us on. Of a user who was
+-- deleted meanwhile neither address nor user agent.
 CREATE OR REPLACE FUNCTION access_log_insert(entries json, first_us bigint) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     INSERT INTO access_log (id, at, trace_id, method, path, status_code, duration_ms, client_ip, country, city,
                             user_agent, ua_type, risk_score, identity_type, org_id, user_id)
     SELECT uuidv7_at(first_us + e.n), to_timestamp(e.at), e.trace_id, e.method, e.path, e.status_code, e.duration_ms,
-           e.client_ip, e.country, e.city, e.user_agent, e.ua_type, e.risk_score, e.identity_type, e.org_id, e.user_id
+           CASE WHEN u.id IS NULL THEN e.client_ip END, e.country, CASE WHEN u.id IS NULL THEN e.city ELSE '' END,
+           CASE WHEN u.id IS NULL THEN e.user_agent ELSE '' END, e.ua_type, e.risk_score, e.identity_type, e.org_id,
+           e.user_id
     FROM ROWS FROM (json_to_recordset(entries) AS (
         at double precision, trace_id text, method text, path text, status_code integer, duration_ms bigint,
         client_ip inet, country text, city text, user_agent text, ua_type text, risk_score double precision,
         identity_type text, org_id uuid, user_id uuid)) WITH ORDINALITY
         AS e(at, trace_id, method, path, status_code, duration_ms, client_ip, country, city, user_agent, ua_type,
-             risk_score, identity_type, org_id, user_id, n);
+             risk_score, identity_type, org_id, user_id, n)
+    LEFT JOIN LATERAL (SELECT q.id FROM users q WHERE q.id = e.user_id AND q.status = 'deleted' OFFSET 0) AS u ON true;
 $$;
 
 -- Appends what was read of a file, once: when the file is not read up to bytes_from (an answer that was lost, another
@@ -122,7 +127,7 @@ CREATE OR REPLACE FUNCTION access_log_json(entry access_log, username text) RETU
 LANGUAGE sql STABLE AS $$
     SELECT json_build_object('id', entry.id, 'timestamp', rfc3339(entry.at), 'trace_id', entry.trace_id,
         'method', entry.method, 'path', entry.path, 'status_code', entry.status_code,
-        'duration_ms', entry.duration_ms, 'client_ip', host(entry.client_ip), 'country', entry.country,
+        'duration_ms', entry.duration_ms, 'client_ip', coalesce(host(entry.client_ip), ''), 'country', entry.country,
         'city', entry.city, 'user_agent', entry.user_agent, 'ua_type', entry.ua_type,
         'risk_score', entry.risk_score, 'identity_type', entry.identity_type,
         'org_id', coalesce(entry.org_id::text, ''), 'user_id', coalesce(entry.user_id::text, ''),

@@ -15,18 +15,17 @@ END
 $$;
 
 -- Raises orgs.last_owner when a workspace has no other owner than the user. A suspended owner is none: nobody could
--- act for the workspace. Members of an organization change behind the lock of its row, here in the order of ids: of
--- all whose member the user is, since the user's end takes them out.
+-- act for the workspace. Members of an organization change behind the lock of its row, here in the order of ids.
 CREATE OR REPLACE FUNCTION last_owner_guard(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     alone text;
 BEGIN
     PERFORM 1 FROM orgs o WHERE o.type = 'workspace'
-        AND o.id IN (SELECT m.org_id FROM org_members m WHERE m.user_id = of_user)
+        AND o.id IN (SELECT m.org_id FROM org_members m WHERE m.user_id = of_user AND m.role = 'owner')
     ORDER BY o.id FOR NO KEY UPDATE;
     SELECT o.slug INTO alone FROM org_members m JOIN orgs o ON o.id = m.org_id AND o.type = 'workspace'
-    WHERE m.user_id = of_user AND m.role = 'owner' AND NOT EXISTS (
+    WHERE m.user_id = of_user AND m.role = 'owner' AND o.closed_at IS NULL AND NOT EXISTS (
         SELECT 1 FROM org_members other JOIN users u ON u.id = other.user_id AND u.status = 'active'
         WHERE other.org_id = m.org_id AND other.role = 'owner' AND other.user_id <> of_user
         OFFSET 0)  -- asked of each workspace: as a join it reads the owners of all, without statistics
@@ -37,57 +36,123 @@ BEGIN
 END
 $$;
 
--- The connections of a user and of their personal organization.
-CREATE OR REPLACE FUNCTION mcp_connections_of(of_user uuid) RETURNS uuid[]
-LANGUAGE sql STABLE AS $$
-    SELECT ARRAY(SELECT c.id FROM mcp_connections c WHERE c.user_id = of_user
-                 UNION SELECT c.id FROM mcp_connections c
-                 WHERE c.org_id = (SELECT u.personal_org_id FROM users u WHERE u.id = of_user))
-$$;
-
--- A user is suspended, or active again. Meanwhile the MCP servers of their personal organization are not listed, and
--- nobody asks for tokens that rest; behind it those that can are refreshed at once, since the old ones may be over.
-CREATE OR REPLACE FUNCTION mcp_user_rests(of_user uuid, rests boolean) RETURNS void
+-- Ends the runs of a user, in one organization or in all: from now on none of them gets a further step. The sweep cancels
+-- each of them for this reason.
+CREATE OR REPLACE FUNCTION user_stop_runs(of_user uuid, org uuid, why text) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    UPDATE mcp_servers s SET listing_id = NULL,
-        -- Not infinity, of which no difference can be made (metrics_facts).
-        listing_due_at = clock_timestamp() + CASE WHEN rests THEN interval '100 years' ELSE interval '0' END
-    WHERE s.org_id = (SELECT u.personal_org_id FROM users u WHERE u.id = of_user) AND s.deleted_at IS NULL;
-    UPDATE mcp_connections q SET refresh_at = CASE WHEN NOT rests AND q.has_refresh_token THEN clock_timestamp() END
-    WHERE q.id = ANY (mcp_connections_of(of_user)) AND q.state = 'connected'
+    SELECT ending_begin('runs', of_user, org, why)
 $$;
 
--- Who is deleted is connected nowhere, and neither is their personal organization, whose servers are gone like those
--- that somebody deletes (mcp_server_delete): nobody is asked in the name of who is gone.
-CREATE OR REPLACE FUNCTION mcp_user_end(gone users) RETURNS void
+-- The newest runs that an ending of kind runs or org_runs has still to end, so many at most.
+CREATE OR REPLACE FUNCTION ending_runs(e endings, at_most integer) RETURNS TABLE (run_id uuid, thread_id uuid)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog
+SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    IF e.kind = 'org_runs' THEN
+        RETURN QUERY
+        SELECT q.id, q.thread_id FROM unnest(ARRAY['running', 'waiting_for_input']) AS s (status)
+        CROSS JOIN LATERAL (
+            SELECT r.id, r.thread_id FROM runs r
+            WHERE r.org_id = e.subject_id AND r.status = s.status AND r.created_at <= e.ended_at
+                  AND (r.owner_id IS NULL OR r.cancel_requested_at IS NULL)
+                  AND r.id < coalesce(e.cursor_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+            ORDER BY r.org_id DESC, r.status DESC, r.id DESC LIMIT at_most) AS q
+        ORDER BY q.id DESC LIMIT at_most;
+    ELSE
+        RETURN QUERY
+        SELECT r.id, r.thread_id FROM runs r
+        WHERE r.created_by_user_id = e.subject_id AND r.ended_at IS NULL AND r.created_at <= e.ended_at
+              AND (e.within_org IS NULL OR r.org_id = e.within_org)
+              AND (r.owner_id IS NULL OR r.cancel_requested_at IS NULL)
+              AND (e.cursor_id IS NULL OR r.id < e.cursor_id)
+        ORDER BY r.id DESC LIMIT at_most;
+    END IF;
+END
+$$;
+
+-- The sweep of user_stop_runs() and of a closed organization, newest first: a queued run goes before the run that it waits for. Locks threads, then runs,
+-- then accounts, each in the order of ids, as everybody who locks several. A run that cannot be ended stops no other; it
+-- is tried again, and until then nobody claims it.
+CREATE OR REPLACE FUNCTION ending_page_runs(e endings, at_most integer, is_whole boolean) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    own uuid[];
+    runs_max constant integer := greatest(at_most / 8, 1);  -- ending one costs as much as eight other rows
+    page uuid[];
+    thread_ids uuid[];
+    run uuid;
 BEGIN
-    WITH ended AS (
-        UPDATE mcp_servers SET deleted_at = clock_timestamp(), is_active = false, secret_id = NULL, listing_id = NULL,
-            discovery = NULL, listing_left_out = NULL
-        WHERE org_id = gone.personal_org_id AND deleted_at IS NULL RETURNING id)
-    SELECT array_agg(ended.id) INTO own FROM ended;
-    DELETE FROM mcp_tools WHERE server_id = ANY (own);
-    PERFORM mcp_connection_end(of_user.id) FROM unnest(mcp_connections_of(gone.id)) AS of_user (id);
-    PERFORM mcp_authorization_fail(q.id, 'the account is deleted') FROM mcp_authorizations q
-    WHERE q.user_id = gone.id AND q.status IN ('begun', 'returned');
-    DELETE FROM mcp_discoveries WHERE server_id = ANY (own);
-    DELETE FROM secrets WHERE org_id = gone.personal_org_id AND kind IN ('mcp_server', 'mcp_client');
+    SELECT array_agg(q.id ORDER BY q.id DESC), array_agg(DISTINCT q.thread_id) INTO page, thread_ids
+    FROM (SELECT n.run_id AS id, n.thread_id FROM ending_runs(e, runs_max) AS n) AS q;
+    IF page IS NULL THEN
+        e.cursor_id := NULL;
+        RETURN CASE WHEN EXISTS (SELECT FROM ending_runs(e, 1)) THEN ending_again() END;
+    END IF;
+    IF is_whole AND cardinality(page) = runs_max THEN
+        RETURN ending_again();
+    END IF;
+    PERFORM FROM threads t WHERE t.id = ANY (thread_ids) ORDER BY t.id FOR UPDATE;
+    PERFORM FROM runs r WHERE r.id = ANY (page) ORDER BY r.id FOR UPDATE;
+    PERFORM credit_lock(ARRAY(SELECT r.org_id FROM runs r WHERE r.id = ANY (page) AND r.ended_at IS NULL));
+    FOREACH run IN ARRAY page LOOP
+        BEGIN
+            PERFORM run_cancel_locked(run, e.reason);
+            PERFORM pg_notify('hostler_control', run::text);
+        EXCEPTION WHEN others THEN
+            RAISE WARNING 'run % is not cancelled yet: %', run, SQLERRM;
+        END;
+    END LOOP;
+    RETURN CASE WHEN cardinality(page) = runs_max THEN page[runs_max]
+                WHEN EXISTS (SELECT FROM runs r WHERE r.id = ANY (page) AND r.ended_at IS NULL AND r.owner_id IS NULL)
+                THEN ending_again() END;
+END
+$$;
+
+-- A user is suspended, or active again. Meanwhile the MCP servers of their personal organization are not listed
+-- (mcp_listing_claim), and nobody shows tokens that rest (mcp_connection_rests). The sweep takes both out of what is
+-- due; when the user is active again, tokens that can be are refreshed, since the old ones may be over. A page goes by
+-- the user's status of its moment, whichever change began it.
+CREATE OR REPLACE FUNCTION ending_page_mcp_rest(e endings, at_most integer, is_whole boolean) RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    u users;
+    -- Not infinity, of which no difference can be made (metrics_facts).
+    never constant timestamptz := clock_timestamp() + interval '100 years';
+    far constant timestamptz := clock_timestamp() + interval '50 years';
+    servers uuid[];
+    connections uuid[];
+BEGIN
+    SELECT * INTO STRICT u FROM users q WHERE q.id = e.subject_id FOR SHARE;
+    servers := ARRAY(SELECT q.id FROM mcp_servers q
+                     WHERE q.org_id = u.personal_org_id AND q.deleted_at IS NULL
+                           AND (q.listing_due_at > far) = (u.status = 'active')
+                     LIMIT at_most);
+    connections := ARRAY(SELECT q.id FROM mcp_connections q
+                         WHERE (q.user_id = u.id OR q.org_id = u.personal_org_id) AND q.state = 'connected'
+                               AND CASE WHEN u.status = 'active' THEN q.refresh_at IS NULL AND q.has_refresh_token
+                                   ELSE q.refresh_at IS NOT NULL END
+                         LIMIT at_most);
+    IF is_whole AND greatest(cardinality(servers), cardinality(connections)) = at_most THEN
+        RETURN ending_again();
+    END IF;
+    PERFORM FROM mcp_servers s WHERE s.id = ANY (servers) ORDER BY s.id FOR NO KEY UPDATE;
+    UPDATE mcp_servers s SET listing_id = NULL,
+        listing_due_at = CASE WHEN u.status = 'active' THEN clock_timestamp() ELSE never END
+    WHERE s.id = ANY (servers) AND s.deleted_at IS NULL;
+    PERFORM FROM mcp_connections c WHERE c.id = ANY (connections) ORDER BY c.id FOR NO KEY UPDATE;
+    UPDATE mcp_connections c SET refresh_at = CASE WHEN u.status = 'active' THEN clock_timestamp() END
+    WHERE c.id = ANY (connections) AND c.state = 'connected';
+    RETURN CASE WHEN greatest(cardinality(servers), cardinality(connections)) = at_most THEN e.subject_id END;
 END
 $$;
 
 -- Makes a user active or suspended, by an administrator of either kind. Suspending ends sessions and keys for good, and
 -- a change of the address that was asked for: whoever had them before has none when the user is active again; and
--- cancels the user's runs. MCP servers and connections rest meanwhile. That is rare enough for the notification to go
--- with the commit.
+-- cancels the user's runs. MCP servers and connections rest meanwhile.
 CREATE OR REPLACE FUNCTION user_set_status(of_user uuid, new_status text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     old_state text;
     new_state jsonb := jsonb_build_object('status', new_status);
-    dead_keys bigint;
 BEGIN
     IF new_status = 'suspended' THEN
         PERFORM last_admin_guard(of_user);
@@ -99,15 +164,12 @@ BEGIN
         RETURN;
     END IF;
     UPDATE users SET status = new_status WHERE id = of_user;
-    PERFORM mcp_user_rests(of_user, new_status = 'suspended');
+    PERFORM ending_begin('mcp_rest', of_user);
     IF new_status = 'suspended' THEN
         PERFORM sessions_end(of_user, NULL);
         DELETE FROM email_tokens t WHERE t.user_id = of_user AND t.is_change;
-        UPDATE api_keys SET revoked_at = clock_timestamp() WHERE user_id = of_user AND revoked_at IS NULL;
-        GET DIAGNOSTICS dead_keys = ROW_COUNT;
-        PERFORM pg_notify('hostler_control', run::text) FROM unnest(user_stop_runs(of_user, NULL,
-            'user_suspended')) AS run;
-        new_state := new_state || jsonb_build_object('api_keys_revoked', dead_keys);
+        new_state := new_state || jsonb_build_object('api_keys_revoked', api_keys_end(of_user, '-infinity'));
+        PERFORM user_stop_runs(of_user, NULL, 'user_suspended');
     END IF;
     PERFORM audit(CASE new_status WHEN 'suspended' THEN 'users.suspend' ELSE 'users.activate' END, 'user',
                   of_user::text,
@@ -115,66 +177,10 @@ BEGIN
 END
 $$;
 
--- Cancels the user's runs wherever they are, and answers them for the daemons' notification.
-CREATE OR REPLACE FUNCTION user_stop_runs(of_user uuid, org uuid, why text) RETURNS uuid[]
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    active uuid[];
-    thread_ids uuid[];
-    thread_row threads;
-    stopped uuid[] := '{}';
-BEGIN
-    SELECT array_agg(r.id), array_agg(DISTINCT r.thread_id) INTO active, thread_ids
-    FROM runs r WHERE r.created_by_user_id = of_user AND r.ended_at IS NULL AND (org IS NULL OR r.org_id = org);
-    -- Threads, then runs, then accounts, before the first run ends: the order of everybody who locks several.
-    PERFORM 1 FROM threads t WHERE t.id = ANY (thread_ids) ORDER BY t.id FOR UPDATE;
-    PERFORM 1 FROM runs r WHERE r.id = ANY (active) ORDER BY r.id FOR UPDATE;
-    PERFORM credit_lock(ARRAY(SELECT r.org_id FROM runs r WHERE r.id = ANY (active) AND r.ended_at IS NULL));
-    FOR thread_row IN SELECT t.* FROM threads t WHERE t.id = ANY (thread_ids) ORDER BY t.id LOOP
-        stopped := stopped || thread_stop(thread_row, NULL, why);
-    END LOOP;
-    RETURN stopped;
-END
-$$;
-
--- The keys for providers of models and tools that the personal organization of a deleted user kept: nobody asks a
--- provider in its name any more.
-CREATE OR REPLACE FUNCTION provider_keys_end(org uuid) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-BEGIN
-    UPDATE llm_providers SET secret_id = NULL, key_prefix = NULL WHERE org_id = org AND secret_id IS NOT NULL;
-    UPDATE tool_providers SET secret_id = NULL, key_prefix = NULL, is_active = false
-    WHERE org_id = org AND secret_id IS NOT NULL;
-    DELETE FROM secrets WHERE org_id = org AND kind IN ('llm_provider', 'tool_provider');
-END
-$$;
-
--- What the personal organization of a deleted user told of its runs and called in them: its webhooks and tools, their
--- addresses and what signs them. Messages that wait go with their endpoint (webhook_prune).
-CREATE OR REPLACE FUNCTION endpoints_end(org uuid) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    endpoints uuid[];
-    called uuid[];
-BEGIN
-    WITH ended AS (
-        UPDATE webhook_endpoints SET deleted_at = clock_timestamp(), enabled = false, secret_id = NULL
-        WHERE org_id = org AND deleted_at IS NULL RETURNING id)
-    SELECT array_agg(id) INTO endpoints FROM ended;
-    WITH ended AS (
-        UPDATE tools SET deleted_at = clock_timestamp(), secret_id = NULL, description = '', parameters = '{}'
-        WHERE org_id = org AND deleted_at IS NULL RETURNING id)
-    SELECT array_agg(id) INTO called FROM ended;
-    DELETE FROM webhook_old_secrets WHERE endpoint_id = ANY (endpoints);
-    DELETE FROM tool_old_secrets WHERE tool_id = ANY (called);
-    DELETE FROM secrets WHERE org_id = org AND kind IN ('webhook', 'tool');
-END
-$$;
-
--- What is personal in an account: names, address, password, whence somebody came or may come, and the address in mails,
--- counters and invitations of others. Login and address are free again. A daemon that is sending a mail to the user
--- meanwhile finds that the mail is no longer its own, and writes nothing. What others sent to an address, and how
--- often, is only forgotten for who proved that it is theirs: else anybody could take it back, or begin to count anew.
+-- What is personal in the row of an account, and what leads to it: names, address, password, ways to log in. Login and
+-- address are free again. The rest is swept. A daemon that is sending a mail to the user meanwhile finds that the mail
+-- is no longer its own, and writes nothing. What others sent to an address, and how often, is only forgotten for who
+-- proved that it is theirs: else anybody could take it back, or begin to count anew.
 CREATE OR REPLACE FUNCTION user_scrub(gone users) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -190,41 +196,25 @@ BEGIN
     WHERE id = gone.id;
     DELETE FROM user_names WHERE user_id = gone.id;
     UPDATE orgs SET name = nobody WHERE id = gone.personal_org_id;
-    PERFORM mcp_user_end(gone);
-    PERFORM provider_keys_end(gone.personal_org_id);
-    PERFORM endpoints_end(gone.personal_org_id);
-    DELETE FROM access_tokens WHERE session_id IN (SELECT id FROM sessions WHERE user_id = gone.id);
-    DELETE FROM refresh_tokens WHERE session_id IN (SELECT id FROM sessions WHERE user_id = gone.id);
-    UPDATE sessions SET revoked_at = coalesce(revoked_at, clock_timestamp()), client_ip = NULL, neighbourhood = NULL,
-        user_agent = ''
-    WHERE user_id = gone.id;
     DELETE FROM ip_rules WHERE org_id = gone.personal_org_id;
     DELETE FROM email_tokens WHERE user_id = gone.id;
     DELETE FROM login_codes WHERE user_id = gone.id;
-    DELETE FROM login_failures WHERE login_key = gone.id::text;
-    PERFORM audit_forget(gone);
-    PERFORM outbox_forget_secret(o.id) FROM outbox o
-    WHERE o.kind = 'mail' AND o.recipient_key = ANY (addresses)
-          AND (gone.email_verified_at IS NOT NULL OR o.template <> 'invitation');
-    UPDATE outbox SET status = CASE status WHEN 'delivered' THEN status ELSE 'cancelled' END, next_attempt_at = NULL,
-        owner_id = NULL, lease_until = NULL, recipient = '', recipient_key = '', fields = '{}', last_error = NULL
-    WHERE kind = 'mail' AND recipient_key = ANY (addresses)
-          AND (gone.email_verified_at IS NOT NULL OR template <> 'invitation');
     IF gone.email_verified_at IS NOT NULL THEN
         DELETE FROM attempts WHERE kind IN ('otp.email', 'otp.email_day', 'invitations.to')
             AND subject = gone.email_key;
-        UPDATE org_invitations SET email = nobody || '@deleted.invalid', email_key = nobody || '@deleted.invalid',
-            revoked_at = CASE WHEN num_nonnulls(accepted_at, revoked_at, ended_at) = 0 THEN clock_timestamp()
-                         ELSE revoked_at END
-        WHERE email_key = gone.email_key;
     END IF;
+    PERFORM ending_begin('user_sessions', gone.id);
+    PERFORM ending_begin('mcp_connections', gone.id);
+    PERFORM ending_begin('user', gone.id, what => jsonb_build_object('addresses', to_jsonb(addresses),
+        'proved', CASE WHEN gone.email_verified_at IS NOT NULL THEN gone.email_key END,
+        'entered', name_key(gone.email)));
 END
 $$;
 
--- Deletes a user, by themself or by an administrator, who says so in the audit log: sessions, tokens and keys are
--- dead, memberships of workspaces and what is personal are gone, runs are cancelled and answered for the notification.
--- The personal organization stays, as the ledger's. Raises users.not_found, users.last_admin, orgs.last_owner.
-CREATE OR REPLACE FUNCTION user_delete(of_user uuid) RETURNS uuid[]
+-- Deletes a user, by themself or by an administrator, who says so in the audit log: sessions, tokens, keys and
+-- memberships of workspaces are dead, runs get no further step, what is personal goes. The personal organization stays,
+-- as the ledger's. Raises users.not_found, users.last_admin, orgs.last_owner.
+CREATE OR REPLACE FUNCTION user_delete(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     gone users;
@@ -235,11 +225,12 @@ BEGIN
         PERFORM fail('users.not_found');
     END IF;
     PERFORM last_owner_guard(of_user);
-    DELETE FROM org_members WHERE user_id = of_user AND org_id <> gone.personal_org_id;
-    UPDATE api_keys SET revoked_at = clock_timestamp() WHERE user_id = of_user AND revoked_at IS NULL;
     UPDATE invite_codes SET is_active = false WHERE user_id = of_user AND is_active;
     PERFORM user_scrub(gone);
-    RETURN user_stop_runs(of_user, NULL, 'user_deleted');
+    PERFORM erasure_begin_user(gone);
+    PERFORM ending_begin('memberships', of_user);
+    PERFORM api_keys_end(of_user, '-infinity');
+    PERFORM user_stop_runs(of_user, NULL, 'user_deleted');
 END
 $$;
 
@@ -275,7 +266,7 @@ $$;
 CREATE OR REPLACE FUNCTION session_revoke_by_operator(session uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    UPDATE sessions SET revoked_at = clock_timestamp() WHERE id = session AND revoked_at IS NULL;
+    UPDATE sessions AS s SET revoked_at = clock_timestamp() WHERE s.id = session AND session_lives(s);
     IF NOT FOUND THEN
         PERFORM fail('sessions.not_found');
     END IF;
@@ -283,20 +274,20 @@ BEGIN
 END
 $$;
 
--- All sessions of a user; how many lived.
+-- All sessions of a user; how many lived. The audit log names the newest thousand.
 CREATE OR REPLACE FUNCTION sessions_revoke_by_operator(name text) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     of_user uuid := user_of_operator(name);
-    -- Held, so that none ends by itself meanwhile.
-    ended uuid[] := ARRAY(SELECT id FROM sessions WHERE user_id = of_user AND revoked_at IS NULL ORDER BY id
-                          FOR NO KEY UPDATE);
-    ended_one uuid;
+    living uuid[] := ARRAY(
+        SELECT s.id FROM sessions s
+        WHERE s.user_id = of_user AND s.revoked_at IS NULL
+              AND s.epoch = (SELECT u.session_epoch FROM users u WHERE u.id = of_user)
+        ORDER BY s.id DESC LIMIT 1000);
 BEGIN
-    FOREACH ended_one IN ARRAY ended LOOP
-        PERFORM session_revoke_by_operator(ended_one);
-    END LOOP;
-    RETURN cardinality(ended);
+    PERFORM sessions_end(of_user, NULL);
+    PERFORM audit('auth.session_revoked', 'session', s.id::text, NULL) FROM unnest(living) AS s (id);
+    RETURN cardinality(living);
 END
 $$;
 
@@ -316,6 +307,6 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION user_of_operator, user_demote, session_revoke_by_operator, sessions_revoke_by_operator,
-    last_admin_guard, last_owner_guard, user_set_status, user_stop_runs, user_scrub, user_delete, user_promote_proved,
-    provider_keys_end, endpoints_end, mcp_connections_of, mcp_user_rests, mcp_user_end
+    last_admin_guard, last_owner_guard, user_set_status, user_stop_runs, ending_runs, ending_page_runs, ending_page_mcp_rest, user_scrub, user_delete,
+    user_promote_proved
     FROM hostler_api, hostler_runner;

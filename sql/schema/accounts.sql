@@ -20,6 +20,11 @@ CREATE TABLE users (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     deleted_at timestamptz,
     invite_code_reset_at timestamptz,
+    -- Sessions of an earlier epoch are over. So are keys of an earlier one, but those made before keys_kept_before; when
+    -- the sweep has revoked them, that is infinity again (endings.sql).
+    session_epoch bigint NOT NULL DEFAULT 0,
+    key_epoch bigint NOT NULL DEFAULT 0,
+    keys_kept_before timestamptz NOT NULL DEFAULT 'infinity',
     -- What is found lies within one of the lines.
     search_text text NOT NULL GENERATED ALWAYS AS (
         name_key(login) || E'\n' || name_key(username) || E'\n' || name_key(email)) STORED
@@ -32,7 +37,8 @@ CREATE INDEX users_search ON users USING gin (search_text gin_trgm_ops) WITH (fa
 CREATE INDEX users_search_short ON users USING gin (short_pieces(search_text)) WITH (fastupdate = off);
 CREATE INDEX users_status ON users (status, id);
 GRANT SELECT (id, login, username, email, email_verified_at, status, platform_admin, personal_org_id, avatar_url,
-    locale, timezone, last_login_at, last_seen_at, created_at, deleted_at, invite_code_reset_at) ON users
+    locale, timezone, last_login_at, last_seen_at, created_at, deleted_at, invite_code_reset_at, session_epoch, key_epoch,
+    keys_kept_before) ON users
     TO hostler_runner;
 
 -- Logins and usernames share one name space, whatever their case. skeleton: what names that look alike have in common
@@ -55,7 +61,12 @@ CREATE TABLE orgs (
     type text NOT NULL CHECK (type IN ('personal', 'workspace')),
     ip_rule_count integer NOT NULL DEFAULT 0,  -- maintained with ip_rules: authenticate() reads no more than this
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    seen_day date  -- of a workspace: when a member was seen last (dashboard.sql)
+    seen_day date,  -- of a workspace: when a member was seen last (dashboard.sql)
+    -- A workspace that is deleted stops at closed_at, can be restored until erase_at, and is erased then
+    -- (org_deletion.sql).
+    closed_at timestamptz,
+    erase_at timestamptz,
+    erased_at timestamptz
 );
 CREATE INDEX orgs_workspaces ON orgs (id) WHERE type = 'workspace';
 GRANT SELECT ON orgs TO hostler_runner;
@@ -72,6 +83,7 @@ CREATE TABLE org_members (
 CREATE INDEX org_members_newest ON org_members (org_id, id);
 CREATE INDEX org_members_user ON org_members (user_id);
 CREATE INDEX org_members_owners ON org_members (org_id, user_id) WHERE role = 'owner';
+CREATE INDEX org_members_owned ON org_members (user_id, org_id) WHERE role = 'owner';
 SELECT make_tenant_table('org_members');
 GRANT SELECT ON org_members TO hostler_api;
 GRANT SELECT ON org_members TO hostler_runner;

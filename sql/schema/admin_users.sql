@@ -138,8 +138,8 @@ $$;
 
 -- Before an administrator deletes a user: workspaces that have no other active owner get their longest-serving admin
 -- as one, else their longest-serving member, those who are active before those who are not; those without any other
--- member are left empty.
-CREATE OR REPLACE FUNCTION workspaces_hand_over(of_user uuid) RETURNS void
+-- member are closed, as by DELETE /v1/orgs/{org_id}.
+CREATE OR REPLACE FUNCTION workspaces_hand_over(of_user uuid, privacy_org_delete_days integer) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     workspace uuid;
@@ -156,7 +156,9 @@ BEGIN
         WHERE m.org_id = workspace AND m.user_id <> of_user
         ORDER BY u.status = 'active' DESC, m.role = 'owner' DESC, m.role = 'admin' DESC, m.created_at, m.user_id
         LIMIT 1;
-        IF heir.role <> 'owner' THEN
+        IF heir.role IS NULL THEN
+            PERFORM org_close(workspace, privacy_org_delete_days);
+        ELSIF heir.role <> 'owner' THEN
             UPDATE org_members SET role = 'owner' WHERE org_id = workspace AND user_id = heir.user_id;
             PERFORM audit('orgs.member_role', 'member', heir.user_id::text, workspace,
                           jsonb_build_object('role', heir.role), '{"role": "owner"}');
@@ -166,22 +168,20 @@ BEGIN
 END
 $$;
 
--- DELETE /v1/admin/users/{user_id}. Answers the runs that were stopped.
-CREATE OR REPLACE FUNCTION admin_user_delete(of_user uuid) RETURNS uuid[]
+-- DELETE /v1/admin/users/{user_id}.
+CREATE OR REPLACE FUNCTION admin_user_delete(of_user uuid, privacy_org_delete_days integer) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     old_state users := admin_user(of_user);
-    stopped uuid[];
 BEGIN
     IF of_user = current_user_id() THEN
         PERFORM fail('users.self', 'deletes_self');
     END IF;
     PERFORM last_admin_guard(of_user);  -- first, as everywhere: its lock stands before those of organizations
-    PERFORM workspaces_hand_over(of_user);
-    stopped := user_delete(of_user);
+    PERFORM workspaces_hand_over(of_user, privacy_org_delete_days);
+    PERFORM user_delete(of_user);
     PERFORM audit('users.delete', 'user', of_user::text, NULL, jsonb_build_object('status', old_state.status),
                   '{"status": "deleted"}');
-    RETURN stopped;
 END
 $$;
 REVOKE EXECUTE ON FUNCTION admin_user_detail_json, user_set_email, user_audit_state, workspaces_hand_over

@@ -12,11 +12,15 @@ CREATE TABLE api_keys (
     revoked_at timestamptz,
     last_used_at timestamptz,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    user_epoch bigint NOT NULL DEFAULT 0,  -- users.key_epoch when it was made
+    membership_id uuid,  -- by which its maker was a member then: with that the key is over
     FOREIGN KEY (user_id) REFERENCES users,
     CHECK (cardinality(scopes) <= 100)
 );
+CREATE INDEX api_keys_org ON api_keys (org_id, id);
 CREATE INDEX api_keys_owner ON api_keys (org_id, user_id, id);
 CREATE INDEX api_keys_user ON api_keys (user_id);
+CREATE INDEX api_keys_living ON api_keys (user_id, id) WHERE revoked_at IS NULL;
 -- Counted for limit.api_keys, however many are dead.
 CREATE INDEX api_keys_alive ON api_keys (org_id, coalesce(expires_at, 'infinity')) WHERE revoked_at IS NULL;
 SELECT make_tenant_table('api_keys');
@@ -29,6 +33,64 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
         'key_prefix', k.key_prefix, 'scopes', to_json(k.scopes), 'expires_at', rfc3339(k.expires_at),
         'revoked_at', rfc3339(k.revoked_at), 'last_used_at', rfc3339(k.last_used_at),
         'created_at', rfc3339(k.created_at))
+$$;
+
+-- Whether neither the key nor all of its maker's were ended since it was made. What authenticate() asks besides: time,
+-- and what the maker may do. membership: the maker's in the key's organization now.
+CREATE OR REPLACE FUNCTION api_key_lives(k api_keys, u users, membership uuid) RETURNS boolean
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT k.revoked_at IS NULL AND (k.user_epoch = u.key_epoch OR k.created_at < u.keys_kept_before)
+        AND coalesce(k.membership_id = membership, true)
+$$;
+
+-- How many keys of a user live, in one organization or in all; a thousand at most: so many the audit log counts.
+CREATE OR REPLACE FUNCTION api_keys_living_count(of_user uuid, org uuid, since timestamptz) RETURNS bigint
+LANGUAGE sql STABLE AS $$
+    SELECT count(*) FROM (
+        SELECT FROM api_keys k
+        WHERE k.user_id = of_user AND k.revoked_at IS NULL AND (org IS NULL OR k.org_id = org) AND k.created_at >= since
+        LIMIT 1000) AS few
+$$;
+
+-- Ends all keys of a user that were made since then, by the user's next epoch. Their count, for the audit log.
+CREATE OR REPLACE FUNCTION api_keys_end(of_user uuid, since timestamptz) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    living bigint := api_keys_living_count(of_user, NULL, since);
+    next_epoch bigint;
+BEGIN
+    UPDATE users SET key_epoch = key_epoch + 1, keys_kept_before = least(keys_kept_before, since) WHERE id = of_user
+    RETURNING key_epoch INTO STRICT next_epoch;
+    PERFORM ending_begin('api_keys', of_user, what => jsonb_build_object('epoch', next_epoch, 'since', since));
+    RETURN living;
+END
+$$;
+
+-- The sweep of api_keys_end(), and of a membership that is gone (facts: membership_id): each key is revoked as of the
+-- end. When none is left, older keys need no look at keys_kept_before.
+CREATE OR REPLACE FUNCTION ending_page_api_keys(e endings, at_most integer, is_whole boolean) RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    of_epoch bigint := (e.facts ->> 'epoch')::bigint;
+    page uuid[] := ARRAY(
+        SELECT k.id FROM api_keys k
+        WHERE k.user_id = e.subject_id AND k.revoked_at IS NULL AND (e.cursor_id IS NULL OR k.id > e.cursor_id)
+              AND CASE WHEN of_epoch IS NOT NULL
+                  THEN k.user_epoch < of_epoch AND k.created_at >= (e.facts ->> 'since')::timestamptz
+                  ELSE k.org_id = e.within_org AND coalesce(k.membership_id = (e.facts ->> 'membership_id')::uuid,
+                                                            k.created_at <= e.ended_at) END
+        ORDER BY k.id LIMIT at_most FOR NO KEY UPDATE);
+BEGIN
+    IF is_whole AND cardinality(page) = at_most THEN
+        RETURN ending_again();
+    END IF;
+    UPDATE api_keys k SET revoked_at = e.ended_at WHERE k.id = ANY (page);
+    IF cardinality(page) = at_most THEN
+        RETURN page[at_most];
+    END IF;
+    UPDATE users u SET keys_kept_before = 'infinity' WHERE u.id = e.subject_id AND u.key_epoch = of_epoch;
+    RETURN NULL;
+END
 $$;
 
 -- A key as the audit log keeps it.
@@ -45,15 +107,17 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     wanted_scopes text[] := ARRAY(SELECT DISTINCT s FROM jsonb_array_elements_text(wanted -> 'scopes') AS s ORDER BY s);
     scope text;
-    ended timestamptz;
+    membership uuid;
+    session sessions;
     created api_keys;
 BEGIN
-    PERFORM 1 FROM org_members WHERE org_id = current_org() AND user_id = current_user_id() FOR SHARE;
+    SELECT m.id INTO membership FROM org_members m
+    WHERE m.org_id = current_org() AND m.user_id = current_user_id() FOR SHARE;
     IF NOT FOUND THEN
         PERFORM fail('orgs.not_found');
     END IF;
-    SELECT revoked_at INTO ended FROM sessions WHERE id = (current_request() ->> 'session_id')::uuid FOR SHARE;
-    IF ended IS NOT NULL THEN
+    SELECT * INTO session FROM sessions WHERE id = (current_request() ->> 'session_id')::uuid FOR SHARE;
+    IF session.id IS NOT NULL AND NOT session_lives(session) THEN
         PERFORM fail('auth.invalid_token', 'session_ended');
     END IF;
     FOREACH scope IN ARRAY wanted_scopes LOOP
@@ -62,10 +126,11 @@ BEGIN
         END IF;
     END LOOP;
     PERFORM limit_check('limit.api_keys', limit_api_keys);
-    INSERT INTO api_keys (org_id, user_id, name, key_prefix, hash, scopes, expires_at)
-    VALUES (current_org(), current_user_id(), wanted ->> 'name', wanted ->> 'key_prefix', new_hash, wanted_scopes,
-            (wanted ->> 'expires_at')::timestamptz)
-    RETURNING * INTO created;
+    INSERT INTO api_keys (org_id, user_id, name, key_prefix, hash, scopes, expires_at, membership_id, user_epoch)
+    SELECT current_org(), u.id, wanted ->> 'name', wanted ->> 'key_prefix', new_hash, wanted_scopes,
+        (wanted ->> 'expires_at')::timestamptz, membership, u.key_epoch
+    FROM users u WHERE u.id = current_user_id()
+    RETURNING * INTO STRICT created;
     PERFORM audit('api_keys.create', 'api_key', created.id::text, created.org_id, NULL, api_key_state(created));
     RETURN api_key_json(created);
 END
@@ -125,5 +190,6 @@ BEGIN
         WHERE u.id = old_state.user_id;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION api_key_end, api_key_revoke_found FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION api_key_end, api_key_revoke_found, api_key_lives, api_keys_living_count, api_keys_end,
+    ending_page_api_keys FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION api_key_create, api_key_page, api_key_revoke FROM hostler_runner;

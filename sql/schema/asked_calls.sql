@@ -121,6 +121,8 @@ BEGIN
         PERFORM fail('runs.tool_result_exists', 'call_has_result', jsonb_build_object('tool_call_id', answered_id));
     ELSIF r.status <> 'waiting_for_input' THEN
         PERFORM fail('runs.not_waiting', 'run_has_status', jsonb_build_object('status', r.status));
+    ELSIF run_creator_ended(r.org_id, r.created_by_user_id, r.created_at) THEN
+        PERFORM fail('runs.not_waiting', 'run_has_status', jsonb_build_object('status', 'cancelled'));
     ELSIF NOT waits_for_results(r.input_request) THEN
         PERFORM fail('runs.not_waiting', 'waits_for_no_results');
     ELSIF of_server THEN
@@ -150,7 +152,7 @@ BEGIN
         SELECT FROM run_tool_results t
         WHERE t.run_id = run AND t.turn = asked.turn AND t.tool_call_id = call_id) THEN
         PERFORM fail('runs.tool_result_exists', 'call_has_result', jsonb_build_object('tool_call_id', call_id));
-    ELSIF r.ended_at IS NOT NULL THEN
+    ELSIF r.ended_at IS NOT NULL OR run_creator_ended(r.org_id, r.created_by_user_id, r.created_at) THEN
         PERFORM fail('auth.invalid_token', 'wait_is_over');
     END IF;
     IF r.status = 'waiting_for_input' AND waits_for_results(r.input_request) THEN

@@ -29,6 +29,9 @@ CREATE INDEX audit_logs_action ON audit_logs (action, id);
 CREATE INDEX audit_logs_org_actor ON audit_logs (org_id, actor_user_id, id);
 CREATE INDEX audit_logs_org_action ON audit_logs (org_id, action, id);
 CREATE INDEX audit_logs_denial ON audit_logs (denial_key, id) WHERE denial_key IS NOT NULL;
+-- For the erasure of a user: logins to the account that failed.
+CREATE INDEX audit_logs_failed_logins ON audit_logs (target_id, id)
+    WHERE actor_user_id IS NULL AND target_type = 'user';
 CREATE INDEX audit_logs_invited ON audit_logs (target_id)
     WHERE action IN ('invitations.create', 'invitations.revoke');
 SELECT make_tenant_table('audit_logs');
@@ -221,6 +224,10 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     minute timestamptz := date_trunc('minute', entry.created_at);
 BEGIN
+    IF EXISTS (SELECT FROM users u WHERE u.id = entry.actor_user_id AND u.status = 'deleted') THEN
+        entry.client_ip := NULL;
+        entry.user_agent := NULL;
+    END IF;
     PERFORM pg_advisory_xact_lock(hashtextextended('audit ' || entry.denial_key, 0));
     UPDATE audit_logs a SET count = a.count + entry.count
     WHERE a.denial_key = entry.denial_key AND a.id >= uuidv7_floor(minute)
@@ -299,16 +306,33 @@ $$;
 -- invitations to it, and in test mails, where the words of the mail server may repeat it; it stays there when they did
 -- not prove that it is theirs, else anybody could take it out of what others did. The name of a personal organization
 -- is made of its owner's. gone: the user as they were.
-CREATE OR REPLACE FUNCTION audit_forget(gone users) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+CREATE OR REPLACE FUNCTION audit_forget(address text, entered text, org uuid, at_most integer) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    taken bigint;
+    most bigint;
+BEGIN
     UPDATE audit_logs SET before_state = before_state - 'email', after_state = after_state - 'email'
-    WHERE action IN ('invitations.create', 'invitations.revoke') AND gone.email_verified_at IS NOT NULL
-          AND target_id IN (SELECT i.id::text FROM org_invitations i WHERE i.email_key = gone.email_key);
+    WHERE id IN (
+        SELECT a.id FROM audit_logs a
+        WHERE a.action IN ('invitations.create', 'invitations.revoke')
+              AND a.target_id IN (SELECT i.id::text FROM org_invitations i WHERE i.email_key = address)
+              AND (a.before_state ? 'email' OR a.after_state ? 'email')
+        LIMIT at_most);
+    GET DIAGNOSTICS most = ROW_COUNT;
     UPDATE audit_logs SET after_state = after_state - ARRAY['to', 'error']
-    WHERE action = 'email.test' AND gone.email_verified_at IS NOT NULL
-          AND name_key(after_state ->> 'to') IN (gone.email_key, name_key(gone.email));
+    WHERE id IN (SELECT a.id FROM audit_logs a
+                 WHERE a.action = 'email.test' AND address IS NOT NULL
+                       AND name_key(a.after_state ->> 'to') IN (address, entered) LIMIT at_most);
+    GET DIAGNOSTICS taken = ROW_COUNT;
+    most := greatest(most, taken);
     UPDATE audit_logs SET before_state = before_state - 'name', after_state = after_state - 'name'
-    WHERE action = 'orgs.update' AND org_id = gone.personal_org_id
+    WHERE id IN (SELECT a.id FROM audit_logs a
+                 WHERE a.action = 'orgs.update' AND a.org_id = org AND (a.before_state ? 'name' OR a.after_state ? 'name')
+                 LIMIT at_most);
+    GET DIAGNOSTICS taken = ROW_COUNT;
+    RETURN greatest(most, taken);
+END
 $$;
 REVOKE EXECUTE ON FUNCTION audit_state, audit_org, audit_window, audit_gather, audit_denial_rows, audit_login_failed,
     audit_forget FROM hostler_api, hostler_runner;

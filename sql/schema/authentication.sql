@@ -1,5 +1,5 @@
 -- Who acts: the caller of a request becomes the tenant, the user and the request of its transaction; the
--- permissions of roles; what makes a table a tenant's.
+-- permissions of roles.
 
 -- Who acts, set by authenticate() or by the statement that begins an anonymous request, for the
 -- transaction only. After it ended the settings are '', not NULL.
@@ -41,7 +41,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
             ARRAY['data.secrets', 'data.webhooks.manage', 'data.llm_providers.manage', 'data.personas.manage',
                   'org.members.manage', 'org.audit.read', 'org.ip_rules.manage', 'org.runs.read_all']
         ELSE ARRAY[]::text[] END
-        || CASE WHEN role = 'owner' THEN ARRAY['org.manage'] ELSE ARRAY[]::text[] END
+        || CASE WHEN role = 'owner' THEN ARRAY['org.manage', 'data.end_users.delete'] ELSE ARRAY[]::text[] END
     ELSE ARRAY[]::text[] END
 $$;
 
@@ -51,13 +51,6 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
     RETURN role_permissions(role)::text;
 END
-$$;
-
--- Whether whoever looks risky is refused for it: everybody but platform administrators, who could not mend the settings
--- that say so otherwise.
-CREATE OR REPLACE FUNCTION is_rejected(context jsonb, platform_admin boolean) RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT context ? 'is_risky' AND NOT platform_admin
 $$;
 
 -- Whom authenticate() refuses, for the access log, the audit log and the rate limit (lib/identity.h): who is no member
@@ -95,8 +88,9 @@ BEGIN
     IF is_key THEN
         SELECT k.id AS key_id, k.user_id, k.org_id, k.scopes, m.role,
                k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
-               AND u.status = 'active' AND m.role IS NOT NULL AS alive, o.ip_rule_count, u.email_verified_at,
-               u.personal_org_id
+               AND (k.user_epoch = u.key_epoch OR k.created_at < u.keys_kept_before)
+               AND coalesce(k.membership_id = m.id, true) AND u.status = 'active' AND m.role IS NOT NULL AS alive,
+               o.ip_rule_count, u.email_verified_at, u.personal_org_id, o.closed_at, o.erase_at
         INTO of_user
         FROM api_keys k JOIN users u ON u.id = k.user_id JOIN orgs o ON o.id = k.org_id
         LEFT JOIN org_members m ON m.org_id = k.org_id AND m.user_id = k.user_id
@@ -120,9 +114,9 @@ BEGIN
         END IF;
     ELSE
         SELECT t.session_id, t.expires_at <= clock_timestamp() AS expired, s.user_id,
-               s.revoked_at IS NULL AND u.status = 'active' AS alive, u.platform_admin, m.role,
+               s.revoked_at IS NULL AND s.epoch = u.session_epoch AND u.status = 'active' AS alive, u.platform_admin, m.role,
                coalesce(org, u.personal_org_id) AS org_id, o.ip_rule_count, u.email_verified_at, u.personal_org_id,
-               s.proved_at
+               s.proved_at, o.closed_at, o.erase_at
         INTO of_user
         FROM access_tokens t JOIN sessions s ON s.id = t.session_id JOIN users u ON u.id = s.user_id
         LEFT JOIN orgs o ON o.id = coalesce(org, u.personal_org_id)
@@ -145,6 +139,9 @@ BEGIN
     user_id := of_user.user_id;
     org_id := of_user.org_id;
     role := of_user.role;
+    IF of_user.closed_at IS NOT NULL THEN
+        PERFORM org_closed_fail(of_user.erase_at, refused_caller(is_key, of_user.personal_org_id, user_id));
+    END IF;
     IF NOT context ? 'is_replay' THEN
         IF of_user.email_verified_at IS NULL AND context ? 'needs_proof' THEN
             PERFORM fail('auth.email_unverified', 'address_not_verified',
@@ -218,13 +215,19 @@ BEGIN
             THEN ARRAY(SELECT p FROM unnest(role_permissions(m.role)) AS p WHERE p = ANY (k.scopes))
             ELSE role_permissions(m.role) END, '"session_id": null, "api_key_id": "' || k.id || '"}'
         INTO user_id, org_id, role, platform_admin, api_key_id, permissions, ids
-        FROM (SELECT a.id, a.user_id, a.org_id, a.scopes, a.revoked_at, a.expires_at FROM api_keys a
-              WHERE a.hash = token_hash OFFSET 0) AS k
-        CROSS JOIN LATERAL (SELECT n.status, n.email_verified_at FROM users n WHERE n.id = k.user_id OFFSET 0) AS u
+        FROM (SELECT a.id, a.user_id, a.org_id, a.scopes, a.revoked_at, a.expires_at, a.user_epoch, a.membership_id,
+                  a.created_at
+              FROM api_keys a WHERE a.hash = token_hash OFFSET 0) AS k
         CROSS JOIN LATERAL (
-            SELECT r.role FROM org_members r WHERE r.org_id = k.org_id AND r.user_id = k.user_id OFFSET 0) AS m
-        CROSS JOIN LATERAL (SELECT g.ip_rule_count FROM orgs g WHERE g.id = k.org_id OFFSET 0) AS o
+            SELECT n.status, n.email_verified_at, n.key_epoch, n.keys_kept_before FROM users n
+            WHERE n.id = k.user_id OFFSET 0) AS u
+        CROSS JOIN LATERAL (
+            SELECT r.role, r.id FROM org_members r WHERE r.org_id = k.org_id AND r.user_id = k.user_id OFFSET 0) AS m
+        CROSS JOIN LATERAL (
+            SELECT g.ip_rule_count FROM orgs g WHERE g.id = k.org_id AND g.closed_at IS NULL OFFSET 0) AS o
         WHERE k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
+              AND (k.user_epoch = u.key_epoch OR k.created_at < u.keys_kept_before)
+              AND (k.membership_id = m.id OR k.membership_id IS NULL)
               AND u.status = 'active' AND takes_key AND (org IS NULL OR org = k.org_id)
               AND (u.email_verified_at IS NOT NULL OR NOT context ? 'needs_proof')
               AND (o.ip_rule_count = 0 OR ip_admits(k.org_id, (context ->> 'client_ip')::inet));
@@ -233,15 +236,17 @@ BEGIN
                '"api_key_id": null, "session_id": "' || t.session_id || '"}'
         INTO user_id, org_id, role, platform_admin, session_id, permissions, ids
         FROM (SELECT a.session_id, a.expires_at FROM access_tokens a WHERE a.hash = token_hash OFFSET 0) AS t
-        CROSS JOIN LATERAL (SELECT e.user_id, e.revoked_at FROM sessions e WHERE e.id = t.session_id OFFSET 0) AS s
         CROSS JOIN LATERAL (
-            SELECT n.status, n.email_verified_at, n.platform_admin, n.personal_org_id FROM users n
+            SELECT e.user_id, e.revoked_at, e.epoch FROM sessions e WHERE e.id = t.session_id OFFSET 0) AS s
+        CROSS JOIN LATERAL (
+            SELECT n.status, n.email_verified_at, n.platform_admin, n.personal_org_id, n.session_epoch FROM users n
             WHERE n.id = s.user_id OFFSET 0) AS u
         CROSS JOIN LATERAL (
             SELECT r.org_id, r.role FROM org_members r
             WHERE r.org_id = coalesce(org, u.personal_org_id) AND r.user_id = s.user_id OFFSET 0) AS m
-        CROSS JOIN LATERAL (SELECT g.ip_rule_count FROM orgs g WHERE g.id = m.org_id OFFSET 0) AS o
-        WHERE t.expires_at > clock_timestamp() AND s.revoked_at IS NULL
+        CROSS JOIN LATERAL (
+            SELECT g.ip_rule_count FROM orgs g WHERE g.id = m.org_id AND g.closed_at IS NULL OFFSET 0) AS o
+        WHERE t.expires_at > clock_timestamp() AND s.revoked_at IS NULL AND s.epoch = u.session_epoch
               AND u.status = 'active' AND (u.email_verified_at IS NOT NULL OR NOT context ? 'needs_proof')
               AND (o.ip_rule_count = 0 OR ip_admits(m.org_id, (context ->> 'client_ip')::inet));
     END IF;
@@ -373,27 +378,3 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION authenticate_fully, user_hold_alone, caller_hold FROM hostler_api, hostler_runner;
-
--- Forced row-level security for a table of organizations' rows: each sees and writes its own.
-CREATE OR REPLACE FUNCTION make_tenant_table(tenant_table regclass) RETURNS void
-LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
-BEGIN
-    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', tenant_table);
-    EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', tenant_table);
-    EXECUTE format('CREATE POLICY tenant ON %s USING (org_id = current_org()) WITH CHECK (org_id = current_org())',
-                   tenant_table);
-END
-$$;
-
--- The same for a table with the platform's rows too (org_id null): everybody sees these, platform administrators
--- write them.
-CREATE OR REPLACE FUNCTION make_scoped_table(scoped_table regclass) RETURNS void
-LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
-BEGIN
-    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', scoped_table);
-    EXECUTE format('ALTER TABLE %s FORCE ROW LEVEL SECURITY', scoped_table);
-    EXECUTE format('CREATE POLICY tenant ON %s USING (org_id = current_org() OR org_id IS NULL)
-                    WITH CHECK (org_id = current_org() OR (org_id IS NULL AND is_platform_admin()))', scoped_table);
-END
-$$;
-REVOKE EXECUTE ON FUNCTION make_tenant_table, make_scoped_table FROM hostler_api, hostler_runner;

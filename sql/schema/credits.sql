@@ -34,6 +34,7 @@ CREATE TABLE credit_transactions (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE UNIQUE INDEX credit_transactions_number ON credit_transactions (org_id, number);
+CREATE INDEX credit_transactions_notes ON credit_transactions (org_id) WHERE note IS NOT NULL;
 SELECT make_tenant_table('credit_transactions');
 GRANT SELECT ON credit_transactions TO hostler_api;
 
@@ -67,10 +68,14 @@ BEGIN
 END
 $$;
 
--- The ledger is append-only for everybody, its owner too.
+-- The ledger is append-only for everybody, its owner too. The erasure of an organization alone takes notes out of it
+-- (org_erasure.sql).
 CREATE OR REPLACE FUNCTION credit_transactions_refuse_change() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
+    IF TG_OP = 'UPDATE' AND current_setting('hostler.erasing', true) = 'on' THEN
+        RETURN NULL;
+    END IF;
     RAISE EXCEPTION 'the ledger is append-only';
 END
 $$;

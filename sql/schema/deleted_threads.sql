@@ -1,6 +1,7 @@
 -- What is left of deleted threads. Nobody can read them or bring them back, so what was said in them is removed, and no
--- longer counts as stored: messages, events, histories, results and texts of turns. The rows of their runs stay, with
--- what these took and what lists show of them.
+-- longer counts as stored: messages, events, histories, results, texts of turns, metadata and end users. The rows of
+-- their runs stay with what these took. So do the usage records, with the end user's name until the end user is deleted
+-- (end_users.sql).
 
 -- Those of which something is to be removed. Without a foreign key: threads stay, and one would cost each change of a
 -- thread something.
@@ -8,7 +9,10 @@ CREATE TABLE threads_to_empty (
     thread_id uuid PRIMARY KEY,
     -- Its streams end, and its run, when the daemon hears of it: until then they may read, and write.
     due_at timestamptz NOT NULL DEFAULT clock_timestamp() + interval '10 minutes',
-    run_id uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000'  -- its runs up to this one are empty
+    run_id uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',  -- its runs up to this one are empty
+    -- Their creator, end user or organization is erased (erasure.sql): turns that other threads may be given back go
+    -- too.
+    is_whole boolean NOT NULL DEFAULT false
 );
 CREATE INDEX threads_to_empty_due ON threads_to_empty (due_at);
 
@@ -30,14 +34,16 @@ $$;
 
 -- Removes the oldest events of a run that has ended and is locked, at most so many, and with the last ones all else
 -- that was said in it; is_empty: nothing is left. freed_before: of older runs the account counts no events any more.
--- Answers how many bytes less are stored. Turns and results that a response left to its client stay, and count: those
--- that go on from it in other threads get them put back (left_calls.sql). What a call cost stays with its row.
-CREATE OR REPLACE FUNCTION run_empty(r runs, at_most integer, freed_before uuid, OUT is_empty boolean, OUT bytes bigint)
+-- Answers how many bytes less are stored. Turns and results that a response left to its client stay, and count, unless
+-- is_whole: those that go on from it in other threads get them put back (left_calls.sql). What a call cost stays with
+-- its row.
+CREATE OR REPLACE FUNCTION run_empty(r runs, at_most integer, freed_before uuid, is_whole boolean,
+    OUT is_empty boolean, OUT bytes bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_sort = off SET enable_bitmapscan = off
 AS $$
 DECLARE
-    may_be_put_back CONSTANT boolean := r.source = 'openai' AND r.tools IS NOT NULL;
+    may_be_put_back CONSTANT boolean := r.source = 'openai' AND r.tools IS NOT NULL AND NOT is_whole;
     removed bigint;
     results_left bigint := 0;
 BEGIN
@@ -58,6 +64,9 @@ BEGIN
     DELETE FROM run_left_calls c WHERE c.run_id = r.id;
     DELETE FROM run_histories h WHERE h.run_id = r.id;
     DELETE FROM run_inputs i WHERE i.run_id = r.id;
+    -- A task that its server has still to be told of needs the call's row, but nothing that was said in it.
+    DELETE FROM run_asked_calls a WHERE a.run_id = r.id AND NOT EXISTS (
+        SELECT FROM mcp_tasks t WHERE t.run_id = a.run_id AND t.tool_call_id = a.tool_call_id);
     UPDATE run_asked_calls a SET early = NULL, remote_state = NULL
     WHERE a.run_id = r.id AND (a.early IS NOT NULL OR a.remote_state IS NOT NULL);
     IF may_be_put_back THEN
@@ -72,8 +81,10 @@ BEGIN
         WHERE t.run_id = r.id;
     END IF;
     UPDATE runs q SET event_bytes = 0, result_bytes = results_left, history_bytes = NULL, output = NULL, tools = NULL,
-        offered_tools = NULL, response_format = NULL, client_facts = NULL, client_answer = NULL,
-        error_message = CASE WHEN q.error_code = 'output.schema_mismatch' THEN '' ELSE q.error_message END
+        offered_tools = NULL, response_format = NULL, client_facts = NULL, client_answer = NULL, end_user = NULL,
+        metadata = '{}', sampling = NULL,
+        error_message = CASE WHEN q.error_code = 'output.schema_mismatch' OR is_whole AND q.error_code IS NOT NULL
+                             THEN '' ELSE q.error_message END
     WHERE q.id = r.id;
     bytes := CASE WHEN r.id >= freed_before THEN r.event_bytes ELSE 0 END + r.result_bytes - results_left;
 END
@@ -115,11 +126,12 @@ BEGIN
         SELECT * INTO r FROM runs q WHERE q.thread_id = due.thread_id AND q.id > due.run_id
         ORDER BY q.thread_id, q.id LIMIT 1 FOR NO KEY UPDATE;
         IF r.id IS NULL THEN
-            UPDATE threads t SET title = NULL, search = NULL, metadata = '{}' WHERE t.id = due.thread_id;
+            UPDATE threads t SET title = NULL, search = NULL, metadata = '{}', end_user = NULL, client_id = NULL
+            WHERE t.id = due.thread_id;
             DELETE FROM threads_to_empty e WHERE e.thread_id = due.thread_id;
             RETURN true;
         END IF;
-        SELECT o.is_empty, o.bytes INTO is_empty, freed FROM run_empty(r, at_most, freed_before) AS o;
+        SELECT o.is_empty, o.bytes INTO is_empty, freed FROM run_empty(r, at_most, freed_before, due.is_whole) AS o;
         IF is_empty THEN
             UPDATE threads_to_empty e SET run_id = r.id WHERE e.thread_id = due.thread_id;
         END IF;

@@ -105,12 +105,10 @@ DECLARE
     dead_keys bigint;
 BEGIN
     UPDATE users SET password_hash = NULL WHERE id = user_row.id;
-    PERFORM sessions_end(user_row.id, NULL);  -- before the keys: api_key_create() holds its session
+    PERFORM sessions_end(user_row.id, NULL);
     DELETE FROM email_tokens WHERE user_id = user_row.id;
     DELETE FROM login_codes WHERE user_id = user_row.id;
-    UPDATE api_keys SET revoked_at = clock_timestamp()
-    WHERE user_id = user_row.id AND revoked_at IS NULL AND created_at >= since;
-    GET DIAGNOSTICS dead_keys = ROW_COUNT;
+    dead_keys := api_keys_end(user_row.id, since);
     RETURN jsonb_build_object('password_voided', user_row.password_hash IS NOT NULL, 'api_keys_revoked', dead_keys,
                               'settings_switched_off', personal_settings_off(user_row, since));
 END

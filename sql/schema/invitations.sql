@@ -18,7 +18,10 @@ CREATE TABLE org_invitations (
     CHECK (accepted_at IS NULL OR revoked_at IS NULL),
     CHECK (num_nonnulls(accepted_at, revoked_at, ended_at) <= 1)
 );
+CREATE INDEX org_invitations_org ON org_invitations (org_id, id);
 CREATE INDEX org_invitations_inviter ON org_invitations (invited_by_user_id);
+CREATE INDEX org_invitations_open_of ON org_invitations (invited_by_user_id, id)
+    WHERE accepted_at IS NULL AND revoked_at IS NULL AND ended_at IS NULL;
 CREATE INDEX org_invitations_open ON org_invitations (org_id, id)
     WHERE accepted_at IS NULL AND revoked_at IS NULL AND ended_at IS NULL;
 CREATE UNIQUE INDEX org_invitations_one_an_address ON org_invitations (org_id, email_key)
@@ -160,6 +163,7 @@ $$;
 CREATE OR REPLACE FUNCTION invitation_serves(i org_invitations) RETURNS boolean
 LANGUAGE sql STABLE AS $$
     SELECT num_nonnulls(i.accepted_at, i.revoked_at, i.ended_at) = 0 AND i.expires_at > clock_timestamp()
+        AND EXISTS (SELECT FROM orgs o WHERE o.id = i.org_id AND o.closed_at IS NULL)
         AND inviter_may_invite(i.org_id, i.invited_by_user_id)
 $$;
 
@@ -177,19 +181,35 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     inviter uuid := (to_jsonb(OLD) ->> CASE TG_TABLE_NAME WHEN 'users' THEN 'id' ELSE 'user_id' END)::uuid;
     org uuid := to_jsonb(OLD) ->> 'org_id';  -- null of a user: in all of them
-    invitation uuid;
 BEGIN
-    -- Of all that they ever invited; an organization's open ones may be thousands of others'.
-    FOR invitation IN
-        SELECT i.id FROM (SELECT q.* FROM org_invitations q WHERE q.invited_by_user_id = inviter OFFSET 0) AS i
-        WHERE num_nonnulls(i.accepted_at, i.revoked_at, i.ended_at) = 0 AND (org IS NULL OR i.org_id = org)
-              AND NOT inviter_may_invite(i.org_id, inviter)
-        ORDER BY i.id
-    LOOP
-        UPDATE org_invitations SET ended_at = clock_timestamp()
-        WHERE id = invitation AND num_nonnulls(accepted_at, revoked_at, ended_at) = 0;
-    END LOOP;
+    IF (org IS NULL OR NOT inviter_may_invite(org, inviter))
+       AND EXISTS (SELECT FROM org_invitations i
+                   WHERE i.invited_by_user_id = inviter AND i.accepted_at IS NULL AND i.revoked_at IS NULL
+                         AND i.ended_at IS NULL) THEN
+        PERFORM ending_begin('invitations', inviter, org);
+    END IF;
     RETURN NULL;
+END
+$$;
+
+-- The sweep of invitations_end(): what was open at the end stays over, also when the inviter may invite again.
+CREATE OR REPLACE FUNCTION ending_page_invitations(e endings, at_most integer, is_whole boolean) RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    -- Of all that they ever invited; an organization's open ones may be thousands of others'.
+    page uuid[] := ARRAY(
+        SELECT i.id FROM org_invitations i
+        WHERE i.invited_by_user_id = e.subject_id AND i.accepted_at IS NULL AND i.revoked_at IS NULL
+              AND i.ended_at IS NULL AND (e.within_org IS NULL OR i.org_id = e.within_org) AND i.created_at <= e.ended_at
+              AND (e.cursor_id IS NULL OR i.id > e.cursor_id)
+        ORDER BY i.id LIMIT at_most);
+BEGIN
+    IF is_whole AND cardinality(page) = at_most THEN
+        RETURN ending_again();
+    END IF;
+    UPDATE org_invitations SET ended_at = e.ended_at
+    WHERE id = ANY (page) AND num_nonnulls(accepted_at, revoked_at, ended_at) = 0;
+    RETURN CASE WHEN cardinality(page) = at_most THEN page[at_most] END;
 END
 $$;
 CREATE TRIGGER invitations_end AFTER UPDATE OF role OR DELETE ON org_members FOR EACH ROW
@@ -219,5 +239,6 @@ END
 $$;
 REVOKE EXECUTE ON FUNCTION invitation_create, invitation_page, invitation_revoke, invitation_accept
     FROM hostler_runner;
-REVOKE EXECUTE ON FUNCTION inviter_may_invite, invitation_serves, invitation_proves, invitations_end, invitation_count
+REVOKE EXECUTE ON FUNCTION inviter_may_invite, invitation_serves, invitation_proves, invitations_end,
+    ending_page_invitations, invitation_count
     FROM hostler_api, hostler_runner;

@@ -108,6 +108,13 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
           AND NOT ip_admits(o.id, address))
 $$;
 
+-- Whether whoever looks risky is refused for it: everybody but platform administrators, who could not mend the settings
+-- that say so otherwise.
+CREATE OR REPLACE FUNCTION is_rejected(context jsonb, platform_admin boolean) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT context ? 'is_risky' AND NOT platform_admin
+$$;
+
 -- Raises risk.rejected for whoever is_rejected(). For what finds out only by itself who calls: logging in, refreshing.
 CREATE OR REPLACE FUNCTION risk_check(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$

@@ -109,7 +109,7 @@ $$;
 -- POST /v1/auth/email/otp/verify. Answers ok, refused or suspended; what it wrote is to be committed in each case.
 CREATE OR REPLACE FUNCTION login_code_verify(address text, given_hmac bytea, access_hash bytea, refresh_hash bytea,
     limit_otp_guesses integer, limit_otp_failures_per_account_day integer, auth_access_token_seconds integer,
-    auth_refresh_token_seconds integer) RETURNS text
+    auth_refresh_token_seconds integer, limit_sessions_per_user integer DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     user_row users;
@@ -134,7 +134,7 @@ BEGIN
         PERFORM email_first_proved(user_row);
     END IF;
     begun := session_begin(user_row.id, 'otp', access_hash, refresh_hash, auth_access_token_seconds,
-                           auth_refresh_token_seconds);
+                           auth_refresh_token_seconds, limit_sessions_per_user);
     PERFORM audit('auth.login', 'session', begun::text, user_row.personal_org_id, NULL, '{"by": "otp"}', 'ok',
                   user_row.id);
     RETURN 'ok';

@@ -100,7 +100,8 @@ BEGIN
     END IF;
     begun := session_begin(user_row.id, 'password', access_hash, refresh_hash,
                            (settings ->> 'auth.access_token_seconds')::integer,
-                           (settings ->> 'auth.refresh_token_seconds')::integer);
+                           (settings ->> 'auth.refresh_token_seconds')::integer,
+                           (settings ->> 'limit.sessions_per_user')::integer);
     PERFORM audit('auth.login', 'session', begun::text, user_row.personal_org_id, NULL, NULL, 'ok', user_row.id);
     RETURN 'ok';
 END

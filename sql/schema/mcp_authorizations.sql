@@ -38,6 +38,8 @@ CREATE INDEX mcp_authorizations_user ON mcp_authorizations (user_id, server_id, 
 CREATE INDEX mcp_authorizations_session ON mcp_authorizations (session_id, server_id, id);
 CREATE INDEX mcp_authorizations_secret ON mcp_authorizations (secret_id) WHERE secret_id IS NOT NULL;
 CREATE INDEX mcp_authorizations_due ON mcp_authorizations (created_at) WHERE status IN ('returned', 'exchanging');
+CREATE INDEX mcp_authorizations_server ON mcp_authorizations (server_id)
+    WHERE status IN ('begun', 'returned', 'exchanging');
 CREATE INDEX mcp_authorizations_time ON mcp_authorizations (created_at);
 SELECT make_tenant_table('mcp_authorizations');
 
@@ -54,6 +56,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     FROM (SELECT) AS one
     LEFT JOIN mcp_connections c ON c.server_id = s.id AND c.org_id = current_org()
          AND c.user_id IS NOT DISTINCT FROM mcp_connection_user(s, current_user_id()) AND c.state <> 'ending'
+         AND NOT mcp_connection_is_over(c)
     LEFT JOIN LATERAL (
         SELECT a.error FROM mcp_authorizations a
         WHERE a.server_id = s.id AND a.user_id = current_user_id() AND a.org_id = current_org()
@@ -105,7 +108,7 @@ BEGIN
         PERFORM fail('mcp_servers.not_connectable', 'not_discovered');
     END IF;
     SELECT * INTO c FROM mcp_connections q
-    WHERE q.server_id = s.id AND q.org_id = current_org() AND q.state <> 'ending'
+    WHERE q.server_id = s.id AND q.org_id = current_org() AND q.state <> 'ending' AND NOT mcp_connection_is_over(q)
           AND q.user_id IS NOT DISTINCT FROM mcp_connection_user(s, current_user_id());
     wanted := CASE WHEN c.wanted_scopes IS NOT NULL THEN c.wanted_scopes ELSE d.scopes END;
     WITH gone AS (
@@ -136,7 +139,8 @@ LANGUAGE sql STABLE AS $$
     SELECT EXISTS (
         SELECT FROM users u JOIN org_members m ON m.user_id = u.id AND m.org_id = a.org_id
         JOIN sessions q ON q.id = a.session_id AND q.user_id = u.id
-        WHERE u.id = a.user_id AND u.status = 'active' AND q.revoked_at IS NULL
+        JOIN mcp_servers s ON s.id = a.server_id AND s.deleted_at IS NULL AND s.authorized_since <= a.created_at
+        WHERE u.id = a.user_id AND u.status = 'active' AND session_lives(q)
               AND CASE WHEN a.is_of_org THEN 'data.personas.manage' ELSE 'data.runs.write' END
                   = ANY (role_permissions(m.role)))
 $$;
@@ -171,7 +175,7 @@ BEGIN
     SELECT q.* INTO a FROM mcp_authorizations q
     JOIN sessions s ON s.id = q.session_id AND s.user_id = q.user_id
     WHERE q.state_hash = given_state AND q.status = 'begun'
-          AND q.created_at > clock_timestamp() - interval '10 minutes' AND s.revoked_at IS NULL
+          AND q.created_at > clock_timestamp() - interval '10 minutes' AND session_lives(s)
           AND CASE WHEN q.cookie_hash IS NOT NULL THEN q.cookie_hash = given_cookie ELSE EXISTS (
               SELECT FROM refresh_tokens t
               WHERE t.hash = ANY (hashes_of(refresh_hashes)) AND t.session_id = q.session_id
@@ -220,7 +224,7 @@ $$;
 CREATE OR REPLACE FUNCTION mcp_exchange_claim(full_orgs uuid[])
 RETURNS TABLE (authorization_id uuid, server_id uuid, org_id uuid, token_endpoint text, resource text,
     redirect_uri text, client_id text, client_method text, client_secret json, code text, verifier json,
-    https_only boolean, is_org_scope boolean)
+    https_only boolean, is_org_scope boolean, user_id uuid)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     a mcp_authorizations;
@@ -229,7 +233,8 @@ BEGIN
     WHERE q.status = 'exchanging' AND q.claimed_until <= clock_timestamp();
     LOOP
         SELECT * INTO a FROM mcp_authorizations q
-        WHERE q.status = 'returned' AND q.org_id <> ALL (full_orgs) AND coalesce(q.due_at <= clock_timestamp(), true)
+        WHERE q.status = 'returned' AND q.org_id <> ALL (full_orgs) AND q.user_id <> ALL (full_orgs)
+              AND coalesce(q.due_at <= clock_timestamp(), true)
         ORDER BY q.created_at LIMIT 1 FOR UPDATE SKIP LOCKED;
         IF a.id IS NULL THEN
             RETURN;
@@ -242,7 +247,7 @@ BEGIN
     WHERE q.id = a.id;
     RETURN QUERY SELECT a.id, a.server_id, a.org_id, a.token_endpoint, a.resource, a.redirect_uri, a.client_id,
         a.client_method, mcp_client_secret(a.server_id, a.issuer, a.client_id), a.code, mcp_sealed(a.secret_id),
-        mcp_https_only(s), s.org_id IS NOT NULL
+        mcp_https_only(s), s.org_id IS NOT NULL, a.user_id
     FROM mcp_servers s WHERE s.id = a.server_id;
 END
 $$;
@@ -303,6 +308,10 @@ BEGIN
     SELECT * INTO c FROM mcp_connections q
     WHERE q.server_id = a.server_id AND q.org_id = a.org_id AND q.state <> 'ending'
           AND q.user_id IS NOT DISTINCT FROM CASE WHEN NOT a.is_of_org THEN a.user_id END FOR UPDATE;
+    IF mcp_connection_is_over(c) THEN
+        PERFORM mcp_connection_end(c.id);  -- by the sweep otherwise
+        c := NULL;
+    END IF;
     PERFORM mcp_tokens_end(c);
     IF c.id IS NULL THEN
         INSERT INTO mcp_connections (org_id, server_id, user_id, state, issuer, token_endpoint, resource, client_id,
@@ -352,33 +361,6 @@ BEGIN
 END
 $$;
 
--- A server that the caller changes or deletes is gone, or is another one: nothing of its authorization holds any more.
-CREATE OR REPLACE FUNCTION mcp_server_forget(server uuid) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-BEGIN
-    IF NOT EXISTS (SELECT FROM mcp_servers s WHERE s.id = server
-                   AND (s.org_id = current_org() OR (s.org_id IS NULL AND is_platform_admin()))) THEN
-        RETURN;
-    END IF;
-    PERFORM mcp_connection_end(q.id) FROM mcp_connections q WHERE q.server_id = server AND q.state <> 'ending';
-    PERFORM mcp_authorization_fail(q.id, 'the server is another one now') FROM mcp_authorizations q
-    WHERE q.server_id = server AND q.status IN ('begun', 'returned', 'exchanging');
-    WITH gone AS (DELETE FROM mcp_discoveries d WHERE d.server_id = server RETURNING d.secret_id)
-    DELETE FROM secrets q USING gone WHERE q.id = gone.secret_id;
-END
-$$;
-
--- Who leaves an organization is connected there no more.
-CREATE OR REPLACE FUNCTION mcp_member_left() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-BEGIN
-    PERFORM mcp_connection_end(q.id) FROM mcp_connections q
-    WHERE q.user_id = old.user_id AND q.org_id = old.org_id AND q.state <> 'ending';
-    RETURN NULL;
-END
-$$;
-CREATE TRIGGER mcp_member_left AFTER DELETE ON org_members FOR EACH ROW EXECUTE FUNCTION mcp_member_left();
-
 -- Maintenance: authorizations of before yesterday, at most so many; answers how many.
 CREATE OR REPLACE FUNCTION mcp_authorizations_prune(at_most integer) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -397,8 +379,8 @@ BEGIN
 END
 $$;
 
-REVOKE EXECUTE ON FUNCTION mcp_server_to_connect, mcp_authorization_fail, mcp_connection_of, mcp_member_left,
-    mcp_may_connect, mcp_may_connect_held FROM hostler_api, hostler_runner;
-REVOKE EXECUTE ON FUNCTION mcp_authorization_begin, mcp_authorization_return, mcp_disconnect, mcp_server_forget
+REVOKE EXECUTE ON FUNCTION mcp_server_to_connect, mcp_authorization_fail, mcp_may_connect, mcp_may_connect_held
+    FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION mcp_authorization_begin, mcp_authorization_return, mcp_disconnect
     FROM hostler_runner;
 REVOKE EXECUTE ON FUNCTION mcp_exchange_claim, mcp_exchange_end, mcp_authorizations_prune FROM hostler_api;

@@ -215,45 +215,7 @@ BEGIN
 END
 $$;
 
--- Runs that wait for somebody to connect with a server that the caller deletes, switches off or makes another one go
--- on: they call it again, and hear what it is by now. Of the platform's those of every organization. The server's row
--- is the caller's already; locks runs, then accounts, both by organization.
-CREATE OR REPLACE FUNCTION mcp_waits_end(server uuid) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    s mcp_servers;
-    orgs uuid[];
-    org uuid;
-    waiting uuid[];
-    r runs;
-BEGIN
-    SELECT * INTO s FROM mcp_servers q
-    WHERE q.id = server AND (q.org_id = current_org() OR (q.org_id IS NULL AND is_platform_admin()));
-    IF s.id IS NULL THEN
-        RETURN;
-    ELSIF s.org_id IS NOT NULL THEN
-        orgs := ARRAY[s.org_id];
-    ELSE
-        orgs := ARRAY(SELECT DISTINCT q.org_id FROM runs q
-                      WHERE q.status = 'waiting_for_input' AND q.input_request ->> 'server_id' = server::text
-                      ORDER BY q.org_id);
-    END IF;
-    -- All of them before the first goes on, which locks its account.
-    FOREACH org IN ARRAY orgs LOOP
-        waiting := waiting || ARRAY(
-            SELECT q.id FROM runs q
-            WHERE q.org_id = org AND q.status = 'waiting_for_input'
-                  AND q.input_request ->> 'kind' = 'authorization' AND q.input_request ->> 'server_id' = server::text
-            ORDER BY q.id FOR NO KEY UPDATE);
-    END LOOP;
-    FOR r IN SELECT q.* FROM runs q WHERE q.id = ANY (waiting) ORDER BY q.org_id, q.id LOOP
-        PERFORM run_go_on(r);
-    END LOOP;
-END
-$$;
-
 REVOKE EXECUTE ON FUNCTION mcp_runs_go_on, mcp_has_connected FROM hostler_api, hostler_runner;
-REVOKE EXECUTE ON FUNCTION mcp_waits_end FROM hostler_runner;
 REVOKE EXECUTE ON FUNCTION mcp_tools_offered FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION mcp_name_is_known FROM hostler_runner;
 REVOKE EXECUTE ON FUNCTION mcp_call_begin, mcp_call_keep, mcp_call_end, mcp_consent FROM hostler_api;

@@ -104,14 +104,27 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT s.org_id IS NOT NULL AND s.url LIKE 'https:%'
 $$;
 
--- Whether nobody shows or refreshes the connection's tokens for now: whoever it belongs to, themselves or by their
--- personal organization, is suspended. A workspace's is its own, whoever made it.
+-- Whether the connection is over, though the sweep has not ended it yet: its server is gone or called in another way since
+-- then, or its user is no member of the organization any more, or one again.
+CREATE OR REPLACE FUNCTION mcp_connection_is_over(c mcp_connections) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+    SELECT NOT EXISTS (
+            SELECT FROM mcp_servers s
+            WHERE s.id = c.server_id AND s.deleted_at IS NULL AND s.authorized_since <= c.connected_at)
+        OR (c.user_id IS NOT NULL AND NOT EXISTS (
+            SELECT FROM org_members m
+            WHERE m.org_id = c.org_id AND m.user_id = c.user_id AND m.created_at <= c.connected_at))
+$$;
+
+-- Whether nobody shows or refreshes the connection's tokens for now: it is over, or whoever it belongs to, themselves or
+-- by their personal organization, is not active. A workspace's is its own, whoever made it.
 CREATE OR REPLACE FUNCTION mcp_connection_rests(c mcp_connections) RETURNS boolean
 LANGUAGE sql STABLE AS $$
-    SELECT EXISTS (
+    SELECT mcp_connection_is_over(c) OR EXISTS (
         SELECT FROM users u
         WHERE u.id = c.connected_by AND u.status <> 'active'
-              AND (c.user_id IS NOT NULL OR u.personal_org_id = c.org_id))
+              AND (c.user_id IS NOT NULL OR u.personal_org_id = c.org_id)
+        UNION ALL SELECT FROM orgs o WHERE o.id = c.org_id AND o.closed_at IS NOT NULL)
 $$;
 
 -- Whether a listing may show the connection. What it finds is offered to everybody who may use the server, so it is of
@@ -290,6 +303,6 @@ END
 $$;
 
 REVOKE EXECUTE ON FUNCTION mcp_sealed, mcp_sealed_insert, mcp_client_secret, mcp_connection_expire,
-    mcp_connection_rests, mcp_may_list_with FROM hostler_api, hostler_runner;
+    mcp_connection_rests, mcp_connection_is_over, mcp_may_list_with FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION mcp_credential, mcp_discovery_store, mcp_client_known, mcp_given_issuer, mcp_token_refused
     FROM hostler_api;

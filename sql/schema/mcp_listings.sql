@@ -5,7 +5,7 @@
 -- the daemon stores it with. No row: none is due.
 CREATE OR REPLACE FUNCTION mcp_listing_claim(listing uuid, claim_seconds integer, full_orgs uuid[])
 RETURNS TABLE (server_id uuid, org_id uuid, key text, url text, is_org_scope boolean, authorization_kind text,
-               per text, protocol_version text, discovery json)
+               per text, protocol_version text, discovery json, created_by uuid)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     s mcp_servers;
@@ -15,11 +15,12 @@ BEGIN
     WHERE q.id = (SELECT d.id FROM mcp_servers d
                   WHERE d.listing_due_at <= statement_timestamp() AND d.deleted_at IS NULL AND d.is_active
                         AND coalesce(d.org_id, '00000000-0000-0000-0000-000000000000') <> ALL (full_orgs)
+                        AND coalesce(d.created_by, d.id) <> ALL (full_orgs) AND NOT mcp_server_rests(d)
                   ORDER BY d.listing_due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING q.* INTO s;
     IF s.id IS NOT NULL THEN
         RETURN QUERY SELECT s.id, s.org_id, s.key, s.url, s.org_id IS NOT NULL, s.authorization_kind,
-            s.authorization_settings #>> '{per}', s.protocol_version, s.discovery;
+            s.authorization_settings #>> '{per}', s.protocol_version, s.discovery, s.created_by;
     END IF;
 END
 $$;

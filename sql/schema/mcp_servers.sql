@@ -26,6 +26,9 @@ CREATE TABLE mcp_servers (
     listing_id uuid,  -- the daemon's that is at it; until listing_due_at, then another takes it up
     protocol_version text,
     discovery json,  -- what the server said of itself; the daemon's alone
+    -- Since when it is called as it is now: connections and authorizations from before are over.
+    authorized_since timestamptz NOT NULL DEFAULT '-infinity',
+    created_by uuid DEFAULT current_user_id(),  -- whose share its listings take
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     deleted_at timestamptz CHECK (deleted_at IS NULL OR secret_id IS NULL),
     UNIQUE (org_id, id),
@@ -97,6 +100,16 @@ BEGIN
     WHERE s.id = server AND s.deleted_at IS NULL;
     PERFORM pg_notify('hostler_mcp', 'listings');
 END
+$$;
+
+-- Whether the server is not listed for now: its organization is closed, or the user whose personal organization has it
+-- is not active.
+CREATE OR REPLACE FUNCTION mcp_server_rests(s mcp_servers) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+    SELECT s.org_id IS NOT NULL AND EXISTS (
+        SELECT FROM org_members m JOIN users u ON u.id = m.user_id
+        WHERE m.org_id = s.org_id AND u.personal_org_id = s.org_id AND u.status <> 'active'
+        UNION ALL SELECT FROM orgs o WHERE o.id = s.org_id AND o.closed_at IS NOT NULL)
 $$;
 
 -- What clients see of it. The url and the faults of the platform's own are for its administrators.
@@ -228,7 +241,7 @@ BEGIN
     PERFORM audit('mcp_servers.update', 'mcp_server', old_state.id::text, old_state.org_id,
                   mcp_server_state(old_state), mcp_server_state(new_state));
     IF is_elsewhere OR is_authorized_anew OR (old_state.is_active AND NOT new_state.is_active) THEN
-        PERFORM mcp_waits_end(old_state.id);
+        PERFORM mcp_waits_end(old_state.id);  -- after the switch, since those that wait may be many
     END IF;
     RETURN (SELECT mcp_server_json(s) FROM mcp_servers s WHERE s.id = old_state.id);
 END

@@ -19,10 +19,12 @@ CREATE TABLE mcp_tasks (
     due_at timestamptz,
     claim_id uuid,  -- of the daemon that is at it
     failures integer NOT NULL DEFAULT 0,  -- one after the other
+    user_id uuid,  -- who created the run: whose share its polls take
     PRIMARY KEY (run_id, tool_call_id),
     FOREIGN KEY (org_id, run_id) REFERENCES runs (org_id, id)
 );
 CREATE INDEX mcp_tasks_due ON mcp_tasks (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX mcp_tasks_of_user ON mcp_tasks (user_id, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX mcp_tasks_claim ON mcp_tasks (claim_id) WHERE claim_id IS NOT NULL;
 CREATE INDEX mcp_tasks_server ON mcp_tasks (server_id);
 CREATE INDEX mcp_tasks_connection ON mcp_tasks (connection_id) WHERE connection_id IS NOT NULL;
@@ -57,9 +59,9 @@ BEGIN
         RETURN false;
     END IF;
     INSERT INTO mcp_tasks (run_id, org_id, tool_call_id, server_id, task_id, url, tool, hash, connection_id,
-        is_idempotent, due_at, claim_id)
+        is_idempotent, due_at, claim_id, user_id)
     SELECT r.id, r.org_id, call_id, server, task, address, mcp_task_begin.tool, offered_hash, connection, idempotent,
-        clock_timestamp() + make_interval(secs => due_ms / 1000.0), holder
+        clock_timestamp() + make_interval(secs => due_ms / 1000.0), holder, r.created_by_user_id
     FROM runs r WHERE r.id = run
     ON CONFLICT (run_id, tool_call_id) DO NOTHING;
     RETURN true;
@@ -79,25 +81,60 @@ BEGIN
 END
 $$;
 
--- Takes the one that is due longest, for so many seconds, of an organization that is not among those whose share the
--- daemon has. No row: none is due. is_over: nobody waits for it any more, so it is to be cancelled. refusal: as
--- mcp_task_refusal(). url: where the call was sent.
+-- The task that is asked for next, locked: of nobody whose id is among those. The one that is due longest; when many are
+-- passed over, one of whichever user comes next, from a random place on: so one look costs the same, however many tasks
+-- somebody has.
+CREATE OR REPLACE FUNCTION mcp_task_due(full_orgs uuid[]) RETURNS mcp_tasks
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    looked_at constant integer := 200;
+    t mcp_tasks;
+    who uuid := gen_random_uuid();
+BEGIN
+    SELECT d.* INTO t FROM mcp_tasks d
+    WHERE (d.run_id, d.tool_call_id) IN (
+              SELECT q.run_id, q.tool_call_id FROM mcp_tasks q WHERE q.due_at <= statement_timestamp()
+              ORDER BY q.due_at LIMIT looked_at)
+          AND d.due_at <= statement_timestamp() AND d.org_id <> ALL (full_orgs)
+          AND coalesce(d.user_id, d.org_id) <> ALL (full_orgs)
+    ORDER BY d.due_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+    IF FOUND OR (SELECT count(*) FROM (SELECT FROM mcp_tasks q WHERE q.due_at <= statement_timestamp()
+                                       LIMIT looked_at) AS few) < looked_at THEN
+        RETURN t;
+    END IF;
+    FOR step IN 1..looked_at LOOP
+        who := coalesce((SELECT q.user_id FROM mcp_tasks q WHERE q.due_at IS NOT NULL AND q.user_id > who
+                         ORDER BY q.user_id LIMIT 1),
+                        (SELECT q.user_id FROM mcp_tasks q WHERE q.due_at IS NOT NULL AND q.user_id IS NOT NULL
+                         ORDER BY q.user_id LIMIT 1));
+        EXIT WHEN who IS NULL;
+        CONTINUE WHEN who = ANY (full_orgs);
+        SELECT d.* INTO t FROM mcp_tasks d
+        WHERE d.user_id = who AND d.due_at <= statement_timestamp() AND d.org_id <> ALL (full_orgs)
+        ORDER BY d.due_at LIMIT 1 FOR UPDATE SKIP LOCKED;
+        EXIT WHEN FOUND;
+    END LOOP;
+    RETURN t;
+END
+$$;
+
+-- Takes the task that is asked for next, for so many seconds, of no organization or user among those whose turn it is
+-- not (lib/loop/shares.h). No row: none is due.
+-- is_over: nobody waits for it any more, so it is to be cancelled. refusal: as mcp_task_refusal(). url: where the
+-- call was sent.
 CREATE OR REPLACE FUNCTION mcp_task_claim(claim uuid, claim_seconds integer, full_orgs uuid[])
 RETURNS TABLE (run_id uuid, tool_call_id text, server_id uuid, task_id text, is_idempotent boolean, failures integer,
     url text, is_org_scope boolean, remote_state json, org_id uuid, creator_id uuid, is_by_key boolean, trace_id text,
     is_over boolean, refusal text, connection_id uuid)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
+    due mcp_tasks;
     t mcp_tasks;
 BEGIN
     -- What a crash takes back is claimed again when its time is over; so are polls that changed nothing.
     PERFORM set_config('synchronous_commit', 'off', true);
-    WITH due AS MATERIALIZED (
-        SELECT d.run_id, d.tool_call_id FROM mcp_tasks d
-        WHERE d.due_at <= statement_timestamp() AND d.org_id <> ALL (full_orgs)
-        ORDER BY d.due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+    due := mcp_task_due(full_orgs);
     UPDATE mcp_tasks q SET claim_id = claim, due_at = clock_timestamp() + make_interval(secs => claim_seconds)
-    FROM due
     WHERE q.run_id = due.run_id AND q.tool_call_id = due.tool_call_id
     RETURNING q.* INTO t;
     IF t.run_id IS NOT NULL THEN
@@ -192,5 +229,6 @@ LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
         r.ended_at IS NOT NULL OR a.closed, mcp_task_refusal(t)
 $$;
 
+REVOKE EXECUTE ON FUNCTION mcp_task_due FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION mcp_task_refusal, mcp_task_begin, mcp_task_resume, mcp_task_claim, mcp_task_end,
     mcp_streams_held FROM hostler_api;

@@ -10,13 +10,14 @@ LANGUAGE sql VOLATILE AS $$
 $$;
 
 -- Connections that a daemon has to do something about: tokens about to expire, those that are ending; not of the
--- organizations whose share the daemon has.
+-- organizations and users that others go before (lib/loop/shares.h).
 CREATE OR REPLACE FUNCTION mcp_connections_due(at_most integer, full_orgs uuid[])
-RETURNS TABLE (connection_id uuid, token_number bigint, is_ending boolean, org_id uuid)
+RETURNS TABLE (connection_id uuid, token_number bigint, is_ending boolean, org_id uuid, user_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT c.id, c.token_number, c.state = 'ending', c.org_id FROM mcp_connections c
+    SELECT c.id, c.token_number, c.state = 'ending', c.org_id, c.connected_by FROM mcp_connections c
     WHERE c.refresh_at <= statement_timestamp() AND coalesce(c.claimed_until <= clock_timestamp(), true)
-          AND c.org_id <> ALL (full_orgs) AND (c.state = 'ending' OR NOT mcp_connection_rests(c))
+          AND c.org_id <> ALL (full_orgs) AND c.connected_by <> ALL (full_orgs)
+          AND (c.state = 'ending' OR NOT mcp_connection_rests(c))
     ORDER BY c.refresh_at LIMIT at_most
 $$;
 

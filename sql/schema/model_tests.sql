@@ -6,6 +6,7 @@ CREATE TABLE model_tests (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     org_id uuid REFERENCES orgs,
     model_id uuid NOT NULL,  -- llm_models keeps its rows
+    created_by uuid NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     claim_until timestamptz NOT NULL,  -- then the request that asked has given up
     claimed_at timestamptz,
@@ -25,20 +26,20 @@ DECLARE
 BEGIN
     PERFORM attempt_or_fail('llm_models.test', coalesce(m.org_id::text, 'platform'), 10, interval '1 minute',
                             'rate_limit.exceeded');
-    INSERT INTO model_tests (org_id, model_id, claim_until)
-    VALUES (m.org_id, m.id, clock_timestamp() + make_interval(secs => claim_seconds))
+    INSERT INTO model_tests (org_id, model_id, created_by, claim_until)
+    VALUES (m.org_id, m.id, current_user_id(), clock_timestamp() + make_interval(secs => claim_seconds))
     RETURNING id INTO STRICT test;
     PERFORM audit('llm_models.test', 'llm_model', m.id::text, m.org_id);
     RETURN test;
 END
 $$;
 
--- Takes the oldest test that waits, but none of the organizations that others go before (runner/oauth/org_turns.h); the
--- platform is the one of zeros. No row: none waits.
+-- Takes the oldest test that waits, but none of the organizations and users that others go before (lib/loop/shares.h);
+-- the platform is the organization of zeros. No row: none waits.
 CREATE OR REPLACE FUNCTION model_test_claim(full_orgs uuid[])
 RETURNS TABLE (test_id uuid, org_id uuid, is_org_scope boolean, model text, provider_kind text, base_url text,
                secret_id uuid, secret_org_id uuid, secret_kind text, key_version integer, wrapped_key bytea,
-               sealed bytea)
+               sealed bytea, created_by uuid)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
 SET enable_sort = off SET enable_bitmapscan = off AS $$
 DECLARE
@@ -48,12 +49,13 @@ BEGIN
     WHERE q.id = (SELECT d.id FROM model_tests d
                   WHERE d.claimed_at IS NULL AND d.claim_until > clock_timestamp()
                         AND coalesce(d.org_id, '00000000-0000-0000-0000-000000000000') <> ALL (full_orgs)
+                        AND d.created_by <> ALL (full_orgs)
                   ORDER BY d.claim_until LIMIT 1 FOR UPDATE SKIP LOCKED)
     RETURNING q.* INTO t;
     IF t.id IS NOT NULL THEN
         RETURN QUERY
         SELECT t.id, t.org_id, t.org_id IS NOT NULL, m.model, l.provider_kind, l.base_url, s.id, s.org_id, s.kind,
-            s.key_version, s.wrapped_key, s.sealed
+            s.key_version, s.wrapped_key, s.sealed, t.created_by
         FROM llm_models m JOIN llm_providers l ON l.id = m.provider_id LEFT JOIN secrets s ON s.id = l.secret_id
         WHERE m.id = t.model_id;
     END IF;

@@ -49,6 +49,8 @@ CREATE TABLE llm_models (
 CREATE UNIQUE INDEX llm_models_name ON llm_models (provider_id, model) WHERE deleted_at IS NULL;
 CREATE UNIQUE INDEX llm_models_default ON llm_models (coalesce(org_id, '00000000-0000-0000-0000-000000000000'))
     WHERE is_default;
+CREATE INDEX llm_models_any ON llm_models (org_id, id);  -- to be erased
+CREATE INDEX llm_models_named ON llm_models (model);
 CREATE INDEX llm_models_org ON llm_models (org_id, id) WHERE deleted_at IS NULL;
 SELECT make_scoped_table('llm_models');
 GRANT SELECT, INSERT, UPDATE ON llm_models TO hostler_api;

@@ -6,7 +6,7 @@
 CREATE OR REPLACE FUNCTION org_json(o orgs, role text) RETURNS json
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT json_build_object('id', o.id, 'slug', o.slug, 'name', o.name, 'type', o.type, 'role', role,
-        'created_at', rfc3339(o.created_at))
+        'created_at', rfc3339(o.created_at), 'erase_at', rfc3339(o.erase_at))
 $$;
 
 -- An organization as the audit log keeps it.
@@ -139,7 +139,7 @@ DECLARE
                            before);
 BEGIN
     RETURN QUERY SELECT m.id, member_json(m, u) FROM org_members m JOIN users u ON u.id = m.user_id
-    WHERE m.org_id = current_org() AND (place IS NULL OR m.id < place)
+    WHERE m.org_id = current_org() AND u.status <> 'deleted' AND (place IS NULL OR m.id < place)
     ORDER BY m.id DESC LIMIT page_limit;
 END
 $$;
@@ -150,7 +150,8 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS
 DECLARE
     m org_members;
 BEGIN
-    SELECT * INTO m FROM org_members WHERE org_id = current_org() AND user_id = of_user;
+    SELECT q.* INTO m FROM org_members q JOIN users u ON u.id = q.user_id AND u.status <> 'deleted'
+    WHERE q.org_id = current_org() AND q.user_id = of_user;
     IF m.user_id IS NULL THEN
         PERFORM fail('members.not_found', 'user_not_in_org', jsonb_build_object('org_id', current_org()));
     ELSIF m.role = 'owner' AND own_role <> 'owner' THEN
@@ -191,6 +192,17 @@ BEGIN
 END
 $$;
 
+-- What a membership that is gone leaves behind: its keys and the member's runs in the organization. Connections end by
+-- the trigger mcp_member_left().
+CREATE OR REPLACE FUNCTION membership_ended(gone org_members, why text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM ending_begin('api_keys', gone.user_id, gone.org_id,
+                         what => jsonb_build_object('membership_id', gone.id));
+    PERFORM user_stop_runs(gone.user_id, gone.org_id, why);
+END
+$$;
+
 -- DELETE …/members/{user_id}: of somebody else by who may manage members, of oneself by anybody. The member's keys
 -- are dead for good, also when the user comes back; the member's runs there are cancelled, and told of as above.
 CREATE OR REPLACE FUNCTION member_remove(of_user uuid) RETURNS void
@@ -211,18 +223,15 @@ BEGIN
     IF old_state.role = 'owner' THEN
         PERFORM org_spare_owner(old_state.org_id, of_user);
     END IF;
+    dead_keys := api_keys_living_count(of_user, old_state.org_id, '-infinity');
     DELETE FROM org_members WHERE org_id = old_state.org_id AND user_id = of_user;
-    UPDATE api_keys SET revoked_at = clock_timestamp()
-    WHERE org_id = old_state.org_id AND user_id = of_user AND revoked_at IS NULL;
-    GET DIAGNOSTICS dead_keys = ROW_COUNT;
-    PERFORM pg_notify('hostler_control', run::text)
-    FROM unnest(user_stop_runs(of_user, old_state.org_id, 'member_removed')) AS run;
+    PERFORM membership_ended(old_state, 'member_removed');
     PERFORM audit('orgs.member_removed', 'member', of_user::text, old_state.org_id, jsonb_build_object('role',
         old_state.role),
                   jsonb_build_object('api_keys_revoked', dead_keys));
 END
 $$;
-REVOKE EXECUTE ON FUNCTION org_hold, org_spare_owner, member_of_org FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION org_hold, org_spare_owner, member_of_org, membership_ended FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION org_create, org_page, org_show, org_update, member_page, member_check, member_update,
     member_remove
     FROM hostler_runner;

@@ -58,7 +58,7 @@ CREATE INDEX outbox_webhooks_put_off ON outbox (next_attempt_at)
 CREATE INDEX outbox_recipient ON outbox (recipient_key) WHERE kind = 'mail';
 CREATE INDEX outbox_of_endpoint ON outbox (endpoint_id, id);
 CREATE INDEX outbox_owned ON outbox (owner_id) WHERE owner_id IS NOT NULL;
-CREATE INDEX outbox_org ON outbox (org_id) WHERE org_id IS NOT NULL;
+CREATE INDEX outbox_org ON outbox (org_id, id) WHERE org_id IS NOT NULL;
 CREATE INDEX outbox_over ON outbox (created_at) WHERE status <> 'pending';
 CREATE INDEX outbox_failed ON outbox (created_at) WHERE status = 'failed';
 CREATE INDEX outbox_mails_tried ON outbox (first_failed_at)

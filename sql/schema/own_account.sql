@@ -3,9 +3,9 @@
 -- Whether the caller's session lives and began so lately by a mailed code that it may do without the password.
 CREATE OR REPLACE FUNCTION may_forget_password(auth_forgot_password_seconds integer) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT EXISTS (SELECT 1 FROM sessions WHERE id = (current_request() ->> 'session_id')::uuid AND begun_by = 'otp'
-                   AND revoked_at IS NULL
-                   AND created_at > clock_timestamp() - make_interval(secs => auth_forgot_password_seconds))
+    SELECT EXISTS (SELECT 1 FROM sessions s WHERE s.id = (current_request() ->> 'session_id')::uuid
+                   AND s.begun_by = 'otp' AND session_lives(s)
+                   AND s.created_at > clock_timestamp() - make_interval(secs => auth_forgot_password_seconds))
 $$;
 
 -- What the caller's own password is checked with. Guesses count as failed logins do.
@@ -52,7 +52,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     own uuid := (current_request() ->> 'session_id')::uuid;
 BEGIN
-    UPDATE sessions SET proved_at = clock_timestamp() WHERE id = own AND revoked_at IS NULL;
+    UPDATE sessions AS s SET proved_at = clock_timestamp() WHERE s.id = own AND session_lives(s);
     IF NOT FOUND THEN
         PERFORM fail('auth.invalid_token', 'session_ended');
     END IF;
@@ -86,19 +86,17 @@ BEGIN
 END
 $$;
 
--- DELETE /v1/me. Answers the runs that were stopped.
-CREATE OR REPLACE FUNCTION me_delete(checked_hash text) RETURNS uuid[]
+-- DELETE /v1/me.
+CREATE OR REPLACE FUNCTION me_delete(checked_hash text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     me users;
-    stopped uuid[];
 BEGIN
     PERFORM last_admin_guard(current_user_id());
     me := own_row_locked(checked_hash, 0);
-    stopped := user_delete(me.id);
+    PERFORM user_delete(me.id);
     PERFORM audit('users.delete_self', 'user', me.id::text, me.personal_org_id, '{"status": "active"}',
                   '{"status": "deleted"}');
-    RETURN stopped;
 END
 $$;
 
@@ -112,6 +110,7 @@ BEGIN
         'current', s.id IS NOT DISTINCT FROM (current_request() ->> 'session_id')::uuid)
     FROM sessions s
     WHERE s.user_id = current_user_id() AND s.revoked_at IS NULL AND (before IS NULL OR s.id < before)
+          AND s.epoch = (SELECT u.session_epoch FROM users u WHERE u.id = current_user_id())
           AND EXISTS (SELECT 1 FROM refresh_tokens r WHERE r.session_id = s.id AND r.expires_at > clock_timestamp())
     ORDER BY s.id DESC LIMIT page_limit;
 END
@@ -121,8 +120,8 @@ $$;
 CREATE OR REPLACE FUNCTION session_revoke(session uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    UPDATE sessions SET revoked_at = clock_timestamp()
-    WHERE id = session AND user_id = current_user_id() AND revoked_at IS NULL;
+    UPDATE sessions AS s SET revoked_at = clock_timestamp()
+    WHERE s.id = session AND s.user_id = current_user_id() AND session_lives(s);
     IF NOT FOUND THEN
         PERFORM fail('sessions.not_found');
     END IF;
@@ -205,7 +204,7 @@ BEGIN
     INTO living, named
     FROM (SELECT a.id, a.name, a.key_prefix, row_number() OVER (ORDER BY a.id DESC) AS ordinal
           FROM api_keys a JOIN org_members m ON m.org_id = a.org_id AND m.user_id = a.user_id
-          WHERE a.user_id = user_row.id AND a.revoked_at IS NULL
+          WHERE a.user_id = user_row.id AND api_key_lives(a, user_row, m.id)
                 AND (a.expires_at IS NULL OR a.expires_at > clock_timestamp())) AS k;
     PERFORM mail_queue('password_changed', user_row.email, user_row.locale, jsonb_strip_nulls(jsonb_build_object(
         'username', user_row.username, 'keys', named, 'key_count', nullif(living, 0),

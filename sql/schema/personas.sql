@@ -25,6 +25,7 @@ CREATE UNIQUE INDEX personas_version
     ON personas (coalesce(org_id, '00000000-0000-0000-0000-000000000000'), persona_key, version)
     WHERE deleted_at IS NULL;
 CREATE INDEX personas_org ON personas (org_id, id) WHERE deleted_at IS NULL;
+CREATE INDEX personas_any ON personas (org_id, id);  -- to be erased
 CREATE INDEX personas_kept ON personas (org_id, id)
     WHERE deleted_at IS NOT NULL AND (system_prompt <> '' OR response_format IS NOT NULL OR earlier <> '[]');
 SELECT make_scoped_table('personas');

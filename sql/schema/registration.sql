@@ -188,7 +188,8 @@ BEGIN
     IF access_hash IS NOT NULL THEN
         PERFORM session_begin(new_user_id, 'register', access_hash, refresh_hash,
                               (settings ->> 'auth.access_token_seconds')::integer,
-                              (settings ->> 'auth.refresh_token_seconds')::integer);
+                              (settings ->> 'auth.refresh_token_seconds')::integer,
+                              (settings ->> 'limit.sessions_per_user')::integer);
     END IF;
 END
 $$;

@@ -286,17 +286,12 @@ BEGIN
 END
 $$;
 
--- DELETE /v1/openai/responses/{response}: by its creator. It and what follows it in its thread are hidden, and what of
--- that is at work is cancelled, and answered for the notification; the runs' rows stay, as what they took does. Each
--- message is hidden by the run that it belongs to, so that no other run's end brings it back.
-CREATE OR REPLACE FUNCTION response_delete(run uuid) RETURNS uuid[]
+-- Hides a response and what follows it in its thread, which is locked; answers the runs that were stopped.
+CREATE OR REPLACE FUNCTION response_hide(r runs, thread_row threads) RETURNS uuid[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    r runs := response_of_reader(run);
-    thread_row threads := thread_of_caller_locked(r.thread_id);
     stopped uuid[];
 BEGIN
-    r := response_of_reader(run);  -- as it is behind the lock
     -- Runs before the account, which what is stopped locks.
     UPDATE runs d SET deleted_at = clock_timestamp()
     WHERE d.thread_id = thread_row.id AND d.id >= r.id AND d.deleted_at IS NULL;
@@ -308,6 +303,25 @@ BEGIN
     -- Nothing that is given later gets their turns back.
     DELETE FROM run_left_calls c
     WHERE c.run_id = ANY (ARRAY(SELECT d.id FROM runs d WHERE d.thread_id = thread_row.id AND d.id >= r.id));
+    INSERT INTO responses_to_empty (run_id, thread_id) VALUES (r.id, r.thread_id) ON CONFLICT (run_id) DO NOTHING;
+    PERFORM privacy_note('response', r.org_id, r.id);
+    RETURN stopped;
+END
+$$;
+
+-- DELETE /v1/openai/responses/{response}: by its creator. It and what follows it in its thread are hidden, and what of
+-- that is at work is cancelled, and answered for the notification; the runs' rows stay, as what they took does. Each
+-- message is hidden by the run that it belongs to, so that no other run's end brings it back. Maintenance removes what
+-- was said (deleted_responses.sql).
+CREATE OR REPLACE FUNCTION response_delete(run uuid) RETURNS uuid[]
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    r runs := response_of_reader(run);
+    thread_row threads := thread_of_caller_locked(r.thread_id);
+    stopped uuid[];
+BEGIN
+    r := response_of_reader(run);  -- as it is behind the lock
+    stopped := response_hide(r, thread_row);
     PERFORM audit('responses.delete', 'run', r.id::text, r.org_id, jsonb_build_object(
         'created_by_user_id', r.created_by_user_id, 'status', r.status));
     RETURN stopped;
@@ -336,5 +350,5 @@ $$;
 REVOKE EXECUTE ON FUNCTION response_create, response_cancel, response_delete, response_items, response_of_reader
     FROM hostler_runner;
 REVOKE EXECUTE ON FUNCTION run_given_messages FROM hostler_api;
-REVOKE EXECUTE ON FUNCTION stored_bytes_add, thread_copy, thread_copy_messages, thread_context
+REVOKE EXECUTE ON FUNCTION response_hide, stored_bytes_add, thread_copy, thread_copy_messages, thread_context
     FROM hostler_api, hostler_runner;

@@ -166,6 +166,7 @@ DECLARE
 BEGIN
     UPDATE threads SET deleted_at = clock_timestamp(), updated_at = clock_timestamp() WHERE id = thread_row.id;
     INSERT INTO threads_to_empty (thread_id) VALUES (thread_row.id);
+    PERFORM privacy_note('thread', thread_row.org_id, thread_row.id);
     PERFORM audit('threads.delete', 'thread', thread_row.id::text, thread_row.org_id, jsonb_build_object(
         'created_by_user_id', thread_row.created_by_user_id, 'is_private', thread_row.is_private));
     RETURN stopped;

@@ -203,10 +203,13 @@ END
 $$;
 
 -- A run that waits, which is locked, has what it waited for: however many runs are active then. Locks the account of
--- one that waits apart.
+-- one that waits apart. A run whose creator ended goes on waiting until it is swept.
 CREATE OR REPLACE FUNCTION run_go_on(r runs) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
+    IF run_creator_ended(r.org_id, r.created_by_user_id, r.created_at) THEN
+        RETURN;
+    END IF;
     INSERT INTO run_events (run_id, seq, type, data)
     VALUES (r.id, r.last_seq + 1, 'run.input_provided',
             json_build_object('request_id', r.input_request ->> 'request_id'));
@@ -266,6 +269,8 @@ BEGIN
         PERFORM fail('runs.not_waiting', 'run_has_status', jsonb_build_object('status', r.status));
     ELSIF (r.input_request ->> 'request_id')::uuid <> wanted_request THEN
         PERFORM fail('runs.not_waiting', 'request_is_over', jsonb_build_object('request_id', wanted_request));
+    ELSIF run_creator_ended(r.org_id, r.created_by_user_id, r.created_at) THEN
+        PERFORM fail('runs.not_waiting', 'run_has_status', jsonb_build_object('status', 'cancelled'));
     END IF;
     IF waits_for_results(r.input_request) THEN
         PERFORM fail('runs.other_answer', 'waits_for_results');

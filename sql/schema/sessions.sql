@@ -12,9 +12,11 @@ CREATE TABLE sessions (
     revoked_at timestamptz,
     refresh_reused boolean NOT NULL DEFAULT false,  -- a token came back after its rotation: somebody copied it
     -- When whoever uses it last showed who they are: at its begin, or by POST /v1/auth/confirm.
-    proved_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    proved_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    epoch bigint NOT NULL DEFAULT 0  -- users.session_epoch when it began; in a later epoch it is over
 );
 CREATE INDEX sessions_user ON sessions (user_id, id);
+CREATE INDEX sessions_living ON sessions (user_id, epoch, id) WHERE revoked_at IS NULL;
 CREATE INDEX sessions_home ON sessions (user_id, neighbourhood, created_at);
 GRANT SELECT ON sessions TO hostler_runner;
 
@@ -32,6 +34,8 @@ CREATE TABLE access_tokens (
 ) WITH (fillfactor = 75);
 CREATE INDEX access_tokens_session ON access_tokens (session_id);
 CREATE INDEX access_tokens_expiry ON access_tokens (expires_at);
+-- Those that keep a grant: few of each user (token_grants.sql).
+CREATE INDEX access_tokens_granting ON access_tokens (user_id, expires_at) WHERE user_id IS NOT NULL;
 GRANT SELECT ON access_tokens TO hostler_runner;
 
 CREATE TABLE refresh_tokens (
@@ -61,6 +65,13 @@ CREATE TABLE attempts (
 );
 CREATE INDEX attempts_subject ON attempts (kind, subject, at);
 CREATE INDEX attempts_at ON attempts (at);
+
+-- Whether a session lives: neither it nor all of its user's were ended since it began. What its user may do is another
+-- matter.
+CREATE OR REPLACE FUNCTION session_lives(s sessions) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+    SELECT s.revoked_at IS NULL AND s.epoch = (SELECT u.session_epoch FROM users u WHERE u.id = s.user_id)
+$$;
 
 CREATE OR REPLACE FUNCTION fail_for_now(code text, free_at timestamptz) RETURNS void
 LANGUAGE sql AS $$
@@ -147,20 +158,33 @@ BEGIN
 END
 $$;
 
--- A new session with its first pair of tokens. Refused to whoever looks too risky, however they came here.
+-- A new session with its first pair of tokens. Refused to whoever looks too risky, however they came here. The user is
+-- locked before the session, so that the session has the epoch of its commit. A user has at most
+-- limit_sessions_per_user sessions: the oldest idle ones make room (a thousand at once, should the limit have fallen).
 CREATE OR REPLACE FUNCTION session_begin(of_user uuid, how text, access_hash bytea, refresh_hash bytea,
-    auth_access_token_seconds integer, auth_refresh_token_seconds integer) RETURNS uuid
+    auth_access_token_seconds integer, auth_refresh_token_seconds integer,
+    limit_sessions_per_user integer DEFAULT NULL) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
+    now_epoch bigint;
     begun uuid;
 BEGIN
     PERFORM risk_check(of_user);
-    INSERT INTO sessions (user_id, begun_by, client_ip, neighbourhood, user_agent)
+    UPDATE users SET last_login_at = clock_timestamp(), last_seen_at = clock_timestamp() WHERE id = of_user
+    RETURNING session_epoch INTO STRICT now_epoch;
+    UPDATE sessions SET revoked_at = clock_timestamp()
+    WHERE id IN (SELECT s.id FROM sessions s
+                 WHERE s.id = ANY (ARRAY(
+                     SELECT q.id FROM sessions q
+                     WHERE q.user_id = of_user AND q.epoch = now_epoch AND q.revoked_at IS NULL
+                     ORDER BY q.last_seen_at DESC, q.id DESC
+                     OFFSET coalesce(limit_sessions_per_user, 100) - 1 LIMIT 1000))
+                 ORDER BY s.id FOR NO KEY UPDATE);
+    INSERT INTO sessions (user_id, begun_by, client_ip, neighbourhood, user_agent, epoch)
     VALUES (of_user, how, request_ip(), neighbourhood_of(request_ip()),
-            left(coalesce(current_request() ->> 'user_agent', ''), 500))
+            left(coalesce(current_request() ->> 'user_agent', ''), 500), now_epoch)
     RETURNING id INTO begun;
     PERFORM session_tokens(begun, access_hash, refresh_hash, auth_access_token_seconds, auth_refresh_token_seconds);
-    UPDATE users SET last_login_at = clock_timestamp(), last_seen_at = clock_timestamp() WHERE id = of_user;
     RETURN begun;
 END
 $$;
@@ -187,7 +211,7 @@ $$;
 CREATE OR REPLACE FUNCTION refresh_token_chosen(given bytea[], auth_refresh_race_seconds integer) RETURNS bytea
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT t.hash FROM refresh_tokens t JOIN sessions s ON s.id = t.session_id JOIN users u ON u.id = s.user_id
-    CROSS JOIN LATERAL (SELECT t.expires_at > clock_timestamp() AS is_kept, s.revoked_at IS NULL AND u.status = 'active'
+    CROSS JOIN LATERAL (SELECT t.expires_at > clock_timestamp() AS is_kept, session_lives(s) AND u.status = 'active'
         AS goes_on, coalesce(clock_timestamp() < t.rotated_at + make_interval(secs => auth_refresh_race_seconds), true)
         AS is_unused) AS l
     WHERE t.hash = ANY (given)
@@ -213,11 +237,12 @@ BEGIN
     END IF;
     -- Whoever locks both locks the user first, then the session.
     PERFORM 1 FROM users WHERE id = (SELECT user_id FROM sessions WHERE id = token.session_id) FOR NO KEY UPDATE;
-    SELECT s.id, s.revoked_at, s.refresh_reused, u.id AS user_id, u.status, u.personal_org_id INTO STRICT read_row
+    SELECT s.id, session_lives(s) AS lives, s.refresh_reused, u.id AS user_id, u.status, u.personal_org_id
+    INTO STRICT read_row
     FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = token.session_id FOR UPDATE OF s;
     IF read_row.refresh_reused THEN
         RETURN 'reused';
-    ELSIF read_row.revoked_at IS NOT NULL OR read_row.status <> 'active' THEN
+    ELSIF NOT read_row.lives OR read_row.status <> 'active' THEN
         RETURN 'invalid';
     ELSIF clock_timestamp() >= token.rotated_at + make_interval(secs => auth_refresh_race_seconds) THEN
         UPDATE sessions SET revoked_at = clock_timestamp(), refresh_reused = true WHERE id = read_row.id;
@@ -242,11 +267,12 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     own uuid := (current_request() ->> 'session_id')::uuid;
 BEGIN
-    -- Whoever holds several sessions of a user holds them in the order of their ids.
-    UPDATE sessions SET revoked_at = clock_timestamp()
-    WHERE id IN (SELECT s.id FROM sessions s
-                 WHERE s.user_id = current_user_id() AND s.revoked_at IS NULL AND (is_all OR s.id = own)
-                 ORDER BY s.id FOR NO KEY UPDATE);
+    IF is_all THEN
+        PERFORM sessions_end(current_user_id(), NULL);
+    ELSE
+        UPDATE sessions SET revoked_at = clock_timestamp()
+        WHERE id = own AND user_id = current_user_id() AND revoked_at IS NULL;
+    END IF;
     PERFORM audit('auth.logout', 'session', own::text, current_org(), NULL, jsonb_build_object('all', is_all));
 END
 $$;
@@ -295,13 +321,38 @@ BEGIN
 END
 $$;
 
--- Ends sessions of a user, all but one: their tokens are dead with the commit, their streams within 5 s.
+-- Ends sessions of a user, all but one, by the user's next epoch: their tokens are dead with the commit, their streams
+-- within 5 s, however many there are. The sweep revokes each of them.
 CREATE OR REPLACE FUNCTION sessions_end(of_user uuid, except_id uuid) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    UPDATE sessions SET revoked_at = clock_timestamp()
-    WHERE id IN (SELECT s.id FROM sessions s
-                 WHERE s.user_id = of_user AND s.revoked_at IS NULL AND s.id IS DISTINCT FROM except_id
-                 ORDER BY s.id FOR NO KEY UPDATE)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    next_epoch bigint;
+BEGIN
+    UPDATE users SET session_epoch = session_epoch + 1 WHERE id = of_user RETURNING session_epoch INTO STRICT next_epoch;
+    UPDATE sessions SET epoch = next_epoch
+    WHERE id = except_id AND user_id = of_user AND epoch = next_epoch - 1 AND revoked_at IS NULL;
+    PERFORM ending_begin('sessions', of_user, what => jsonb_build_object('epoch', next_epoch));
+END
+$$;
+
+-- The sweep of sessions_end(): sessions of earlier epochs, each revoked as of the end.
+CREATE OR REPLACE FUNCTION ending_page_sessions(e endings, at_most integer, is_whole boolean) RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    page uuid[] := ARRAY(
+        SELECT q.id FROM (
+            SELECT s.id FROM sessions s
+            WHERE s.user_id = e.subject_id AND s.epoch < (e.facts ->> 'epoch')::bigint AND s.revoked_at IS NULL
+            LIMIT at_most) AS q
+        ORDER BY q.id);
+BEGIN
+    IF is_whole AND cardinality(page) = at_most THEN
+        RETURN ending_again();
+    END IF;
+    PERFORM FROM sessions s WHERE s.id = ANY (page) ORDER BY s.id FOR NO KEY UPDATE;
+    UPDATE sessions s SET revoked_at = e.ended_at WHERE s.id = ANY (page) AND s.revoked_at IS NULL;
+    RETURN CASE WHEN cardinality(page) = at_most THEN page[at_most] END;
+END
 $$;
 
 -- Raises `code` when the subject had `quota` attempts of a kind within the time; counts nothing.
@@ -319,6 +370,6 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION session_begin, session_tokens, user_named, attempt_or_fail, sessions_end, attempt_guard,
-    is_at_home, refresh_token_chosen FROM hostler_api, hostler_runner;
+    ending_page_sessions, is_at_home, refresh_token_chosen FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION auth_prune FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION login_exists, session_refresh, session_end FROM hostler_runner;

@@ -25,6 +25,8 @@ CREATE UNIQUE INDEX threads_client_id ON threads (org_id, created_by_user_id, cl
 CREATE INDEX threads_creator ON threads (org_id, created_by_user_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX threads_of_end_user ON threads (org_id, created_by_user_id, end_user, id)
     WHERE end_user IS NOT NULL AND deleted_at IS NULL;
+-- For the erasure of an end user alone, also of deleted threads: a hash, so that pages of threads do not read it.
+CREATE INDEX threads_any_end_user ON threads (org_id, hashtext(end_user), id) WHERE end_user IS NOT NULL;
 CREATE INDEX threads_search ON threads USING gin (org_id, search) WITH (gin_pending_list_limit = 8192);
 SELECT make_tenant_table('threads');
 GRANT SELECT, INSERT ON threads TO hostler_api;

@@ -10,20 +10,16 @@
 -- behind its commit, and forgets what it wrote, or it comes behind the change. It waits for nobody, wherever in the
 -- order of locks it is called. Under READ COMMITTED, as everything here.
 
--- Forgets what the tokens of a user grant. Tokens are held behind their session, sessions in the order of their ids:
--- whoever ends one holds it already. Tokens that are over by half a day, which no clock's step brings back, are left to
--- auth_prune().
+-- Forgets what the tokens of a user grant: those that keep something are few (token_grants_keep). Tokens are held behind
+-- their session, sessions in the order of their ids: whoever ends one holds it already.
 CREATE OR REPLACE FUNCTION token_grants_forget(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    -- All of them, also those whose tokens keep nothing: who ends them later in this transaction would lock these
-    -- behind the others.
-    PERFORM FROM sessions s WHERE s.user_id = of_user AND s.revoked_at IS NULL ORDER BY s.id FOR NO KEY UPDATE;
+    PERFORM FROM sessions s WHERE s.id IN (SELECT t.session_id FROM access_tokens t WHERE t.user_id = of_user)
+    ORDER BY s.id FOR NO KEY UPDATE;
     UPDATE access_tokens AS t SET user_id = NULL, personal_org_id = NULL, role = NULL, is_proved = NULL,
         admitted_address = NULL
-    FROM sessions s
-    WHERE s.user_id = of_user AND s.revoked_at IS NULL AND t.session_id = s.id AND t.user_id IS NOT NULL
-          AND t.expires_at > clock_timestamp() - interval '12 hours';
+    WHERE t.user_id = of_user;
 END
 $$;
 
@@ -50,9 +46,11 @@ $$;
 CREATE TRIGGER token_grants_changed AFTER UPDATE OF revoked_at, user_id ON sessions FOR EACH ROW
     WHEN ((OLD.revoked_at, OLD.user_id) IS DISTINCT FROM (NEW.revoked_at, NEW.user_id))
     EXECUTE FUNCTION token_grants_changed();
-CREATE TRIGGER token_grants_changed AFTER UPDATE OF status, platform_admin, email_verified_at, personal_org_id ON users
-    FOR EACH ROW WHEN ((OLD.status, OLD.platform_admin, OLD.email_verified_at, OLD.personal_org_id)
-        IS DISTINCT FROM (NEW.status, NEW.platform_admin, NEW.email_verified_at, NEW.personal_org_id))
+CREATE TRIGGER token_grants_changed
+    AFTER UPDATE OF status, platform_admin, email_verified_at, personal_org_id, session_epoch ON users
+    FOR EACH ROW WHEN ((OLD.status, OLD.platform_admin, OLD.email_verified_at, OLD.personal_org_id, OLD.session_epoch)
+        IS DISTINCT FROM (NEW.status, NEW.platform_admin, NEW.email_verified_at, NEW.personal_org_id,
+                          NEW.session_epoch))
     EXECUTE FUNCTION token_grants_changed();
 CREATE TRIGGER token_grants_changed AFTER UPDATE OR DELETE ON org_members FOR EACH ROW
     EXECUTE FUNCTION token_grants_changed();
@@ -71,9 +69,13 @@ BEGIN
 END
 $$;
 
--- Writes down what the tokens of a session grant, if they may be used from the address and do not know it yet.
+-- Writes down what the newest tokens of a session grant, if they may be used from the address and do not know it yet. At
+-- most 64 tokens of a user keep something, beside those that are written at this moment: so that forgetting costs the
+-- same, whatever the user does. The first to end make room.
 CREATE OR REPLACE FUNCTION token_grants_keep(session uuid, address inet) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    of_user uuid := (SELECT s.user_id FROM sessions s WHERE s.id = session);
 BEGIN
     -- A statement of its own: the one behind it sees all rules that were committed before the organization was held,
     -- and finds the same one.
@@ -81,6 +83,12 @@ BEGIN
     WHERE s.id = session FOR SHARE OF u, o SKIP LOCKED;
     IF NOT FOUND THEN
         RETURN;
+    END IF;
+    IF (SELECT count(*) FROM (SELECT FROM access_tokens t WHERE t.user_id = of_user LIMIT 64) AS few) = 64 THEN
+        UPDATE access_tokens AS t SET user_id = NULL, personal_org_id = NULL, role = NULL, is_proved = NULL,
+            admitted_address = NULL
+        WHERE t.hash IN (SELECT q.hash FROM access_tokens q WHERE q.user_id = of_user
+                         ORDER BY q.expires_at LIMIT 8 FOR NO KEY UPDATE SKIP LOCKED);
     END IF;
     UPDATE access_tokens AS t
     SET user_id = now.user_id, personal_org_id = now.org_id, role = now.role, is_proved = now.is_proved,
@@ -90,8 +98,9 @@ BEGIN
           FROM access_tokens a JOIN sessions s ON s.id = a.session_id JOIN users u ON u.id = s.user_id
           JOIN orgs o ON o.id = u.personal_org_id JOIN org_members m ON m.org_id = o.id AND m.user_id = u.id
           WHERE a.session_id = session AND a.user_id IS NULL AND a.expires_at > clock_timestamp()
-                AND s.revoked_at IS NULL AND u.status = 'active' AND NOT u.platform_admin
+                AND s.revoked_at IS NULL AND s.epoch = u.session_epoch AND u.status = 'active' AND NOT u.platform_admin
                 AND o.type = 'personal' AND (o.ip_rule_count = 0 OR ip_admits(o.id, address))
+          ORDER BY a.expires_at DESC LIMIT 4
           FOR SHARE OF s, u, o, m SKIP LOCKED FOR NO KEY UPDATE OF a SKIP LOCKED) AS now
     WHERE t.hash = now.hash;
 END

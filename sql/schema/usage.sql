@@ -19,12 +19,13 @@ CREATE TABLE usage_records (
     credits bigint NOT NULL DEFAULT 0,
     measured boolean NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    end_user text,  -- the run's
+    end_user text,  -- the run's; empty: one that is erased
     UNIQUE (run_id, turn),
     CONSTRAINT usage_records_sound CHECK (
         least(input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_nano_usd, credits) >= 0)
 );
 CREATE INDEX usage_records_org ON usage_records (org_id, id);
+CREATE INDEX usage_records_end_user ON usage_records (org_id, end_user, id) WHERE end_user IS NOT NULL;
 SELECT make_tenant_table('usage_records');
 GRANT SELECT ON usage_records TO hostler_api;
 GRANT SELECT ON usage_records TO hostler_runner;
@@ -78,6 +79,7 @@ CREATE TABLE usage_of_platform (
     record_count bigint NOT NULL,
     PRIMARY KEY (day, model, daemon_id)
 );
+CREATE INDEX usage_of_platform_model ON usage_of_platform (model);  -- for the erasure of an organization
 
 -- The sums of some days of the current organization; org null: of the platform, for its administrators.
 CREATE OR REPLACE FUNCTION usage_rows(org uuid, first_day date, last_day date)

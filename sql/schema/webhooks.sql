@@ -8,6 +8,7 @@ CREATE TABLE webhook_endpoints (
     enabled boolean NOT NULL DEFAULT true,
     secret_id uuid CHECK (secret_id IS NOT NULL OR deleted_at IS NOT NULL),
     failing_since timestamptz,  -- nothing but failures since then; null: the last attempt went well, or there was none
+    created_by_user_id uuid DEFAULT current_user_id(),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     cancel_before timestamptz,  -- switched off then; webhook_cancel() has still to cancel what waited, nothing is sent
     deleted_at timestamptz,  -- gone but for messages that webhook_prune() has still to take away
@@ -142,11 +143,22 @@ BEGIN
 END
 $$;
 
--- An endpoint is switched off: what waits is cancelled, at once or, when that is more than a call can do, by
--- maintenance.
+-- An endpoint is switched off: nothing is sent from now on. What waits is cancelled, at once or, when a thousand messages
+-- or more wait, by maintenance.
 CREATE OR REPLACE FUNCTION webhook_cancel_pending(endpoint uuid) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    SELECT webhook_cancel_page(endpoint, clock_timestamp(), 1000)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    off_at constant timestamptz := clock_timestamp();
+    at_most constant integer := 1000;
+BEGIN
+    IF (SELECT count(*) FROM (
+            SELECT FROM outbox o WHERE o.is_put_off IN (false, true) AND o.endpoint_id = endpoint
+                  AND o.kind = 'webhook' AND o.status = 'pending' LIMIT at_most) AS few) = at_most THEN
+        UPDATE webhook_endpoints SET cancel_before = off_at WHERE id = endpoint;
+    ELSE
+        PERFORM webhook_cancel_page(endpoint, off_at, at_most);
+    END IF;
+END
 $$;
 
 -- Maintenance: the next messages of an endpoint that was switched off with many waiting. Answers how many.
@@ -217,17 +229,21 @@ BEGIN
 END
 $$;
 
--- What is more than a call can take away is left to maintenance: of 300,000 messages each call would give up, with
+-- What is more than a call should take away is left to maintenance: of 300,000 messages each call would give up, with
 -- whoever ends a run of the organization waiting behind it.
 CREATE OR REPLACE FUNCTION webhook_delete(endpoint uuid) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     messages_max constant integer := 1000;
+    messages bigint;
     old_state webhook_endpoints := webhook_of_org(endpoint, true);
 BEGIN
     PERFORM webhook_secrets_end(ARRAY(SELECT o.secret_id FROM webhook_old_secrets o
                                       WHERE o.endpoint_id = old_state.id));
-    IF webhook_messages_delete(old_state.id, messages_max) < messages_max THEN
+    messages := (SELECT count(*) FROM (
+        SELECT FROM outbox o WHERE o.endpoint_id = old_state.id LIMIT messages_max) AS few);
+    IF messages < messages_max THEN
+        PERFORM webhook_messages_delete(old_state.id, messages_max);
         DELETE FROM webhook_endpoints WHERE id = old_state.id;
     ELSE
         UPDATE webhook_endpoints SET deleted_at = clock_timestamp(), enabled = false, secret_id = NULL

@@ -3,13 +3,15 @@
 
 The pool sends every request on to the address in its field X-Sent-To, beside fields that the client
 has to hear; a preflight it answers with the names asked for. The runner answers with the parameters
-that it was given, as JSON; or, to a request with a field X-Break, not at all.
+that it was given, as JSON; or, to a request with a field X-Break, not at all. The pool lets a
+request with a field X-Hang wait.
 """
 import json
 import socket
 import struct
 import sys
 import threading
+import time
 
 
 def receive(line, count):
@@ -49,6 +51,9 @@ def be_pool(line):
         if kind == 5 and not content:
             break
     heard = pairs_of(parameters)
+    if "HTTP_X_HANG" in heard:
+        time.sleep(1.5)
+        return
     target = heard.get("HTTP_X_SENT_TO", "/_nowhere")
     names = heard.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS", "none")
     preflight = f"Status: 204\r\nAccess-Control-Allow-Headers: {names}\r\n\r\n".encode()

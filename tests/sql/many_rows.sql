@@ -253,6 +253,23 @@ WITH deleted AS (
     UPDATE threads t SET deleted_at = t.created_at, updated_at = t.updated_at - interval '1 hour'
     FROM users u WHERE u.id = t.created_by_user_id AND u.login ~ '[689]$' RETURNING t.id)
 INSERT INTO threads_to_empty (thread_id, due_at) SELECT id, clock_timestamp() FROM deleted;
+INSERT INTO responses_to_empty (run_id, thread_id, due_at) SELECT r.id, r.thread_id, clock_timestamp() FROM runs r;
+WITH closed AS (
+    INSERT INTO orgs (slug, name, type, closed_at, erase_at)
+    VALUES ('closed', 'closed', 'workspace', clock_timestamp(), clock_timestamp() + interval '1 day')
+    RETURNING id, erase_at),
+owned AS (
+    INSERT INTO org_members (org_id, user_id, role)
+    SELECT c.id, u.id, 'owner' FROM closed c, users u WHERE u.login = 'user1')
+INSERT INTO erasures (kind, org_id, due_at) SELECT 'org', c.id, c.erase_at FROM closed c;
+INSERT INTO erasures (kind, org_id, user_id, due_at)
+SELECT 'member', u.personal_org_id, u.id, clock_timestamp() + interval '1 day' FROM users u;
+INSERT INTO former_members (user_id, org_id) SELECT u.id, u.personal_org_id FROM users u;
+INSERT INTO privacy_journal (kind, subject_id) SELECT 'thread', t.id FROM threads t;
+WITH made AS (
+    INSERT INTO exports (org_id, user_id, is_of_org, state, pieces, expires_at)
+    SELECT u.personal_org_id, u.id, false, 'ready', 2, clock_timestamp() + interval '1 day' FROM users u RETURNING id)
+INSERT INTO export_pieces (export_id, nth, content) SELECT m.id, n, 'text' FROM made m, generate_series(1, 2) AS n;
 RESET session_replication_role;
 SELECT account_runs_recount();
 ANALYZE;

@@ -121,9 +121,10 @@ inline Findings foreign_header(const SourceFile& file) {
     std::string_view header;  // how the include begins
     std::string path;         // how the paths of its owners begin
   };
-  static const std::array<Owner, 16> owners = {{
+  static const std::array<Owner, 17> owners = {{
       {"rapidjson/", "lib/json.cpp"},
       {"re2/", "lib/json_schema/pattern.cpp"},
+      {"zlib.h", "lib/gzip.cpp"},
       {"libpq", "lib/postgres/"},
       {"fcgi", "fcgi/connection."},
       {"openssl/", "lib/crypto.cpp"},

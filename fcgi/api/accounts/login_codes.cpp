@@ -63,7 +63,8 @@ postgres::BoundStatement code_verification(const config::Settings& settings, std
       .limit_otp_guesses = settings.integer("limit.otp_guesses"),
       .limit_otp_failures_per_account_day = settings.integer("limit.otp_failures_per_account_day"),
       .auth_access_token_seconds = settings.integer("auth.access_token_seconds"),
-      .auth_refresh_token_seconds = settings.integer("auth.refresh_token_seconds")};
+      .auth_refresh_token_seconds = settings.integer("auth.refresh_token_seconds"),
+      .limit_sessions_per_user = settings.integer("limit.sessions_per_user")};
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include "lib/account/account_rules.h"
 #include "queries/me.h"
 #include "queries/outbox.h"
-#include "queries/runs.h"
 
 namespace hostler {
 namespace {
@@ -55,9 +54,7 @@ Task<Response> delete_me(Call& call) {
   OwnAccount account = co_await load_own_account(call);
   co_await check_own_password(call, std::move(current), account.stored_hash, "users.delete_self");
   postgres::BoundStatement deletion = query::MeDelete{.own_hash = account.stored_hash};
-  postgres::Result gone = co_await call.database.query(std::move(deletion));
-  postgres::param::Uuids stopped = postgres::param::Uuids::as_written(gone.front().text("stopped"));
-  call.database.notify(query::RunControlNotify{.run_ids = std::move(stopped)});
+  co_await call.database.query(std::move(deletion));
   Response response = Response::no_content();
   response.add_header("Set-Cookie", cleared_refresh_cookie(call.input.settings));
   co_return response;

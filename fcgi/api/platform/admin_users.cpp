@@ -9,7 +9,6 @@
 #include "lib/json.h"
 #include "lib/mail_address.h"
 #include "queries/admin_users.h"
-#include "queries/runs.h"
 
 namespace hostler {
 namespace {
@@ -83,10 +82,10 @@ OneStatement update_user(const Input& input) {
                                                   .changes = read_changes(input)});
 }
 
-// Daemons and subscribers of the user's runs are told.
 OneStatement delete_user(const Input& input) {
-  return OneStatement::no_content(query::AdminUserDelete{.user_id = input.path_value("user_id")})
-      .notify_of(runs_that_stopped);
+  return OneStatement::no_content(query::AdminUserDelete{
+      .user_id = input.path_value("user_id"),
+      .privacy_org_delete_days = input.settings.integer("privacy.org_delete_days")});
 }
 
 }  // namespace hostler

@@ -41,6 +41,9 @@ std::string somebody(const char* path) { return fmt::format("{}/{}", path, nobod
 std::vector<FreshCall> calls_that_need_it() {
   return {
       {"POST", "/v1/api-keys", R"({"name":7})"},
+      {"DELETE", somebody("/v1/orgs"), R"({"slug":"x"})"},
+      {"POST", somebody("/v1/orgs") + "/export", ""},
+      {"GET", somebody("/v1/exports") + "/content", ""},
       {"PATCH", somebody("/v1/admin/users"), R"({"status":"suspended"})"},
       {"DELETE", somebody("/v1/admin/users"), ""},
       {"POST", "/v1/admin/credits/adjust", R"({"note":7})"},

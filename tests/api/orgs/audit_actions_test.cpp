@@ -118,6 +118,25 @@ TEST(AuditActions, TellOfRedemptionCodes) {
                   R"({"is_active":false})", "redemption_codes.update");
 }
 
+TEST(AuditActions, TellOfExportsAndDeletions) {
+  TestUser user = register_user(stack());
+  std::string org_id = make_workspace(stack(), user);
+  const std::string path = "/v1/orgs/" + org_id;
+  std::string slug = user.client.get(path).member("slug");
+  expect_reported(user.client, "POST", "/v1/me/export", "", "users.export");
+  expect_reported(user.client, "POST", path + "/export", "", "orgs.export");
+  EXPECT_EQ(user.client.post("/v1/threads", R"({"end_user":"somebody-of-the-app"})").status, 201);
+  expect_reported(user.client, "POST", "/v1/end-users:delete",
+                  R"({"end_user":"somebody-of-the-app"})", "end_users.delete");
+  EXPECT_EQ(sql_number(stack(),
+                       "SELECT count(*) FROM audit_logs WHERE strpos(audit_logs::text, "
+                       "'somebody-of-the-app') > 0"),
+            0);
+  expect_reported(user.client, "DELETE", path, fmt::format(R"({{"slug":"{}"}})", slug),
+                  "orgs.delete");
+  expect_reported(user.client, "POST", path + ":restore", "", "orgs.restore");
+}
+
 // A change that is refused leaves no row of it.
 TEST(AuditActions, TellNothingOfAChangeThatWasRolledBack) {
   TestUser admin = register_admin(stack());

@@ -1,7 +1,7 @@
 // Invitations. Routes:
 //   GET /v1/orgs/{org_id}/invitations    POST /v1/orgs/{org_id}/invitations
 //   DELETE /v1/orgs/{org_id}/invitations/{invitation_id}
-//   POST /v1/org-invitations/{token}/accept
+//   POST /v1/org-invitations/{token}/accept    POST /v1/org-invitations:accept
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -171,6 +171,19 @@ TEST(AcceptInvitation, ServesOnceHoweverManyTryAtOnce) {
     EXPECT_TRUE(answer.status == 200 || is_problem(answer, 409, "invitations.already_accepted"));
   }
   EXPECT_EQ(accepted, 1);
+}
+
+TEST(AcceptInvitation, TakesTheTokenInTheBodyToo) {
+  Place place;
+  std::string token = place.invite(place.guest.email).member("token");
+  std::string body = fmt::format(R"({{"token":"{}"}})", token);
+  const Client& guest = place.guest.client;
+  EXPECT_EQ(guest.post("/v1/org-invitations:accept", body).status, 200);
+  EXPECT_TRUE(is_problem(guest.post("/v1/org-invitations:accept", body), 409,
+                         "invitations.already_accepted"));
+  EXPECT_TRUE(is_problem(guest.post("/v1/org-invitations:accept", R"({"token":"inv_x"})"), 404,
+                         "invitations.not_found"));
+  EXPECT_TRUE(has_fault(guest.post("/v1/org-invitations:accept", "{}"), "token", "required"));
 }
 
 }  // namespace

@@ -48,11 +48,16 @@ const std::map<std::pair<std::string, Actor>, Outcome> exceptions = {
     {{"GET /v1/audit-logs", Actor::member}, Outcome::forbidden},
     {{"GET /v1/audit-logs", Actor::member_elsewhere}, Outcome::forbidden},
     {{"DELETE /v1/orgs/{org_id}/members/{user_id}", Actor::member}, Outcome::forbidden},
+    // org_restore() looks for an owner, or a platform administrator.
+    {{"POST /v1/orgs/{org_id}:restore", Actor::member}, Outcome::forbidden},
+    {{"POST /v1/orgs/{org_id}:restore", Actor::admin}, Outcome::forbidden},
+    {{"POST /v1/orgs/{org_id}:restore", Actor::platform}, Outcome::passes},
 };
 
-// They end the caller's own session, or serve once in a while.
+// They end the caller's own session, serve once in a while, or need what is deleted.
 const std::set<std::string> only_refusals = {
-    "POST /v1/auth/logout", "POST /v1/auth/email/verify/send", "POST /v1/me/invite-code/reset"};
+    "POST /v1/auth/logout", "POST /v1/auth/email/verify/send", "POST /v1/me/invite-code/reset",
+    "POST /v1/orgs/{org_id}:restore"};
 
 bool role_has(const std::string& role, const std::string& permission) {
   static std::map<std::string, std::string> known;

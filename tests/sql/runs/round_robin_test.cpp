@@ -40,6 +40,7 @@ class RoundRobinTest : public testing::Test {
 
   query::RunClaim claim_of(int limit) const {
     runner::RoundRobin::Served served = round_robin_.served();
+    runner::RoundRobin::Served round = round_robin_.round();
     return {.daemon_id = daemon_id_,
             .limit = limit,
             .message_bytes = 8192,
@@ -48,7 +49,9 @@ class RoundRobinTest : public testing::Test {
             .user_ids = served.user_ids,
             .limit_agent_turns = 25,
             .limit_tool_calls = 32,
-            .limit_run_seconds = 1800};
+            .limit_run_seconds = 1800,
+            .round_org_ids = round.org_ids,
+            .round_user_ids = round.user_ids};
   }
 
   // Who got a slot, in the order of the turns: "organization creator".
@@ -66,6 +69,7 @@ class RoundRobinTest : public testing::Test {
       round_robin_.took(taker.first, taker.second);
       actor.push_back(taker.first + " " + taker.second);
     }
+    round_robin_.claim_ended();
     return actor;
   }
 
@@ -104,6 +108,22 @@ TEST_F(RoundRobinTest, CreatorsOfAnOrganizationTakeTurns) {
   EXPECT_EQ(taken[second_.org_id + " " + second_.owner_id], 4);
   EXPECT_EQ(taken[first_.org_id + " " + first_.owner_id], 2);
   EXPECT_EQ(taken[first_.org_id + " " + first_.other_id], 2);
+}
+
+// Eve is the owner of the first organization and works in the second and third, too.
+TEST_F(RoundRobinTest, AUserWithManyOrganizationsGetsNoMoreTurnsThanOthers) {
+  for (const RunFixture* of : {&first_, &third_}) make_waiting(*of, first_.owner_id, 40);
+  make_waiting(second_, first_.owner_id, 40);
+  make_waiting(second_, second_.owner_id, 40);
+  std::map<std::string, int> taken;
+  std::set<std::string> organizations_of_eve;
+  for (int i = 0; i < 40; ++i) {
+    std::string actor = claim(1).at(0);
+    ++taken[actor.substr(37)];
+    if (actor.substr(37) == first_.owner_id) organizations_of_eve.insert(actor.substr(0, 36));
+  }
+  EXPECT_GE(taken[second_.owner_id], 14) << "a half, but for the lot";
+  EXPECT_EQ(organizations_of_eve.size(), 3U) << "all of hers get on";
 }
 
 TEST_F(RoundRobinTest, TheOldestOfACreatorComesFirst) {
@@ -153,7 +173,7 @@ TEST_F(RoundRobinTest, AClaimReadsFewRunsHoweverManyWait) {
       session.on_notice([&plans](std::string_view notice) { plans.append(notice) += '\n'; });
       session.run_text(fmt::format(
           "PREPARE claim AS {}; EXECUTE claim('{}', {}, 8192, '{}', '{{}}', '{{}}', 25, 32, "
-          "1800)",
+          "1800, '{{}}', '{{}}')",
           query::run_claim.text, daemon_id_, limit, round_robin_.after_org_id()));
       EXPECT_GE(rows_read(plans), limit == 64 ? 32 : limit) << plans;
       EXPECT_LE(rows_read(plans), rows_read_max) << plans;

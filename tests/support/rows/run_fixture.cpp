@@ -112,7 +112,9 @@ postgres::BoundStatement RunFixture::claim_of(const std::string& daemon_id, int6
                          .user_ids = std::vector<std::string>{},
                          .limit_agent_turns = 25,
                          .limit_tool_calls = 32,
-                         .limit_run_seconds = 1800};
+                         .limit_run_seconds = 1800,
+                         .round_org_ids = std::vector<std::string>{},
+                         .round_user_ids = std::vector<std::string>{}};
 }
 
 int64_t RunFixture::claim(const std::string& daemon_id, const std::string& run_id) const {

@@ -18,8 +18,8 @@ constexpr const char* nobodys_id = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a";
 
 // What is the platform's, everybody's, or the caller's own wherever they act.
 const std::set<std::string> nobodys_names = {
-    "key",         "group",          "provider",           "token", "plan_id", "session_id",
-    "override_id", "invite_code_id", "redemption_code_id", "chat"};
+    "key",         "group",          "provider",           "token", "plan_id",  "session_id",
+    "override_id", "invite_code_id", "redemption_code_id", "chat",  "export_id"};
 
 }  // namespace
 
@@ -208,6 +208,13 @@ void TenancyFixture::make_things(const std::set<std::string>& known_routes) {
   values["invitation_id"] =
       made(of_owner, "/v1/orgs/" + org_id + "/invitations",
            fmt::format(R"({{"email":"{}@example.net","role":"member"}})", new_name()));
+  // The platform administrator's, who sees it wherever they act; to all others there is none.
+  values["export_id"] = sql_value(
+      stack,
+      fmt::format(
+          "INSERT INTO exports (org_id, user_id, is_of_org, state, expires_at) VALUES ('{}', '{}', "
+          "false, 'failed', now() + interval '1 day') RETURNING id",
+          platform.org_id, platform.id));
   values["key_id"] = made(of_member, "/v1/api-keys", R"({"name":"x"})");
   values["thread_id"] = make_thread(of_member);
   post_message(of_member, values["thread_id"]);

@@ -8,6 +8,8 @@
 namespace hostler::runner {
 namespace {
 
+using Ids = std::vector<std::string>;
+
 TEST(RoundRobinTest, BeginWithTheFirstAndGoOnBehindTheLast) {
   RoundRobin turns;
   EXPECT_EQ(turns.after_org_id(), "00000000-0000-0000-0000-000000000000");
@@ -21,6 +23,22 @@ TEST(RoundRobinTest, BeginWithTheFirstAndGoOnBehindTheLast) {
   turns.nobody_waits();
   EXPECT_TRUE(turns.served().org_ids.empty());
   EXPECT_EQ(turns.after_org_id(), "a");
+}
+
+TEST(RoundRobinTest, RememberWhoHadATurnUntilTheLastOrganizationHadIts) {
+  RoundRobin turns;
+  auto claim = [&turns](const char* org, const char* user) {
+    turns.took(org, user);
+    turns.claim_ended();
+    return turns.round().user_ids;
+  };
+  claim("d", "4");
+  EXPECT_EQ(claim("a", "1"), Ids{"1"});
+  EXPECT_EQ(claim("b", "2"), (Ids{"1", "2"}));
+  EXPECT_EQ(turns.round().org_ids, (Ids{"a", "b"}));
+  EXPECT_EQ(claim("d", "4"), Ids{}) << "the last that is known";
+  EXPECT_EQ(claim("b", "2"), Ids{"2"});
+  EXPECT_EQ(claim("a", "1"), Ids{"1"}) << "passed the end, so this is the next round";
 }
 
 TEST(RoundRobinTest, TellAndKeepNoMoreThanTheyMay) {
