@@ -2,9 +2,13 @@
 // event stream from its first event, through nginx and the relay.
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include <fmt/format.h>
 
 #include "tests/support/clients/event_stream.h"
+#include "tests/support/clients/raw_client.h"
+#include "tests/support/peers/faulty_proxy.h"
 #include "tests/support/rigs/run_harness.h"
 #include "tests/support/rows/threads.h"
 
@@ -96,6 +100,29 @@ TEST(OneCallStream, IsForAKeyThatMayWriteThreadsAndReadRuns) {
   std::string run_id = answer.header("x-hostler-run");
   EXPECT_TRUE(is_problem(key.get("/_run/" + run_id + "/native"), 404, "http.not_found"));
   EXPECT_TRUE(is_problem(key.post("/_run/" + run_id + "/native", "{}"), 404, "http.not_found"));
+}
+
+// Nothing of the stream reaches the client, which hangs up: the run goes on all the same.
+TEST(OneCallStream, IsNotTheRunsLife) {
+  std::unique_ptr<FaultyProxy> relay;
+  ApiStackOptions options;
+  options.has_runner = true;
+  options.nginx_proxy = [&relay](const std::string& socket) {
+    if (!socket.ends_with("/stream.sock")) return socket;
+    relay = std::make_unique<FaultyProxy>(socket);
+    return relay->folder() + "/stream.sock";
+  };
+  ApiStack own(options);
+  add_fake_model(own);
+  TestUser user = register_user(own);
+  relay->arm({FaultKind::half_open, LineEnd::server});
+  RawClient caller(own.line().base_url(), ApiStack::certificate());
+  Call call{"POST", "/v1/runs", R"({"content":"[say hi]","stream":true})", "application/json", {}};
+  Received received = caller.ask(call, user.client.token, 1000);
+  EXPECT_FALSE(received.is_whole()) << received.answer.body;
+  EXPECT_EQ(received.answer.body, "");
+  std::string run_id = sql_value(own, "SELECT id FROM runs");
+  EXPECT_EQ(wait_for_status(user.client, run_id, "completed"), "completed");
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ TEST(OneCall, ReportsEveryFaultAndLeavesNothing) {
     const char* code;
   };
   for (const Fault& fault :
-       {Fault{R"({"content":""})", "content", "too_short"},
+       {Fault{R"({"content":""})", "content", "required"},
         Fault{R"({"content":" \n"})", "content", "required"},
         Fault{R"({"content":7})", "content", "wrong_type"},
         Fault{R"({"content":null})", "content", "required"},
