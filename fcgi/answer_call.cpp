@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "fcgi/body_guards.h"
 #include "fcgi/http/api_metrics.h"
 #include "fcgi/http/handler.h"
 #include "fcgi/http/input.h"
@@ -99,6 +100,8 @@ Reading read(const Input& input) {
 // ---------------------------------------------------------------- who calls
 
 void add_guard(const Routed& routed, postgres::Batch& batch) {
+  std::optional<postgres::BoundStatement> guard = body_guard(routed);
+  if (guard) batch.add(*std::move(guard));
   if (routed.route.guard != nullptr) batch.add(routed.route.guard(routed.path_values));
 }
 

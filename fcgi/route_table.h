@@ -161,6 +161,8 @@ inline constexpr auto routes = std::to_array<Route>({
 
     {get,   "/v1/runs",                       may_or_key("data.runs.read"),
             dedicated, none, by_org, list_runs},
+    {post,  "/v1/runs",                       may_or_key("data.runs.write"),
+            idempotent, mib, by_org, begin_run},
     {get,   "/v1/runs/{run_id}",              may_or_key("data.runs.read"),
             pipelined, none, by_org, show_run, guard_run_read},
     {get,   "/v1/runs/{run_id}/turns",        may_or_key("data.runs.read"), pipelined, none, by_org, list_run_turns, guard_run_read},

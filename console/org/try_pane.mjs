@@ -32,26 +32,13 @@ export function TryPane({ persona, first = '', hint = '' }) {
   const [runs, set_runs] = useState([]);
   const thread_id = runs.at(-1)?.thread_id;
   const send = async ({ message }, key) => {
-    const thread = thread_id
-      ? { id: thread_id }
-      : (
-          await api.post(
-            '/v1/threads',
-            { title: t('try.thread', { persona }) },
-            { idempotency_key: `${key} thread` },
-          )
-        ).body;
-    await api.post(
-      `/v1/threads/${thread.id}/messages`,
-      { content: message },
-      { idempotency_key: `${key} message` },
-    );
+    const place = thread_id ? { thread_id } : { thread: { title: t('try.thread', { persona }) } };
     const { body } = await api.post(
-      `/v1/threads/${thread.id}/runs`,
-      { persona_id: persona },
-      { idempotency_key: `${key} run` },
+      '/v1/runs',
+      { ...place, content: message, persona_id: persona },
+      { idempotency_key: key },
     );
-    set_runs([...runs, { run_id: body.run_id, thread_id: thread.id, content: message }]);
+    set_runs([...runs, { run_id: body.run_id, thread_id: body.thread_id, content: message }]);
     form.reset({ message: '' });
   };
   return html`<section class="panel try" aria-label=${t('try.title')}><div class="head">

@@ -120,8 +120,11 @@ OneStatement delete_thread(const Input& input);
 OneStatement create_message(const Input& input);
 OneStatement list_messages(const Input& input);
 
-// runs.cpp
+// run_begin.cpp
 OneStatement create_run(const Input& input);
+OneStatement begin_run(const Input& input);
+
+// runs.cpp
 OneStatement retry_run(const Input& input);
 OneStatement list_thread_runs(const Input& input);
 OneStatement list_runs(const Input& input);

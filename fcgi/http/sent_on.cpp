@@ -10,10 +10,13 @@
 
 namespace hostler {
 
-Response sent_on(std::string_view run_id, std::string_view wire_format) {
+Response sent_on(std::string_view run_id, std::string_view wire_format,
+                 std::string_view thread_id) {
   Response response;
   response.status = 200;
-  response.add_header("X-Accel-Redirect", fmt::format("/_run/{}/{}", run_id, wire_format));
+  std::string place = fmt::format("/_run/{}/{}", run_id, wire_format);
+  if (!thread_id.empty()) place.append("/").append(thread_id);
+  response.add_header("X-Accel-Redirect", std::move(place));
   return response;
 }
 

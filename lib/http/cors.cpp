@@ -48,10 +48,11 @@ void add_cors_headers(std::span<const std::string> allowed_origins, const CorsRe
   headers.emplace_back("Access-Control-Allow-Origin", request.origin);
   headers.emplace_back("Access-Control-Allow-Credentials", "true");
   std::string exposed =
-      "X-Trace-Id, Link, RateLimit, RateLimit-Policy, Retry-After, Idempotency-Replayed";
+      "X-Trace-Id, Link, RateLimit, RateLimit-Policy, Retry-After, Idempotency-Replayed, "
+      "X-Hostler-Run, X-Hostler-Thread";
   // The last two are how clients of OpenAI's API learn the trace id, and not to repeat a request.
   if (request.is_protocol) {
-    exposed += ", X-Hostler-Run, x-vercel-ai-ui-message-stream, x-request-id, x-should-retry";
+    exposed += ", x-vercel-ai-ui-message-stream, x-request-id, x-should-retry";
   }
   headers.emplace_back("Access-Control-Expose-Headers", std::move(exposed));
 }

@@ -7,6 +7,29 @@
 -- $11 limit_waiting_runs bigint, $12 tools json or null, $13 response_format json or null
 SELECT item, stopped FROM run_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
 
+-- name: run_begin
+-- The same with the user's message that the run answers, or with the run's stream as the answer, or with both.
+-- $1 thread_id uuid, $2 content text or null, $3 words text, $4 stream boolean, $5 route_id uuid or null,
+-- $6 persona_id text or null, $7 strategy text, $8 metadata json, $9 limit_concurrent_runs bigint,
+-- $10 limit_concurrent_runs_per_user bigint, $11 limit_queued_runs bigint, $12 limit_stored_bytes bigint,
+-- $13 credit_run_hold bigint, $14 limit_waiting_runs bigint, $15 tools json or null, $16 response_format json or null
+SELECT item, stopped
+FROM run_create($1, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, NULL, $2, $3, $4);
+
+-- name: thread_begin
+-- A new thread, its first message and the run that answers it.
+-- $1 title text or null, $2 title_words text, $3 is_private boolean, $4 end_user text or null,
+-- $5 thread_metadata json, $6 content text, $7 words text, $8 stream boolean, $9 route_id uuid or null,
+-- $10 persona_id text or null, $11 metadata json, $12 limit_concurrent_runs bigint,
+-- $13 limit_concurrent_runs_per_user bigint, $14 limit_stored_bytes bigint, $15 credit_run_hold bigint,
+-- $16 limit_waiting_runs bigint, $17 tools json or null, $18 response_format json or null
+SELECT thread_begin($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) AS item;
+
+-- name: run_begin_guard
+-- Raises what keeps the caller from a call that begins a run, when its body has a fault.
+-- $1 thread_id uuid or null, $2 writes boolean, $3 stream boolean
+SELECT FROM run_begin_guard($1, $2, $3);
+
 -- name: run_retry
 -- $1 thread_id uuid, $2 limit_concurrent_runs bigint, $3 limit_concurrent_runs_per_user bigint,
 -- $4 limit_queued_runs bigint, $5 limit_stored_bytes bigint, $6 credit_run_hold bigint, $7 limit_waiting_runs bigint

@@ -19,15 +19,15 @@ END
 $$;
 
 -- Why the account of an organization has no room for a run, told behind its lock; returns when it has room after all.
--- freed: as run_insert's.
+-- freed: as run_insert's. said_bytes: of the message that is stored with the run.
 CREATE OR REPLACE FUNCTION account_run_refused(org uuid, is_queued boolean, count_max bigint, bytes_max bigint,
-    hold bigint, freed bigint) RETURNS void
+    hold bigint, freed bigint, said_bytes bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     account credit_accounts;
 BEGIN
     SELECT * INTO STRICT account FROM credit_accounts WHERE org_id = org FOR UPDATE;
-    IF bytes_max > 0 AND account.stored_bytes >= bytes_max THEN
+    IF bytes_max > 0 AND account.stored_bytes + said_bytes >= bytes_max THEN
         PERFORM stored_bytes_refused(bytes_max, account.stored_bytes);
     ELSIF is_queued AND account.queued_runs >= count_max THEN
         PERFORM fail('runs.limit_exceeded', 'queue_is_full', jsonb_build_object('count_max', count_max));
@@ -83,13 +83,14 @@ $$;
 -- its credits are exact. Runs with the rights and settings of the functions that call it, since its own would cost a
 -- hundredth of a POST: their search_path, and one plan for all, since making it anew takes longer than the call. freed:
 -- credits that the run holds which this one waits for, and which it gives back when it ends. history: what the run is
--- given in place of its thread's messages; chat_run_create() stores it.
+-- given in place of its thread's messages; chat_run_create() stores it. message, words: the user's message that is
+-- stored with the run, a microsecond before `moment`, as message_create() stores one.
 CREATE OR REPLACE FUNCTION run_insert(run uuid, thread uuid, moment timestamptz, route uuid, persona_id text,
     end_user text, metadata json, run_source text, is_queued boolean, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint, credit_run_hold bigint,
     limit_waiting_runs bigint, function_tools json, response_format json,
     freed bigint DEFAULT 0, history json DEFAULT NULL, sampling json DEFAULT NULL, is_bare boolean DEFAULT false,
-    client_facts json DEFAULT NULL)
+    client_facts json DEFAULT NULL, message text DEFAULT NULL, words text DEFAULT NULL)
 RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -106,12 +107,15 @@ DECLARE
     hold bigint;
     wanted_format json;
     declared_bytes bigint;
+    said_bytes bigint := coalesce(octet_length(message), 0);
+    said_at timestamptz;
+    said uuid;
 BEGIN
     SELECT p.id AS persona_row_id, p.persona_key, p.version, p.model AS persona_model, p.org_id AS persona_org_id,
            p.built_in, p.response_format AS persona_format, p.tools AS persona_tools, d.id AS model_id,
            d.org_id AS model_org_id, d.model, d.is_free, d.provider_kind,
            d.name AS credential_name,
-           history IS NOT NULL OR EXISTS (
+           history IS NOT NULL OR message IS NOT NULL OR EXISTS (
                SELECT FROM messages m WHERE m.thread_id = thread AND m.hidden_by_run_id IS NULL) AS has_messages,
            EXISTS (SELECT FROM entitlement_overrides o WHERE o.org_id = org)
                OR EXISTS (SELECT FROM subscriptions s WHERE s.org_id = org AND s.status = 'active') AS is_entitled,
@@ -177,13 +181,13 @@ BEGIN
     LOOP
         UPDATE credit_accounts a SET held = a.held + hold, active_runs = a.active_runs + (NOT is_queued)::integer,
             queued_runs = a.queued_runs + is_queued::integer,
-            stored_bytes = a.stored_bytes + declared_bytes
+            stored_bytes = a.stored_bytes + declared_bytes + said_bytes
         WHERE a.org_id = org AND CASE WHEN is_queued THEN a.queued_runs ELSE a.active_runs END < count_max
-              AND (bytes_max = 0 OR a.stored_bytes < bytes_max)
+              AND (bytes_max = 0 OR a.stored_bytes + said_bytes < bytes_max)
               AND (chosen.is_free OR a.balance - a.held + freed >= hold);
         EXIT WHEN FOUND;
         PERFORM account_run_refused(org, is_queued, count_max, bytes_max,
-                                    CASE WHEN NOT chosen.is_free THEN hold END, freed);
+                                    CASE WHEN NOT chosen.is_free THEN hold END, freed, said_bytes);
     END LOOP;
     INSERT INTO runs (id, org_id, thread_id, created_by_user_id, queued, source, trace_id, persona_id, persona_row_id,
                       model_id, model, provider_kind, credential_name, persona_model, credits_held, created_at,
@@ -194,7 +198,14 @@ BEGIN
             chosen.provider_kind, chosen.credential_name, coalesce(chosen.persona_model, ''), hold, moment, end_user,
             metadata, function_tools, wanted_format, declared_bytes, octet_length(history::text), sampling, is_bare,
             client_facts);
-    RETURN json_build_object('run_id', run, 'trace_id', trace);
+    IF message IS NULL THEN
+        RETURN json_build_object('run_id', run, 'trace_id', trace);
+    END IF;
+    said_at := moment - interval '1 microsecond';
+    said := uuidv7_of(said_at);
+    INSERT INTO messages (id, org_id, thread_id, created_by_user_id, role, content, created_at, search)
+    VALUES (said, org, thread, current_user_id(), 'user', message, said_at, words_vector(words));
+    RETURN json_build_object('run_id', run, 'trace_id', trace, 'thread_id', thread, 'message_id', said);
 END
 $$;
 
@@ -204,13 +215,16 @@ LANGUAGE sql AS $$
 $$;
 
 -- POST /v1/threads/{thread_id}/runs. strategy: reject, enqueue or interrupt (contract section 4). What interrupt stops
--- gives its places and credits back before the new run is counted; what is wrong with that one stops nothing.
+-- gives its places and credits back before the new run is counted; what is wrong with that one stops nothing. content,
+-- words: the user's message that the run answers, stored with it. follows: the answer is the run's stream.
 CREATE OR REPLACE FUNCTION run_create(thread uuid, route uuid, persona_id text, strategy text,
     metadata json, limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint, limit_queued_runs bigint,
     limit_stored_bytes bigint, credit_run_hold bigint, limit_waiting_runs bigint, function_tools json,
-    response_format json, client_facts json DEFAULT NULL, OUT item json, OUT stopped uuid[])
+    response_format json, client_facts json DEFAULT NULL, content text DEFAULT NULL, words text DEFAULT NULL,
+    follows boolean DEFAULT false, OUT item json, OUT stopped uuid[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
+    room_before CONSTANT interval := CASE WHEN content IS NULL THEN '0' ELSE '1 microsecond' END;  -- for the message
     run uuid;
     moment timestamptz;
     thread_row threads;
@@ -218,10 +232,14 @@ DECLARE
     persona personas;
     freed bigint;
 BEGIN
+    IF content IS NOT NULL OR follows THEN
+        PERFORM run_begin_check(content IS NOT NULL, follows);
+    END IF;
     LOOP
         -- Ids are made behind the lock, so that a thread's runs have them in their order.
-        UPDATE threads t SET active_run_id = uuidv7_of(moment_after(t.updated_at, clock_timestamp())),
-            updated_at = moment_after(t.updated_at, clock_timestamp())
+        UPDATE threads t SET (active_run_id, updated_at) = (
+            SELECT uuidv7_of(n.moment), n.moment
+            FROM (SELECT moment_after(t.updated_at + room_before, clock_timestamp()) AS moment) AS n)
         WHERE t.id = thread AND t.org_id = current_org() AND t.created_by_user_id = current_user_id()
               AND t.deleted_at IS NULL AND t.active_run_id IS NULL
         RETURNING t.active_run_id, t.updated_at, t.end_user INTO run, moment, thread_end_user;
@@ -229,7 +247,8 @@ BEGIN
             item := run_insert(run, thread, moment, route, persona_id, thread_end_user, metadata, 'api', false,
                                limit_concurrent_runs, limit_concurrent_runs_per_user, limit_queued_runs,
                                limit_stored_bytes, credit_run_hold, limit_waiting_runs, function_tools,
-                               response_format, client_facts => run_create.client_facts);
+                               response_format, client_facts => run_create.client_facts,
+                               message => run_create.content, words => run_create.words);
             RETURN;
         END IF;
         thread_row := thread_of_caller_locked(thread);
@@ -248,21 +267,24 @@ BEGIN
         PERFORM user_runs_lock();
         stopped := thread_stop(thread_row, NULL, 'interrupted');
         -- A run that nobody owned is over.
-        UPDATE threads t SET active_run_id = uuidv7_of(moment_after(t.updated_at, clock_timestamp())),
-            updated_at = moment_after(t.updated_at, clock_timestamp())
+        UPDATE threads t SET (active_run_id, updated_at) = (
+            SELECT uuidv7_of(n.moment), n.moment
+            FROM (SELECT moment_after(t.updated_at + room_before, clock_timestamp()) AS moment) AS n)
         WHERE t.id = thread AND t.active_run_id IS NULL
         RETURNING t.active_run_id, t.updated_at INTO run, moment;
         SELECT r.credits_held INTO freed FROM runs r WHERE run IS NULL AND r.id = thread_row.active_run_id;
     END IF;
     IF run IS NULL THEN
-        UPDATE threads t SET updated_at = moment_after(t.updated_at, clock_timestamp()) WHERE t.id = thread
+        UPDATE threads t SET updated_at = moment_after(t.updated_at + room_before, clock_timestamp())
+        WHERE t.id = thread
         RETURNING t.updated_at INTO moment;
     END IF;
     item := run_insert(coalesce(run, uuidv7_of(moment)), thread, moment, route, persona_id,
                        thread_row.end_user, metadata, 'enqueue', run IS NULL, limit_concurrent_runs,
                        limit_concurrent_runs_per_user, limit_queued_runs, limit_stored_bytes, credit_run_hold,
                        limit_waiting_runs, function_tools, response_format, coalesce(freed, 0),
-                       client_facts => run_create.client_facts);
+                       client_facts => run_create.client_facts, message => run_create.content,
+                       words => run_create.words);
 END
 $$;
 

@@ -52,6 +52,7 @@ const std::map<std::string, const char*> may_read = {
     {"run_streamed_text", "all events of the run"},
     {"node_list", "an administrator's look at all work that waits, as the doctor's"},
     {"run_create", "all messages of the thread, without statistics"},
+    {"run_begin", "all messages of the thread, without statistics, as run_create"},
     {"run_retry", "all messages of the thread"},
     {"response_create", "all messages of the thread, without statistics, as run_create"},
     {"response_delete", "what follows the response in its thread: each message is hidden"},

@@ -1,23 +1,15 @@
 // Messages of a thread. Statements: sql/queries/threads.sql.
 #include "fcgi/api/handlers.h"
+#include "fcgi/api/runs/message_content.h"
 #include "fcgi/http/input.h"
-#include "lib/blank_text.h"
 #include "lib/search_words.h"
 #include "queries/threads.h"
 
 namespace hostler {
-namespace {
-
-constexpr TextBounds content_bounds{.min = 1, .bytes_max = 64 << 10, .takes_control = true};
-
-}  // namespace
 
 OneStatement create_message(const Input& input) {
   Fields fields = input.body();
-  std::string content = fields.required_text("content", content_bounds);
-  if (!content.empty() && is_blank_text(content)) {
-    fields.fault("content", "required", "must hold text: it is white space alone");
-  }
+  std::string content = read_message_content(fields);
   fields.check();
   std::string words = search_words(content);
   return OneStatement::row(query::MessageCreate{.thread_id = input.path_value("thread_id"),

@@ -1,73 +1,17 @@
-// Runs: made here, executed by the daemon, which hears of them by a notification. Statements:
+// Runs that are there: shown, listed, retried, cancelled (run_begin.cpp makes them). Statements:
 // sql/queries/runs.sql.
 #include <optional>
 
 #include "fcgi/api/handlers.h"
-#include "fcgi/api/runs/function_tools.h"
 #include "fcgi/api/runs/marks.h"
-#include "fcgi/api/runs/run_choice.h"
 #include "fcgi/http/input.h"
-#include "fcgi/http/response_format.h"
 #include "queries/runs.h"
 
 namespace hostler {
-namespace {
-
-struct NewRun {
-  RunChoice choice;
-  std::string strategy;
-  std::optional<std::string> tools;            // as the run keeps them
-  std::optional<std::string> response_format;  // JSON text
-  std::string metadata;
-};
-
-NewRun read_new_run(const Input& input) {
-  Fields fields = input.optional_body();
-  NewRun wanted;
-  wanted.choice = read_run_choice(fields);
-  wanted.strategy = fields.nullable_choice("multitask_strategy", {"reject", "enqueue", "interrupt"})
-                        .value.value_or("reject");
-  wanted.metadata = read_metadata(fields).value_or("{}");
-  wanted.response_format = read_response_format(fields).value;
-  FunctionTools tools = read_function_tools(fields);
-  fields.check();
-  check_tool_names(tools.names);
-  wanted.tools = std::move(tools.json);
-  return wanted;
-}
-
-}  // namespace
-
 std::optional<postgres::BoundStatement> runs_that_stopped(const postgres::Result& result) {
   if (result.front().is_null("stopped")) return std::nullopt;
   return query::RunControlNotify{
       .run_ids = postgres::param::Uuids::as_written(result.front().text("stopped"))};
-}
-
-OneStatement create_run(const Input& input) {
-  NewRun wanted = read_new_run(input);
-  OneStatement statement =
-      OneStatement::row(
-          query::RunCreate{.thread_id = input.path_value("thread_id"),
-                           .route_id = wanted.choice.route_id,
-                           .persona_id = wanted.choice.persona_id,
-                           .strategy = wanted.strategy,
-                           .metadata = wanted.metadata,
-                           .limit_concurrent_runs = input.settings.integer("limit.concurrent_runs"),
-                           .limit_concurrent_runs_per_user =
-                               input.settings.integer("limit.concurrent_runs_per_user"),
-                           .limit_queued_runs = input.settings.integer("limit.queued_runs"),
-                           .limit_stored_bytes = input.settings.integer("limit.stored_bytes"),
-                           .credit_run_hold = input.settings.integer("credit.run_hold"),
-                           .limit_waiting_runs = input.settings.integer("limit.waiting_runs"),
-                           .tools = wanted.tools,
-                           .response_format = wanted.response_format},
-          201)
-          .notify(query::RunNotify{})
-          .notify_of(runs_that_stopped);
-  // Interrupting writes the last events of the runs that it ends.
-  if (wanted.strategy == "interrupt") return statement;
-  return std::move(statement).share_commit();
 }
 
 OneStatement retry_run(const Input& input) {

@@ -2,6 +2,7 @@
 #include "queries/threads.h"
 #include "fcgi/api/handlers.h"
 #include "fcgi/api/runs/marks.h"
+#include "fcgi/api/runs/new_thread.h"
 #include "fcgi/http/input.h"
 #include "lib/search_words.h"
 #include "queries/runs.h"
@@ -10,17 +11,13 @@ namespace hostler {
 
 OneStatement create_thread(const Input& input) {
   Fields fields = input.optional_body();
-  std::optional<std::string> title =
-      fields.nullable_text("title", {.max = 200, .is_name = true}).value;
-  bool is_private = fields.optional_boolean("is_private").value_or(false);
-  std::optional<std::string> end_user = fields.nullable_text("end_user", end_user_bounds).value;
-  std::string metadata = read_metadata(fields).value_or("{}");
+  NewThread wanted = read_new_thread(fields);
   fields.check();
-  return OneStatement::item(query::ThreadCreate{.title = title,
-                                                .is_private = is_private,
-                                                .end_user = end_user,
-                                                .metadata = metadata,
-                                                .words = search_words(title.value_or(""))},
+  return OneStatement::item(query::ThreadCreate{.title = wanted.title,
+                                                .is_private = wanted.is_private,
+                                                .end_user = wanted.end_user,
+                                                .metadata = wanted.metadata,
+                                                .words = wanted.words},
                             201)
       .share_commit();
 }

@@ -4,8 +4,6 @@
 namespace hostler::testing_support {
 namespace {
 
-constexpr int64_t answer_limit_ms = 60'000;
-
 http::HttpClientOptions trusting(const std::string& ca_file) {
   http::HttpClientOptions options;
   options.ca_file = ca_file;
@@ -17,7 +15,7 @@ http::HttpClientOptions trusting(const std::string& ca_file) {
 RawClient::RawClient(std::string base_url, const std::string& ca_file)
     : base_url_(std::move(base_url)), http_(loop_, trusting(ca_file)) {}
 
-Received RawClient::ask(const Call& call, const std::string& token) {
+Received RawClient::ask(const Call& call, const std::string& token, int64_t limit_ms) {
   http::HttpRequest request;
   request.method = call.method;
   request.url = base_url_ + call.path;
@@ -26,7 +24,7 @@ Received RawClient::ask(const Call& call, const std::string& token) {
   if (!call.body.empty()) request.headers.emplace_back("Content-Type", call.content_type);
   request.body = call.body;
   request.guarded = false;
-  request.total_timeout_ms = answer_limit_ms;
+  request.total_timeout_ms = limit_ms;
   request.connect_timeout_ms = answer_limit_ms;
   request.response_bytes_max = size_t{64} << 20;
   Received received;

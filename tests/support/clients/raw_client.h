@@ -20,8 +20,10 @@ class RawClient {
  public:
   RawClient(std::string base_url, const std::string& ca_file);
 
-  // token: as Authorization; empty: none. At most 60 s.
-  Received ask(const Call& call, const std::string& token);
+  static constexpr int64_t answer_limit_ms = 60'000;
+
+  // token: as Authorization; empty: none. After limit_ms it hangs up.
+  Received ask(const Call& call, const std::string& token, int64_t limit_ms = answer_limit_ms);
 
  private:
   Task<void> hear(http::HttpRequest request, Received& received);

@@ -62,11 +62,13 @@ TEST(Cors, NeverTakesAStarOrTheOriginOfNobody) {
   EXPECT_THAT(cors({"null"}, {"null"}), ElementsAre(Pair("Vary", "Origin")));
 }
 
-TEST(Cors, ExposesToOtherProtocolsTheRunToo) {
-  constexpr const char* run = "X-Hostler-Run, x-vercel-ai-ui-message-stream";
-  EXPECT_THAT(cors(allowed, {origin, true}), Contains(Pair(exposed_field, HasSubstr(run))));
+TEST(Cors, ExposesRunAndThreadAndToOtherProtocolsTheirFieldsToo) {
+  constexpr const char* run = "X-Hostler-Run, X-Hostler-Thread";
+  constexpr const char* further = "X-Hostler-Thread, x-vercel-ai-ui-message-stream";
+  EXPECT_THAT(cors(allowed, {origin, true}), Contains(Pair(exposed_field, HasSubstr(further))));
+  EXPECT_THAT(cors(allowed, {origin, false}), Contains(Pair(exposed_field, HasSubstr(run))));
   EXPECT_THAT(cors(allowed, {origin, false}),
-              Contains(Pair(exposed_field, Not(HasSubstr("X-Hostler-Run")))));
+              Contains(Pair(exposed_field, Not(HasSubstr("x-vercel")))));
 }
 
 TEST(Cors, TellsAPreflightWhatMayBeSent) {
