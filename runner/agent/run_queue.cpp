@@ -173,7 +173,6 @@ Task<bool> RunQueue::claim_fresh() {
   for (const auto& [nth, row] : in_order)
     round_robin_.took(row.text("org_id"), row.text("created_by_user_id"));
   round_robin_.claim_ended();
-  if (in_order.empty()) round_robin_.nobody_waits();
   co_return !in_order.empty() || claimed.size() == free;
 }
 
