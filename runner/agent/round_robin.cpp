@@ -34,7 +34,7 @@ void RoundRobin::took(std::string_view org_id, std::string_view user_id) {
 }
 
 void RoundRobin::claim_ended() {
-  if (this_claim_.empty()) return;
+  if (this_claim_.empty()) return nobody_waits();
   bool is_next_round = after_org_id_ <= claimed_after_;
   if (is_next_round) had_turn_.clear();
   for (auto& [user_id, org_id] : std::exchange(this_claim_, {})) had_turn_[user_id] = org_id;

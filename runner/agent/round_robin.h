@@ -29,7 +29,8 @@ class RoundRobin {
 
   // A run was taken in its turn; call in the order of the turns.
   void took(std::string_view org_id, std::string_view user_id);
-  // All that one claim took was told to took(). The round is over behind the last organization.
+  // All that one claim took was told to took(). The round is over after the last organization; when
+  // nothing was told, nobody_waits().
   void claim_ended();
   // Nothing waits that could not be taken: within an organization the turns begin anew.
   void nobody_waits() { last_creators_.clear(); }

@@ -18,9 +18,8 @@ namespace {
 // A daemon counts as alive for 30 s after its heartbeat (daemons_alive): several fit into that.
 constexpr int64_t heartbeat_most_ms = 5'000;
 constexpr int64_t silence_max_ms = 25'000;
-// Two looks of the others, each with the time of a statement.
-constexpr int64_t others_notice_ms = 12'000;
-constexpr int claim_max = 64;  // runs in one statement
+constexpr int64_t others_notice_ms = 12'000;  // two of their looks, each with a statement's time
+constexpr int claim_max = 64;                 // runs in one statement
 constexpr int64_t poll_ms = 1000;
 // The longest message in a claim's answer, which may hold 32 times as much of each of claim_max
 // runs: 16 MiB. A history with a longer one is read by itself.
@@ -171,18 +170,15 @@ Task<bool> RunQueue::claim_fresh() {
     run->claimed_row = ClaimedRow{claimed, i};
     adopt(run);
   }
-  for (const auto& [nth, row] : in_order) {
+  for (const auto& [nth, row] : in_order)
     round_robin_.took(row.text("org_id"), row.text("created_by_user_id"));
-  }
   round_robin_.claim_ended();
-  if (in_order.empty()) round_robin_.nobody_waits();
   co_return !in_order.empty() || claimed.size() == free;
 }
 
 postgres::BoundStatement RunQueue::fair_claim(int free) const {
   std::shared_ptr<const config::Settings> settings = services_.settings.current();
-  RoundRobin::Served served = round_robin_.served();
-  RoundRobin::Served round = round_robin_.round();
+  RoundRobin::Served served = round_robin_.served(), round = round_robin_.round();
   return query::RunClaim{.daemon_id = daemon_id_,
                          .limit = free,
                          .message_bytes = claimed_message_bytes,
@@ -394,10 +390,8 @@ Task<void> RunQueue::cancel(RunPtr run) {
 
 Task<void> RunQueue::stop() {
   is_stopping_ = true;
-  for (auto& [run_id, run] : active_) {
-    // An outcome that is on its way to the disk is awaited with the rest.
-    tasks_.erase(run_id);
-  }
+  // An outcome that is on its way to the disk is awaited with the rest.
+  for (auto& [run_id, run] : active_) tasks_.erase(run_id);
   active_.clear();
   co_await services_.events.drained();
   while (asking_ > 0) co_await answered_.wait();
