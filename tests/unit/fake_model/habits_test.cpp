@@ -11,7 +11,7 @@
 
 #include "dev/fake-model/chat_checks.h"
 #include "dev/fake-model/odd_stream.h"
-#include "dev/fake-model/own_data.h"
+#include "dev/fake-model/own_members.h"
 #include "dev/fake-model/planner.h"
 #include "dev/fake-model/refusal_forms.h"
 #include "runner/models/context_excess.h"
@@ -84,7 +84,7 @@ std::string history(std::string_view script, std::string_view members) {
 }
 
 TEST(ModelHabits, WantBackWhatATurnCarried) {
-  for (std::string_view form : own_data_names()) {
+  for (std::string_view form : own_member_names()) {
     SCOPED_TRACE(form);
     std::string script = "[own " + std::string(form) + "][tool a][say fine]";
     std::string value = json_quote(own_value(script, 0, form));
