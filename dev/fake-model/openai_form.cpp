@@ -112,9 +112,9 @@ class OpenAiStream final : public AnswerForm {
   }
   void own_members(std::string& out, std::string_view form, std::string_view value) override {
     if (form == "extra_content") {
-      call_data_ = "," + own_members(form, value);
+      call_data_ = "," + openai_own_members(form, value);
     } else {
-      delta(out, own_members(form, value));
+      delta(out, openai_own_members(form, value));
     }
   }
   bool odd_calls(std::string& out, std::string_view habit,
@@ -197,7 +197,8 @@ class OpenAiDocument final : public AnswerForm {
   void garbage_event(std::string&, std::string_view) override {}
   void own_members(std::string&, std::string_view form, std::string_view value) override {
     if (form == "thought") return;  // it has no place beside a text
-    std::optional<Json> members = parse_json_or_nothing("{" + own_members(form, value) + "}");
+    std::optional<Json> members =
+        parse_json_or_nothing("{" + openai_own_members(form, value) + "}");
     for (auto& [name, data] : *members->as_object()) {
       (form == "extra_content" ? call_data_ : data_).emplace_back(name, std::move(data));
     }

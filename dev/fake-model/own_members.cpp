@@ -119,7 +119,7 @@ std::optional<Refusal> refused_for_own_members(
   return std::nullopt;
 }
 
-std::string own_members(std::string_view form, std::string_view value) {
+std::string openai_own_members(std::string_view form, std::string_view value) {
   std::string quoted = json_quote(value);
   if (form == "reasoning_details") {
     return R"("reasoning_details":[{"type":"reasoning.encrypted","index":0,"format":"fake",)"

@@ -1,4 +1,4 @@
-// Members of a provider's own that a turn carries ([own …]): reasoning, signatures. Providers refuse
+// Members of a provider's own in a turn ([own …]): reasoning, signatures. Providers refuse
 // a later request whose history has lost it beside a tool call. Read by the planner, the player and
 // the wire forms.
 #pragma once
@@ -26,6 +26,6 @@ std::optional<Refusal> refused_for_own_members(
     const Json& body, std::string_view (*script_of)(std::string_view text));
 
 // The members of OpenAI's delta or message; of extra_content those of a call.
-std::string own_members(std::string_view form, std::string_view value);
+std::string openai_own_members(std::string_view form, std::string_view value);
 
 }  // namespace hostler::fake_model
