@@ -3,7 +3,6 @@
 --
 -- A code is good once: a daemon that dies with it leaves an authorization that failed, and whoever began it begins
 -- again. The code is of no use without the verifier, which is sealed.
-
 CREATE TABLE mcp_authorizations (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     org_id uuid NOT NULL REFERENCES orgs,
@@ -119,7 +118,8 @@ BEGIN
         scopes, secret_id)
     VALUES (current_org(), s.id, current_user_id(), session, mcp_connection_user(s, current_user_id()) IS NULL,
         new_state, new_cookie, d.issuer, d.tells_issuer, d.token_endpoint, d.revocation_endpoint, d.resource,
-        d.redirect_uri, d.client_id, d.client_method, wanted, mcp_sealed_insert(current_org(), 'mcp_verifier', verifier));
+        d.redirect_uri, d.client_id, d.client_method, wanted,
+        mcp_sealed_insert(current_org(), 'mcp_verifier', verifier));
     RETURN QUERY SELECT d.authorization_endpoint, d.client_id, d.redirect_uri, d.resource,
         array_to_string(wanted, ' '), url_shown_origin(s.url), d.issuer;
 END
