@@ -90,9 +90,10 @@ TEST(ModelHabits, WantBackWhatATurnCarried) {
     std::string value = json_quote(own_value(script, 0, form));
     bool is_block = form == "thinking" || form == "redacted_thinking";
     std::string call = is_block ? R"({"type":"tool_use"})" : R"("tool_calls":[{"id":"1"}])";
-    std::string with = own_members(form, value.substr(1, value.size() - 2)) + "," + call;
+    std::string with = openai_own_members(form, value.substr(1, value.size() - 2)) + "," + call;
     if (form == "extra_content") {
-      with = R"("tool_calls":[{)" + own_members(form, value.substr(1, value.size() - 2)) + "}]";
+      with =
+          R"("tool_calls":[{)" + openai_own_members(form, value.substr(1, value.size() - 2)) + "}]";
     }
     std::string without = call;
     if (is_block) {
