@@ -12,7 +12,8 @@
 //     tool             { id, name, arguments, state, cut?, result?, error?, duration_ms? }
 //                        cut: why the model did not finish the call
 //     wait             { request_id, wait_kind, message, id?, name?, arguments?, calls?, schema?,
-//                        server_id?, server_key?, origin?, authorization_server?, scopes?, is_open }
+//                        server_id?, server_key?, origin?, authorization_server?, scopes?,
+//                        is_open }
 //     resumed          { attempt }                  repair { attempt, errors }
 //     output           { output }                   handed { calls }: what an OpenAI client
 //       answers

@@ -61,7 +61,7 @@ add_words(
     'invitation.done': 'You are a member of {name} now.',
     'invitation.sign_in': 'Sign in, or make an account with the mail address that was invited.',
     'invitation.closed':
-      'Sign in to accept. Registration is closed here: if you have no account, ask the operator for one.',
+      'Sign in to accept. Registration is closed: without an account, ask the operator for one.',
     'link.token': 'Token',
     'link.token_hint': 'The line of the mail that stands alone.',
   },

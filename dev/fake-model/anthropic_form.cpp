@@ -127,7 +127,7 @@ class AnthropicStream final : public AnswerForm {
     out += piece;
     out += "\"}}\n\n";
   }
-  void own_data(std::string& out, std::string_view form, std::string_view value) override {
+  void own_members(std::string& out, std::string_view form, std::string_view value) override {
     end_block(out);
     if (form == "redacted_thinking") {
       turn_to(out, BlockKind::redacted_thinking,
@@ -212,7 +212,7 @@ class AnthropicDocument final : public AnswerForm {
     writer.end_object();
     out += writer.take();
   }
-  void own_data(std::string&, std::string_view form, std::string_view value) override {
+  void own_members(std::string&, std::string_view form, std::string_view value) override {
     if (form != "thinking" && form != "redacted_thinking") return;
     bool is_plain = form == "thinking";
     Block& block =

@@ -96,8 +96,8 @@ class AnswerForm {
   void take_habits(AnswerHabits habits) { habits_ = std::move(habits); }
   // Text as JSON writes it, without quotation marks: it may hold half of a character.
   virtual void raw_text(std::string&, std::string_view) {}
-  // Data of the provider's own (own_data.h).
-  virtual void own_data(std::string&, std::string_view /*form*/, std::string_view /*value*/) {}
+  // Data of the provider's own (own_members.h).
+  virtual void own_members(std::string&, std::string_view /*form*/, std::string_view /*value*/) {}
   // False when the form writes calls in one way alone.
   virtual bool odd_calls(std::string&, std::string_view /*habit*/, const std::vector<ToolCall>&) {
     return false;

@@ -1,4 +1,4 @@
-// The habits of habits.h. The words are those of OpenAI, Anthropic and compatible servers, shortened
+// The habits of habits.h. The words are those of OpenAI, Anthropic and compatible servers, cut down
 // to what a client can read from them.
 #include "dev/fake-model/habits.h"
 

@@ -14,7 +14,7 @@ constexpr std::string_view habit_names[] = {"crlf",  "cr",          "bom",     "
                                             "split", "empty-error", "no-space"};
 
 // A line break behind each comma that stands outside of texts: data goes on in the next line.
-std::string split_data(std::string_view json) {
+std::string split_fields(std::string_view json) {
   std::string lines = "data: ";
   bool is_in_text = false;
   for (size_t i = 0; i < json.size(); ++i) {
@@ -226,7 +226,7 @@ std::string OddLines::rewritten(std::string_view lines) {
       line.insert(mark.size() + 1,
                   "\"error\":" + std::string(nothings[events_++ % std::size(nothings)]) + ",");
     }
-    if (line.starts_with("data: {") && is_split_) line = split_data(line.substr(mark.size()));
+    if (line.starts_with("data: {") && is_split_) line = split_fields(line.substr(mark.size()));
     if (line.starts_with(mark) && lacks_space_ && !is_split_) line.erase(mark.size() - 1, 1);
     text += line;
   }

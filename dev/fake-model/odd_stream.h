@@ -1,5 +1,5 @@
 // How servers write streams that the API references do not show: lines, pieces of calls, errors
-// within a stream. Each has a name that a script says ([stream …], [pieces …], [error-in-stream …]).
+// within a stream. A script names each: [stream …], [pieces …], [error-in-stream …].
 #pragma once
 
 #include <span>

@@ -6,7 +6,7 @@
 #include "dev/fake-model/chat_checks.h"
 #include "dev/fake-model/odd_stream.h"
 #include "dev/fake-model/openai_request.h"
-#include "dev/fake-model/own_data.h"
+#include "dev/fake-model/own_members.h"
 #include "lib/crypto.h"
 #include "lib/time_text.h"
 
@@ -110,11 +110,11 @@ class OpenAiStream final : public AnswerForm {
   void raw_text(std::string& out, std::string_view piece) override {
     delta(out, "\"content\":\"" + std::string(piece) + "\"");
   }
-  void own_data(std::string& out, std::string_view form, std::string_view value) override {
+  void own_members(std::string& out, std::string_view form, std::string_view value) override {
     if (form == "extra_content") {
-      call_data_ = "," + own_members(form, value);
+      call_data_ = "," + openai_own_members(form, value);
     } else {
-      delta(out, own_members(form, value));
+      delta(out, openai_own_members(form, value));
     }
   }
   bool odd_calls(std::string& out, std::string_view habit,
@@ -195,9 +195,10 @@ class OpenAiDocument final : public AnswerForm {
   void error(std::string&) override {}
   void half_event(std::string&) override {}
   void garbage_event(std::string&, std::string_view) override {}
-  void own_data(std::string&, std::string_view form, std::string_view value) override {
+  void own_members(std::string&, std::string_view form, std::string_view value) override {
     if (form == "thought") return;  // it has no place beside a text
-    std::optional<Json> members = parse_json_or_nothing("{" + own_members(form, value) + "}");
+    std::optional<Json> members =
+        parse_json_or_nothing("{" + openai_own_members(form, value) + "}");
     for (auto& [name, data] : *members->as_object()) {
       (form == "extra_content" ? call_data_ : data_).emplace_back(name, std::move(data));
     }

@@ -7,7 +7,7 @@
 #include "dev/fake-model/answer_text.h"
 #include "dev/fake-model/chat_checks.h"
 #include "dev/fake-model/habits.h"
-#include "dev/fake-model/own_data.h"
+#include "dev/fake-model/own_members.h"
 #include "dev/fake-model/refusal_forms.h"
 
 namespace hostler::fake_model {
@@ -42,7 +42,7 @@ Step call_wanted(const ChatRequest& request) {
 }
 
 // Few requests do: reading all scripts of a history again would take time from those that do not.
-bool may_have_own_data(const ChatRequest& request) {
+bool may_have_own_members(const ChatRequest& request) {
   return request.history.find("[own ") != std::string::npos;
 }
 
@@ -69,8 +69,8 @@ std::variant<Turn, Refusal> Planner::plan(const ChatRequest& request, const Json
   }
   std::vector<Turn>& turns = std::get<std::vector<Turn>>(parsed);
   if (auto refusal = refused_by_habit(turns, request, body)) return *std::move(refusal);
-  if (may_have_own_data(request)) {
-    if (auto refusal = refused_for_own_data(body, newest_script)) return *std::move(refusal);
+  if (may_have_own_members(request)) {
+    if (auto refusal = refused_for_own_members(body, newest_script)) return *std::move(refusal);
   }
   size_t number = static_cast<size_t>(request.turn);
   bool is_first = request.turn == 0;

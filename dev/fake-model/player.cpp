@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "dev/fake-model/answer_text.h"
-#include "dev/fake-model/own_data.h"
+#include "dev/fake-model/own_members.h"
 #include "dev/fake-model/planner.h"
 #include "lib/utf8.h"
 
@@ -103,7 +103,7 @@ int64_t Player::play_step() {
     case StepKind::half_pairs:
       return play_text(step);
     case StepKind::own:
-      return play_own_data(step);
+      return play_own_members(step);
     case StepKind::tools:
       return play_tools(step);
     case StepKind::pause: {
@@ -260,10 +260,10 @@ void Player::end_tools(const Step& step) {
   next_step();
 }
 
-int64_t Player::play_own_data(const Step& step) {
+int64_t Player::play_own_members(const Step& step) {
   open();
-  form_->own_data(scratch_, step.text,
-                  own_value(newest_script(request_.last_user_text), request_.turn, step.text));
+  form_->own_members(scratch_, step.text,
+                     own_value(newest_script(request_.last_user_text), request_.turn, step.text));
   next_step();
   return delay_ms_;
 }

@@ -34,7 +34,7 @@ class Player final : public Work, private Wheel::Entry {
   int64_t play_text(const Step& step);
   int64_t play_tools(const Step& step);
   int64_t play_odd_calls(const Step& step);
-  int64_t play_own_data(const Step& step);
+  int64_t play_own_members(const Step& step);
   void take_settings();
   void end_tools(const Step& step);
   void play_setting(const Step& step);

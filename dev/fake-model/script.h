@@ -36,7 +36,7 @@ enum class StepKind {
   // Habits of real providers (script_habits.cpp).
   refuses,  // text: a name of habits.h; for the whole script
   context,  // number: tokens; text: a server; for the whole script
-  own,      // text: a form of own_data.h
+  own,      // text: a form of own_members.h
   stream,   // text: a name of odd_stream.h, as pieces
   pieces,
   reason,  // text: a finish reason

@@ -6,7 +6,7 @@
 
 #include "dev/fake-model/habits.h"
 #include "dev/fake-model/odd_stream.h"
-#include "dev/fake-model/own_data.h"
+#include "dev/fake-model/own_members.h"
 #include "dev/fake-model/script_parts.h"
 #include "dev/fake-model/script_words.h"
 
@@ -45,7 +45,7 @@ ScriptComplaint add_refuses(Script& script, std::string_view rest) {
   return add_named(script, rest, StepKind::refuses, refusable_names());
 }
 ScriptComplaint add_own(Script& script, std::string_view rest) {
-  return add_named(script, rest, StepKind::own, own_data_names());
+  return add_named(script, rest, StepKind::own, own_member_names());
 }
 ScriptComplaint add_stream(Script& script, std::string_view rest) {
   return add_named(script, rest, StepKind::stream, stream_habit_names());

@@ -81,7 +81,7 @@ void end_failed(AgentServices& services, const RunPtr& run, const std::string& c
   close_broken_turn(services, run);
   JsonWriter json;
   json.begin_object().member("code", code).member("message", message).end_object();
-  // The message may be the provider's words, and those a piece of the text: of a run that keeps none
+  // The message may be the provider's words, and those a part of the text: of a run that keeps none
   // the log keeps none either.
   log_info("run_failed", {{"run_id", run->claim.id},
                           {"org_id", run->claim.org_id},

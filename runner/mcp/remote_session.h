@@ -1,8 +1,8 @@
 // How one MCP server is spoken with for one listing or call: finds out which revision it speaks
 // (server/discover, else initialize), shows the credential, and when that is refused asks for a
-// newer one once. Each request that leaves asks for the credential anew, and so whether the server
-// may still be spoken to at this address. Begins a new session, once, when the server does not know its own any more. Lives
-// as long as the listing or call.
+// newer one once. Each request that leaves asks for the credential again, and so whether the server
+// may still be spoken to at this address. Begins a new session, once, when the server does not know
+// its own any more. Lives as long as the listing or call.
 #pragma once
 
 #include <optional>

@@ -52,7 +52,8 @@ class ServerCredentials {
   explicit ServerCredentials(OAuthServices services) : services_(services) {}
 
   // Before each request that leaves: the server may be spoken to, and is shown this, if it is still
-  // at the url that is asked for (mcp_may_speak() in SQL). A listing of a server that nobody is connected with shows nothing, and
+  // at the url that is asked for (mcp_may_speak() in SQL). A listing of a server that nobody is
+  // connected with shows nothing, and
   // is sent all the same: what the server answers tells how to connect. So is a call, while no
   // answer told that.
   Task<CredentialOutcome> show(CredentialAsk ask);

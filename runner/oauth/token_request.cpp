@@ -167,7 +167,9 @@ std::variant<Tokens, TokenFault> read_tokens(const http::HttpAnswer& answer) {
   if (answer.failure || answer.head.status != 200) {
     TokenFault fault;
     if (has_object) fault.error = error_code_of(*json);
-    bool is_refusal = !answer.failure && answer.head.status >= 400 && answer.head.status < 500;
+    // 429 speaks of the moment, whatever its words are.
+    bool is_refusal = !answer.failure && answer.head.status >= 400 && answer.head.status < 500 &&
+                      answer.head.status != 429;
     fault.is_final = is_refusal && fault.error == "invalid_grant";
     fault.words = words_of(answer);
     if (!fault.error.empty()) fault.words += fmt::format(" Its code: {}.", fault.error);

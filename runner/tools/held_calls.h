@@ -2,7 +2,8 @@
 // call itself: the stream is held here while the run waits without a daemon, for ten minutes at
 // most. What comes on it meanwhile is stored like the result of a task (sql/schema/mcp_tasks.sql);
 // when this daemon dies, nobody knows what became of the call. A call that nobody waits for any
-// more, or that may not be gone on with (mcp_task_refusal() in SQL), is cancelled at its server. Built by the daemon, used by mcp_call.cpp.
+// more, or that may not be gone on with (mcp_task_refusal() in SQL), is cancelled at its server.
+// Built by the daemon, used by mcp_call.cpp.
 #pragma once
 
 #include <memory>

@@ -4,7 +4,8 @@
 -- An organization's account with a page of its ledger.
 -- $1 org_id uuid, $2 limit integer, $3 before uuid or null
 SELECT json_build_object('org_id', account -> 'org_id', 'balance', account -> 'balance',
-           'available', account -> 'available', 'transactions', page.body::json) AS body, page.next
+           'balance_text', account -> 'balance_text', 'available', account -> 'available',
+           'transactions', page.body::json) AS body, page.next
 FROM (SELECT array_agg(id) AS ids, array_agg(item) AS items
       FROM credit_transaction_page($1, $2::integer + 1, $3)) AS found,
      page_of(found.ids, found.items, $2) AS page, credit_account_json($1) AS account;
@@ -12,8 +13,8 @@ FROM (SELECT array_agg(id) AS ids, array_agg(item) AS items
 -- name: own_credits_show
 -- As credits_show, of the caller's organization.
 -- $1 limit integer, $2 before uuid or null
-SELECT json_build_object('balance', account -> 'balance', 'available', account -> 'available',
-           'transactions', page.body::json) AS body, page.next
+SELECT json_build_object('balance', account -> 'balance', 'balance_text', account -> 'balance_text',
+           'available', account -> 'available', 'transactions', page.body::json) AS body, page.next
 FROM (SELECT array_agg(id) AS ids, array_agg(item) AS items
       FROM credit_transaction_page(current_org(), $1::integer + 1, $2)) AS found,
      page_of(found.ids, found.items, $1) AS page, credit_account_json(current_org()) AS account;

@@ -309,7 +309,7 @@ LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
            (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND owner_id IS NULL
                 AND created_at < clock_timestamp() - interval '1 minute') AS unclaimed,
            -- at most so many are counted: tenants have as many as they like
-           (SELECT count(*) FROM (SELECT FROM mcp_connections WHERE failing_since IS NOT NULL LIMIT 1000) AS some)
+           (SELECT count(*) FROM (SELECT FROM mcp_connections WHERE failing_since IS NOT NULL LIMIT 1000) AS few)
                AS mcp_failing,
            (SELECT coalesce(extract(epoch FROM clock_timestamp() - min(failing_since)), 0)::bigint
             FROM mcp_connections WHERE failing_since IS NOT NULL) AS mcp_failing_s

@@ -3,7 +3,6 @@
 --
 -- A code is good once: a daemon that dies with it leaves an authorization that failed, and whoever began it begins
 -- again. The code is of no use without the verifier, which is sealed.
-
 CREATE TABLE mcp_authorizations (
     id uuid PRIMARY KEY DEFAULT uuidv7(),
     org_id uuid NOT NULL REFERENCES orgs,
@@ -12,8 +11,7 @@ CREATE TABLE mcp_authorizations (
     session_id uuid NOT NULL,
     is_of_org boolean NOT NULL,  -- the connection will be the organization's
     state_hash bytea NOT NULL UNIQUE CHECK (length(state_hash) = 32),
-    -- Hash of the cookie that marks the browser if the refresh cookie is partitioned (auth.cookie_samesite none).
-    cookie_hash bytea CHECK (length(cookie_hash) = 32),
+    cookie_hash bytea CHECK (length(cookie_hash) = 32),  -- marks the browser while auth.cookie_samesite is none
     status text NOT NULL DEFAULT 'begun' CHECK (status IN ('begun', 'returned', 'exchanging', 'done', 'failed')),
     -- As it was begun, whatever is found out later:
     issuer text NOT NULL,
@@ -120,12 +118,10 @@ BEGIN
     DELETE FROM secrets q WHERE q.id = ANY (older);
     INSERT INTO mcp_authorizations (org_id, server_id, user_id, session_id, is_of_org, state_hash, cookie_hash,
         issuer, tells_issuer, token_endpoint, revocation_endpoint, resource, redirect_uri, client_id, client_method,
-        scopes,
-        secret_id)
-    VALUES (current_org(), s.id, current_user_id(), session,
-        mcp_connection_user(s, current_user_id()) IS NULL, new_state, new_cookie, d.issuer, d.tells_issuer,
-        d.token_endpoint,
-        d.revocation_endpoint, d.resource, d.redirect_uri, d.client_id, d.client_method, wanted,
+        scopes, secret_id)
+    VALUES (current_org(), s.id, current_user_id(), session, mcp_connection_user(s, current_user_id()) IS NULL,
+        new_state, new_cookie, d.issuer, d.tells_issuer, d.token_endpoint, d.revocation_endpoint, d.resource,
+        d.redirect_uri, d.client_id, d.client_method, wanted,
         mcp_sealed_insert(current_org(), 'mcp_verifier', verifier));
     RETURN QUERY SELECT d.authorization_endpoint, d.client_id, d.redirect_uri, d.resource,
         array_to_string(wanted, ' '), url_shown_origin(s.url), d.issuer;

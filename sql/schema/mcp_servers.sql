@@ -206,7 +206,8 @@ $$;
 
 -- changes: the members that change; authorization_kind, authorization_settings and secret together. A secret goes to
 -- the place that it was given for, or below it, and to no other: another origin or path needs it again. A new place,
--- other credentials and other allowed_tools are listed at once; what they show beyond what was approved is to be approved.
+-- other credentials and other allowed_tools are listed at once; what they show beyond what was approved needs an
+-- approval.
 CREATE OR REPLACE FUNCTION mcp_server_update(server uuid, changes jsonb, secret jsonb) RETURNS json
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE

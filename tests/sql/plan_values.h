@@ -377,7 +377,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"run_events_retention_days", "30"},
       {"access_log_page.wanted", R"('{"limit": 20, "ip": "192.0.2.7", "method": "GET"}')"},
       {"admin_user_update.changes",
-       R"('{"username": "renamed", "email": "a@example.net", "locale": "de"}')"},
+       R"('{"username": "renamed", "email": "a@example.net", "email_key": "a@example.net"}')"},
       {"admin_user_update.user_id", member},
       {"admin_user_delete.user_id", member},
       {"setting_set.key", "'limit.tool_calls'"},

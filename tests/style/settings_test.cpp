@@ -27,7 +27,9 @@ TEST(Settings, AreNamedOnceInTheFormSectionAndMember) {
     bool is_dotted = std::count(row.name.begin(), row.name.end(), '.') == 1;
     EXPECT_TRUE(is_dotted) << row.name;
     for (char c : row.name) {
-      EXPECT_TRUE(std::islower(static_cast<unsigned char>(c)) || c == '_' || c == '.') << row.name;
+      bool is_plain = std::islower(static_cast<unsigned char>(c)) != 0 ||
+                      std::isdigit(static_cast<unsigned char>(c)) != 0;
+      EXPECT_TRUE(is_plain || c == '_' || c == '.') << row.name;
     }
   }
 }

@@ -56,7 +56,8 @@ std::vector<FreshCall> calls_that_need_it() {
       {"PUT", "/v1/admin/gateway-config", R"({"ip_mode":7})"},
       {"POST", "/v1/llm-providers", R"({"api_key":"sk-0123456789"})"},
       {"POST", "/v1/llm-providers?scope=platform", R"({"api_key":"sk-0123456789"})"},
-      {"PATCH", somebody("/v1/llm-providers"), R"({"api_key":"sk-0123456789"})"},
+      {"PATCH", somebody("/v1/llm-providers") + "?scope=platform",
+       R"({"api_key":"sk-0123456789"})"},
       {"PUT", "/v1/tool-providers/no/such/credential", R"({"api_key":"sk-0123456789"})"},
   };
 }

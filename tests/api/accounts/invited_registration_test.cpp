@@ -32,7 +32,11 @@ void set_mode(ApiStack& stack, const std::string& mode, bool invited_register = 
   set("auth.invitations_register", invited_register ? "true" : "false");
   set("auth.registration_mode", '"' + mode + '"');
   EXPECT_TRUE(eventually(10'000, [&] {
-    return stack.client().get("/v1/auth/registration-mode").member("mode") == mode;
+    // Each worker reads settings by itself.
+    for (int i = 0; i < 20; ++i) {
+      if (stack.client().get("/v1/auth/registration-mode").member("mode") != mode) return false;
+    }
+    return true;
   }));
 }
 

@@ -195,7 +195,7 @@ TEST(LlmModels, AreForWhoMayManageTheirProvider) {
     EXPECT_TRUE(is_problem(stranger.user.client.send(call), 404, "llm_providers.not_found"))
         << call.method;
     Call platform = call;
-    platform.path = call.path.substr(0, call.path.find('?'));
+    platform.path = call.path.substr(0, call.path.find('?')) + "?scope=platform";
     EXPECT_TRUE(is_problem(provider.user.client.send(platform), 403, "auth.forbidden"))
         << call.method;
   }

@@ -22,7 +22,7 @@ class OddStreams : public testing::Test {
   TestUser user_ = register_user(runner_stack());
 };
 
-std::string said(const RunStory& story) {
+std::string text_of_answer(const RunStory& story) {
   std::string text;
   for (const Json& delta : story.all("message.delta")) text += delta.text_or("content");
   return text;
@@ -32,26 +32,26 @@ TEST_F(OddStreams, AreReadWhateverTheirLinesLookLike) {
   for (const char* habit : {"crlf", "cr", "bom", "comments", "split", "no-space", "empty-error",
                             "crlf bom comments split empty-error"}) {
     SCOPED_TRACE(habit);
-    RunStory told =
+    RunStory ended =
         story(fmt::format("[stream {}][usage in=12 out=34][say Zürich, \"so\"]", habit));
-    EXPECT_EQ(told.status, "completed") << told.text();
-    EXPECT_EQ(said(told), "Zürich, \"so\"");
-    Json run = user_.client.get("/v1/runs/" + told.run_id).json();
+    EXPECT_EQ(ended.status, "completed") << ended.text();
+    EXPECT_EQ(text_of_answer(ended), "Zürich, \"so\"");
+    Json run = user_.client.get("/v1/runs/" + ended.run_id).json();
     EXPECT_EQ(run.integer_or("total_input_tokens", 0), 12);
   }
 }
 
 TEST_F(OddStreams, JoinTheHalvesOfACharacter) {
-  RunStory told = story("[half-pairs]");
-  EXPECT_EQ(said(told), "smile 😀 end");
+  RunStory ended = story("[half-pairs]");
+  EXPECT_EQ(text_of_answer(ended), "smile 😀 end");
 }
 
 TEST_F(OddStreams, HaveTheirUsageWhereverItStands) {
   for (const char* place : {"choice", "groq", "floats", "each", "late"}) {
     SCOPED_TRACE(place);
-    RunStory told = story(fmt::format("[usage in=1234 out=567 {}][say x]", place));
-    EXPECT_EQ(told.status, "completed") << told.text();
-    Json run = user_.client.get("/v1/runs/" + told.run_id).json();
+    RunStory ended = story(fmt::format("[usage in=1234 out=567 {}][say x]", place));
+    EXPECT_EQ(ended.status, "completed") << ended.text();
+    Json run = user_.client.get("/v1/runs/" + ended.run_id).json();
     EXPECT_EQ(run.integer_or("total_input_tokens", 0), 1234);
     EXPECT_EQ(run.integer_or("total_output_tokens", 0), 567);
   }
@@ -83,9 +83,9 @@ TEST_F(OddStreams, FailInTheProvidersWords) {
   for (const char* form :
        {"event", "line", "bare", "text", "message", "detail", "array", "choice"}) {
     SCOPED_TRACE(form);
-    RunStory told = story(fmt::format("[words 3][error-in-stream {}]", form));
-    EXPECT_EQ(told.status, "failed");
-    EXPECT_THAT(std::string(told.only("run.failed").text_or("message")),
+    RunStory ended = story(fmt::format("[words 3][error-in-stream {}]", form));
+    EXPECT_EQ(ended.status, "failed");
+    EXPECT_THAT(std::string(ended.only("run.failed").text_or("message")),
                 HasSubstr("upstream exploded"));
   }
 }
@@ -94,9 +94,9 @@ TEST_F(OddStreams, AreTriedAgainBeforeAnyTextWasShown) {
   for (const char* script :
        {"[error-in-stream event times=1][say well]", "[no-choice times=1][say well]"}) {
     SCOPED_TRACE(script);
-    RunStory told = story(script);
-    EXPECT_EQ(told.status, "completed") << told.text();
-    EXPECT_EQ(told.all("run.retrying").size(), 1u);
+    RunStory ended = story(script);
+    EXPECT_EQ(ended.status, "completed") << ended.text();
+    EXPECT_EQ(ended.all("run.retrying").size(), 1u);
   }
 }
 
@@ -104,9 +104,9 @@ TEST_F(OddStreams, NeverCompleteARunByAWordThatMeansAFault) {
   for (const char* word : {"error", "network_error", "insufficient_system_resource", "abort",
                            "malformed_function_call", "upstream_timeout"}) {
     SCOPED_TRACE(word);
-    RunStory told = story(fmt::format("[words 3][reason {}]", word));
-    EXPECT_EQ(told.status, "failed");
-    EXPECT_THAT(std::string(told.only("run.failed").text_or("message")), HasSubstr(word));
+    RunStory ended = story(fmt::format("[words 3][reason {}]", word));
+    EXPECT_EQ(ended.status, "failed");
+    EXPECT_THAT(std::string(ended.only("run.failed").text_or("message")), HasSubstr(word));
   }
   EXPECT_EQ(story("[words 3][reason eos_token]").status, "completed");
 }
@@ -115,9 +115,9 @@ TEST_F(OddStreams, RefuseInAnyForm) {
   for (const char* form : {"error-text", "error-list", "error-object", "nested", "array", "detail",
                            "detail-list", "message", "errors", "text", "html"}) {
     SCOPED_TRACE(form);
-    RunStory told = story(fmt::format("[status 400 {}]", form));
-    EXPECT_EQ(told.status, "failed");
-    EXPECT_THAT(std::string(told.only("run.failed").text_or("message")),
+    RunStory ended = story(fmt::format("[status 400 {}]", form));
+    EXPECT_EQ(ended.status, "failed");
+    EXPECT_THAT(std::string(ended.only("run.failed").text_or("message")),
                 HasSubstr("The script asks for status 400."));
   }
   RunStory moved = story("[redirect https://moved.example/v2]");

@@ -196,8 +196,8 @@ TEST_P(ProviderHabits, RefuseSchemasThatAreMadeFit) {
   constexpr const char* bare =
       R"({"type":"function","name":"a","description":"A.","parameters":{"type":"object"}})";
   constexpr const char* odd =
-      R"({"type":"function","name":"b","description":"B.","parameters":{"type":"object","properties":{)"
-      R"("tags":{"type":"array"},"first name":{"type":"string"}},)"
+      R"({"type":"function","name":"b","description":"B.","parameters":{"type":"object",)"
+      R"("properties":{"tags":{"type":"array"},"first name":{"type":"string"}},)"
       R"("anyOf":[{"required":["tags"]},{"required":["first name"]}]}})";
   ModelRoute route = new_route();
   std::string names = is_openai() ? "properties items" : "properties items anyof names";

@@ -1,6 +1,7 @@
 // Turns as providers write them, in random order, cut anywhere, in any encoding of lines: the input
-// chooses what is written, piece by piece, and knows which calls the model finished. Whatever comes,
-// the reader ends in a state, what is offered for execution is what the model wrote, and the history
+// chooses what is written, piece by piece, and knows which calls the model finished. Whatever
+// comes, the reader ends in a state, what is offered for execution is what the model wrote, and the
+// history
 // made of it is one that providers take.
 #include <algorithm>
 #include <memory>

@@ -200,15 +200,22 @@ TEST_F(AuditLog, TellsAFailedLoginByTheUserOrByAKeyedHash) {
 }
 
 TEST_F(AuditLog, ForgetsTheAddressesOfWhoIsDeleted) {
-  for (const char* action : {"invitations.create", "invitations.revoke"}) {
-    for (const char* address : {"ZOE@example.org", "bob@example.org"}) {
+  for (const char* address : {"ZOE@example.org", "bob@example.org"}) {
+    std::string id = fixture_.column(fmt::format(
+        "INSERT INTO org_invitations (org_id, email, email_key, role, invited_by_user_id, "
+        "token_hash) VALUES ('{0}', '{1}', lower('{1}'), 'member', '{2}', sha256('{1}')) "
+        "RETURNING id",
+        fixture_.org_id, address, fixture_.owner_id));
+    for (const char* action : {"invitations.create", "invitations.revoke"}) {
       fixture_.column(
-          fmt::format("SELECT audit('{}', 'invitation', 'x', NULL, {}"
+          fmt::format("SELECT audit('{}', 'invitation', '{}', NULL, {}"
                       "'{{\"email\": \"{}\", \"role\": \"member\"}}')",
-                      action, action[12] == 'c' ? "NULL, " : "", address));
+                      action, id, action[12] == 'c' ? "NULL, " : "", address));
     }
   }
-  fixture_.column("UPDATE users SET email = 'zoe@example.org' WHERE login = 'owner'");
+  fixture_.column(
+      "UPDATE users SET email = 'zoe@example.org', "
+      "email_key = 'zoe@example.org' WHERE login = 'owner'");
   auto found = [this] {
     fixture_.column(
         "SELECT audit_forget(CASE WHEN u.email_verified_at IS NOT NULL THEN name_key(u.email) END, "

@@ -41,6 +41,7 @@ class OutboxRetry : public ::testing::Test {
     run("UPDATE outbox SET secret_id = NULL, status = 'failed', next_attempt_at = NULL "
         "WHERE id = '" +
         id + "'");
+    run("DELETE FROM secrets WHERE kind = 'mail'");
   }
 
   TestDatabase database_;
@@ -113,7 +114,9 @@ TEST_F(OutboxRetry, WaitsWithGrowingPausesForSoLong) {
     run("UPDATE outbox SET first_failed_at = first_failed_at - (next_attempt_at - "
         "clock_timestamp()) WHERE status = 'pending'");
   }
-  EXPECT_EQ(tries, 8) << "5, 30, 120, 600 and 1800 s, the rest of the hour, and its end";
+  // 5, 30, 120, 600 and 1800 s, the rest of the hour, and its end, which may be a moment later.
+  EXPECT_GE(tries, 7);
+  EXPECT_LE(tries, 8);
   EXPECT_EQ(value("SELECT status || ' ' || is_expired || ' ' || (secret_id IS NOT NULL) "
                   "FROM outbox"),
             "failed false true");

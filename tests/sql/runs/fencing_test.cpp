@@ -29,6 +29,12 @@ class Fencing : public testing::Test {
         fmt::format("INSERT INTO mcp_servers (org_id, key, url, authorization_kind) VALUES "
                     "('{}', 'shop', 'https://example.org/mcp', 'none') RETURNING id",
                     fixture_.org_id));
+    fixture_.column(
+        fmt::format("WITH t AS (INSERT INTO mcp_tools (server_id, org_id, name, tool_name, "
+                    "definition, hash, state) VALUES ('{}', '{}', 'buy', 'shop__buy', '{{}}', 'h', "
+                    "'approved') RETURNING id, org_id) INSERT INTO mcp_approvals (tool_id, org_id, "
+                    "hash, definition) SELECT t.id, t.org_id, 'h', '{{}}' FROM t RETURNING tool_id",
+                    server_id_, fixture_.org_id));
     // A call that is under way; of a webhook's its tool is gone.
     fixture_.column(
         fmt::format("INSERT INTO run_asked_calls (run_id, org_id, tool_call_id, turn, tool_name, "
@@ -67,6 +73,8 @@ class Fencing : public testing::Test {
         {"tries_known", "0"},
         {"tries_max", "3"},
         {"claim_id", "NULL"},
+        {"tool", "'buy'"},
+        {"hash", "'h'"},
     };
   }
   std::string arguments(const StatementUse& use, int64_t epoch) const {

@@ -11,7 +11,8 @@ the tools of NAME say of themselves. It runs until it is killed.
 
 Tools: echo {text}, order (structured), fail (an error of the tool), refuse (an error of the
 protocol), picture, ask (asks for a form, then tells what it got; an older server on the stream of
-the call), ask_twice (an older one, in the form beside: on both streams at once), slow and slow_again {ms} (the second is idempotent), hang_up (the connection breaks), big
+the call), ask_twice (an older one, in the form beside: on both streams at once), slow and
+slow_again {ms} (the second is idempotent), hang_up (the connection breaks), big
 {bytes}, both (text and other structured content), nul (a text with U+0000). Of the modern revision
 also tasks: later {ms} ends so much later, later_asks asks for a form, later_fails and later_lost
 end badly, later_never goes on until it is cancelled. Besides, takes_list, takes_anything and

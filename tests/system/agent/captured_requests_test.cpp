@@ -37,7 +37,7 @@ class CapturedRequests : public testing::TestWithParam<const char*> {
     EXPECT_EQ(story.status, "completed") << story.text();
   }
   // What the provider sent for itself is sent back to it.
-  void complete_with_own_data() {
+  void complete_with_own_members() {
     std::string forms = is_openai() ? "extra_content reasoning_content reasoning reasoning_details"
                                     : "thinking redacted_thinking";
     complete(fmt::format("[own {}][tool no_tool][say end]", forms), "");
@@ -104,7 +104,7 @@ TEST_P(CapturedRequests, AreOfEveryKind) {
   }
   complete(R"([answer {"n":4}])", R"(,"response_format":{"type":"json_object"})");
 
-  complete_with_own_data();
+  complete_with_own_members();
   complete_merged();
 
   for (const char* wish : {R"("tool_choice":"none")", R"("tool_choice":"auto")",

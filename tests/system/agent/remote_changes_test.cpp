@@ -1,4 +1,4 @@
-// Calls of remote tools that are under way when somebody changes their server: what was decided once
+// Calls of remote tools that are under way when somebody changes their server: what was decided
 // is decided again before anything leaves. With the real daemon and a real server of MCP.
 #include <gtest/gtest.h>
 

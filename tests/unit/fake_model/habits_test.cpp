@@ -11,7 +11,7 @@
 
 #include "dev/fake-model/chat_checks.h"
 #include "dev/fake-model/odd_stream.h"
-#include "dev/fake-model/own_data.h"
+#include "dev/fake-model/own_members.h"
 #include "dev/fake-model/planner.h"
 #include "dev/fake-model/refusal_forms.h"
 #include "runner/models/context_excess.h"
@@ -84,15 +84,16 @@ std::string history(std::string_view script, std::string_view members) {
 }
 
 TEST(ModelHabits, WantBackWhatATurnCarried) {
-  for (std::string_view form : own_data_names()) {
+  for (std::string_view form : own_member_names()) {
     SCOPED_TRACE(form);
     std::string script = "[own " + std::string(form) + "][tool a][say fine]";
     std::string value = json_quote(own_value(script, 0, form));
     bool is_block = form == "thinking" || form == "redacted_thinking";
     std::string call = is_block ? R"({"type":"tool_use"})" : R"("tool_calls":[{"id":"1"}])";
-    std::string with = own_members(form, value.substr(1, value.size() - 2)) + "," + call;
+    std::string with = openai_own_members(form, value.substr(1, value.size() - 2)) + "," + call;
     if (form == "extra_content") {
-      with = R"("tool_calls":[{)" + own_members(form, value.substr(1, value.size() - 2)) + "}]";
+      with =
+          R"("tool_calls":[{)" + openai_own_members(form, value.substr(1, value.size() - 2)) + "}]";
     }
     std::string without = call;
     if (is_block) {

@@ -102,9 +102,9 @@ TEST(StreamRequest, KnowsFollowByItsTwoWordsOnly) {
 
 TEST(StreamRequest, TellsParametersItDoesNotKnowOnce) {
   StreamRequest request = read("?token=x&_=17&follow=no&_=18");
-  std::vector<std::string> told;
-  for (const FieldFault& fault : request.faults) told.push_back(fault.field + " " + fault.code);
-  EXPECT_EQ(told, (std::vector<std::string>{"follow wrong_type", "token unknown", "_ unknown"}));
+  std::vector<std::string> faults;
+  for (const FieldFault& fault : request.faults) faults.push_back(fault.field + " " + fault.code);
+  EXPECT_EQ(faults, (std::vector<std::string>{"follow wrong_type", "token unknown", "_ unknown"}));
 }
 
 TEST(StreamRequest, TellsAQueryOfTooManyParametersBeforeItsFaults) {

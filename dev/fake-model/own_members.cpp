@@ -1,5 +1,5 @@
-// The forms of own_data.h.
-#include "dev/fake-model/own_data.h"
+// The forms of own_members.h.
+#include "dev/fake-model/own_members.h"
 
 #include <algorithm>
 #include <vector>
@@ -84,14 +84,14 @@ std::vector<Turn> turns_of(std::string_view script) {
 
 }  // namespace
 
-std::span<const std::string_view> own_data_names() { return names; }
+std::span<const std::string_view> own_member_names() { return names; }
 
 std::string own_value(std::string_view script, int64_t turn, std::string_view form) {
   return fake_id("own_", hash_of(script), hash_of(form) + static_cast<uint64_t>(turn));
 }
 
-std::optional<Refusal> refused_for_own_data(const Json& body,
-                                            std::string_view (*script_of)(std::string_view text)) {
+std::optional<Refusal> refused_for_own_members(
+    const Json& body, std::string_view (*script_of)(std::string_view text)) {
   const Json* messages = body.find("messages");
   if (messages == nullptr || !messages->is_array()) return std::nullopt;
   std::string script;
@@ -119,10 +119,11 @@ std::optional<Refusal> refused_for_own_data(const Json& body,
   return std::nullopt;
 }
 
-std::string own_members(std::string_view form, std::string_view value) {
+std::string openai_own_members(std::string_view form, std::string_view value) {
   std::string quoted = json_quote(value);
   if (form == "reasoning_details") {
-    return R"("reasoning_details":[{"type":"reasoning.encrypted","index":0,"format":"fake","data":)" +
+    return R"("reasoning_details":[{"type":"reasoning.encrypted","index":0,"format":"fake",)"
+           R"("data":)" +
            quoted + "}]";
   }
   if (form == "extra_content" || form == "message_extra") {
