@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "lib/error.h"
+#include "lib/json.h"
 #include "queries/access.h"
 #include "queries/runs.h"
 #include "queries/threads.h"
