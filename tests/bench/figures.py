@@ -201,7 +201,8 @@ def machine():
         "Postgres " + first_line(POSTGRES_BIN + "postgres", "--version").split()[2],
         first_line("nginx", "-v").replace("nginx version: nginx/", "nginx "),
         "g++ " + first_line("g++", "-dumpfullversion")]
-    for name, command in (("Node ", (Peers.node(), "--version")), ("PHP ", (f"php-fpm{php_version()}", "-v"))):
+    peers = (("Node ", (Peers.node(), "--version")), ("PHP ", (f"php-fpm{php_version()}", "-v")))
+    for name, command in peers:
         if found := re.search(r"\d+\.\d+\.\d+", first_line(*command)):
             versions.append(name + found[0])
     return (f"Machine: {model[1] if model else platform.machine()}, {os.cpu_count()} cores, "

@@ -5,7 +5,8 @@ WITH mine AS (
     SELECT c.oid, c.relname, c.relkind, c.relacl, c.relowner, c.relrowsecurity, c.relforcerowsecurity, c.reloptions
     FROM pg_class c
     WHERE c.relnamespace = 'public'::regnamespace AND NOT c.relispartition
-          AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')),
+          AND NOT EXISTS (SELECT FROM pg_depend d
+                          WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')),
 lines (name, part, detail, line) AS (
     SELECT relname::text, 0, '',
            CASE relkind WHEN 'v' THEN 'view ' WHEN 'S' THEN 'sequence ' ELSE 'table ' END || relname
@@ -17,7 +18,8 @@ lines (name, part, detail, line) AS (
     UNION ALL
     SELECT t.typname, 0, '',
            format('domain %s as %s %s', t.typname, format_type(t.typbasetype, t.typtypmod), pg_get_constraintdef(k.oid))
-    FROM pg_type t JOIN pg_constraint k ON k.contypid = t.oid AND k.contype <> 'n' WHERE t.typnamespace = 'public'::regnamespace
+    FROM pg_type t JOIN pg_constraint k ON k.contypid = t.oid AND k.contype <> 'n'
+    WHERE t.typnamespace = 'public'::regnamespace
     UNION ALL
     SELECT m.relname, 1, a.attname,
            format('%s.%s %s%s%s', m.relname, a.attname, format_type(a.atttypid, a.atttypmod),
