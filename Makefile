@@ -14,7 +14,7 @@ VAR     ?= $(CURDIR)/var
 PREFIX  ?= /usr
 DESTDIR ?=
 UNITDIR ?= $(PREFIX)/lib/systemd/system
-DOCUMENTS ?= README.md NEWS.md ARCHITECTURE.md LICENSE
+DOCUMENTS ?= README.md NEWS.md ARCHITECTURE.md SECURITY.md LICENSE
 VERSION := 0.1.0
 
 BUILD := build/$(VARIANT)
@@ -31,20 +31,27 @@ CXX := $(if $(shell command -v ccache 2>/dev/null),ccache )$(CXX_$(VARIANT))
 # g++ 12 reports members of moved-from variants as maybe uninitialized; the sanitizers look for the real thing.
 WARNINGS := -Wall -Wextra -Wshadow -Wformat=2 -Wimplicit-fallthrough -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual -Werror \
 	$(if $(filter clang fuzz,$(VARIANT)),,-Wno-maybe-uninitialized)
-HARDENING := -fstack-protector-strong -fstack-clash-protection -fcf-protection=full -D_GLIBCXX_ASSERTIONS \
+# Guards of jumps differ by architecture: those of x86 are refused elsewhere. For others than x86 and arm64: none.
+machine := $(shell $(CXX_$(VARIANT)) -dumpmachine 2>/dev/null)
+jump_guards := $(if $(filter x86_64-% i386-% i486-% i586-% i686-%,$(machine)),-fcf-protection=full,$(if \
+	$(filter aarch64-%,$(machine)),-mbranch-protection=standard))
+HARDENING := -fstack-protector-strong -fstack-clash-protection $(jump_guards) -D_GLIBCXX_ASSERTIONS \
 	-ftrivial-auto-var-init=zero -fPIE
 OPT_release := -O2 -g1 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3
 OPT_clang   := -O1 -g1
-# clang 14 needs a further flag before it lets locals be zeroed.
-OPT_clang   += -enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang
+# clang 14 zeroes locals only with a further flag, which later ones do not need and clang 19 refuses: it is given
+# where zeroing fails without it.
+zeroing := -enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang
+clang_zeroing := $(if $(filter clang fuzz,$(VARIANT)),$(shell echo | $(CXX_$(VARIANT)) -x c++ -fsyntax-only \
+	-ftrivial-auto-var-init=zero - 2>/dev/null || echo $(zeroing)))
+OPT_clang   += $(clang_zeroing)
 # With the sanitizers on, g++ 12 finds uninitialized temporaries inside libfmt.
 OPT_asan    := -Wno-uninitialized -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 LINK_asan   := -fsanitize=address,undefined
 # The thread sanitizer does not follow the fences of atomics; g++ 12 warns of each.
 OPT_tsan    := -Wno-tsan -Wno-uninitialized -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 LINK_tsan   := -fsanitize=thread
-OPT_fuzz    := -O1 -gline-tables-only -fno-omit-frame-pointer \
-	-enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang
+OPT_fuzz    := -O1 -gline-tables-only -fno-omit-frame-pointer $(clang_zeroing)
 LINK_fuzz   := -fsanitize=fuzzer,address,undefined -fprofile-instr-generate
 LINK_hardening := -pie -Wl,-z,relro,-z,now,-z,noexecstack
 
@@ -288,55 +295,7 @@ valgrind: ## the tests of the API with the pool under memcheck
 shell_scripts = $(shell git ls-files | xargs grep -lE '^\#!.*\b(ba)?sh$$' 2>/dev/null) $(wildcard $(stack)/*.sh)
 python_scripts = $(shell git ls-files | xargs grep -lE '^\#!.*\bpython3$$' 2>/dev/null) $(shell git ls-files '*.py')
 
-# Short enough to be run by itself behind `make test` (.ci/run).
-check: ## format, style, scripts, cppcheck, what clang says; clang-tidy over what changed since TIDY_SINCE
-	@$(stack)/install-packages build test check
-	clang-format-14 --dry-run -Werror $$(git ls-files '*.cpp' '*.h')
-	shellcheck -x $(shell_scripts)
-	/usr/bin/python3 -m pyflakes $(sort $(python_scripts))
-	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release style cppcheck tidy-changed
-	+@$(MAKE) --no-print-directory $(parallel) VARIANT=clang syntax
-
-check-long: check ## the same, with clang-tidy over everything and a whole build with clang; half an hour more
-	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release tidy
-	+@$(MAKE) --no-print-directory $(parallel) VARIANT=clang syntax-tests build
-
-# What clang says of a source, without making anything of it: all it warns of it knows before.
-clang_syntax = $(CXX_clang) $(CPPFLAGS) -std=c++20 -pthread $(WARNINGS)
-.PHONY: syntax syntax-tests
-syntax: $(patsubst %.cpp,$(BUILD)/syntax/%.ok,$(programs_sources))
-syntax-tests: $(patsubst %.cpp,$(BUILD)/syntax/%.ok,$(tests_sources))
-$(BUILD)/read_once.pch: $(BUILD)/read_once.h
-	$(call short,READ)$(clang_syntax) -x c++-header -o $@ $<
-$(BUILD)/syntax/%.ok: %.cpp $(BUILD)/read_once.pch | $(generated) $(schema) $(openapi) $(mail_templates)
-	@mkdir -p $(@D)
-	$(call short,READ)$(clang_syntax) -include-pch $(BUILD)/read_once.pch -MMD -MP -MF $(@:.ok=.d) -MT $@ -fsyntax-only $<
-	@touch $@
-
-# Findings that are none are listed with their reasons in the file of suppressions.
-.PHONY: style cppcheck
-style: $(BUILD)/style_test
-	$< --gtest_brief=1
-cppcheck: | $(generated) $(openapi) $(mail_templates)
-	cppcheck --quiet --std=c++20 --language=c++ --enable=warning,performance,portability --error-exitcode=1 \
-	  --suppressions-list=tests/style/cppcheck_suppressions.txt --suppress=missingIncludeSystem \
-	  -j$(shell nproc) -I. -I$(BUILD)/generated '-DHOSTLER_VERSION="$(VERSION)"' lib fcgi runner sse-relay ctl
-
-# clang-tidy over the programs' sources, each once until it changes. Ten seconds a file, so `make check` looks at what
-# the newest commits changed, and at so many of that at most.
-TIDY_SINCE ?= HEAD~1
-TIDY_MAX   ?= 30
-changed_sources := $(if $(filter tidy-changed,$(MAKECMDGOALS)),$(filter $(programs_sources),\
-	$(shell git diff --name-only --diff-filter=d $(TIDY_SINCE) 2>/dev/null)))
-tidied = $(patsubst %.cpp,$(BUILD)/tidy/%.ok,$(1))
-.PHONY: tidy tidy-changed
-tidy: $(call tidied,$(programs_sources))
-tidy-changed: $(call tidied,$(wordlist 1,$(TIDY_MAX),$(changed_sources)))
-	@echo "  TIDY $(words $^) of $(words $(changed_sources)) sources changed since $(TIDY_SINCE); make check-long: all"
-$(BUILD)/tidy/%.ok: %.cpp .clang-tidy | $(generated) $(schema) $(openapi) $(mail_templates)
-	@mkdir -p $(@D)
-	$(call short,TIDY)clang-tidy-14 --quiet $< -- -std=c++20 $(CPPFLAGS) 2>/dev/null
-	@touch $@
+include dev/check.mk
 
 # ---------------------------------------------------------------- install, and whole hosts
 
@@ -348,6 +307,11 @@ host-test: ## the package on a real Debian with systemd in a container: restarts
 	+@[ -n "$(wildcard build/deb/hostler_*.deb)" ] || \
 	  { $(MAKE) --no-print-directory console && $(MAKE) --no-print-directory deb; }
 	@tests/host/run "$$(ls -t build/deb/hostler_*.deb | head -n 1)"
+
+.PHONY: suite-test
+suite-test: ## a bare Debian, SUITE=bookworm or trixie: packages, deb, demo, tests; needs root; an hour
+	@$(stack)/install-packages suite
+	@nice tests/suite/run '$(SUITE)'
 
 .PHONY: upgrade-test
 upgrade-test: ## two versions beside each other on one schema, under load, for UPGRADE_SECONDS (600)

@@ -1,16 +1,18 @@
 # shellcheck shell=bash disable=SC2154
-# A Postgres 15 cluster of our own: nothing but a Unix socket, peer authentication, no password anywhere.
+# A Postgres cluster of our own: nothing but a Unix socket, peer authentication, no password anywhere.
 # Sourced after paths.sh by up and down, tests/run, tests/prism/run and tests/hosts/net.py: nothing else starts one.
 # run_as[] are the words before every command. Never touches a cluster of the system.
 
-postgres_bin=/usr/lib/postgresql/15/bin
+# A cluster that exists is run by the programs of its version, a new one by the newest (postgres-bin).
+postgres_bin_of() { "$source_dir/dev/stack/postgres-bin" "$1"; }
 
 # make_cluster DATA_DIR: once; what an interrupted call left is thrown away.
 make_cluster() {
-  local data_dir=$1 os_user role
+  local data_dir=$1 os_user role bin
   [ ! -f "$data_dir/PG_VERSION" ] || return 0
+  bin=$(postgres_bin_of '') || return
   rm -rf "$data_dir.new" "$data_dir"
-  "${run_as[@]}" "$postgres_bin/initdb" -D "$data_dir.new" -U postgres --locale=C.UTF-8 --encoding=UTF8 \
+  "${run_as[@]}" "$bin/initdb" -D "$data_dir.new" -U postgres --locale=C.UTF-8 --encoding=UTF8 \
     --auth=peer "${@:2}" >"$log_dir/initdb.log" 2>&1 || fail "initdb failed:" "$(tail -n 5 "$log_dir/initdb.log")"
   {
     echo "# Root and the stack's user may be any of these."
@@ -23,11 +25,15 @@ make_cluster() {
   mv "$data_dir.new" "$data_dir"
 }
 
-cluster_is_running() { "${run_as[@]}" "$postgres_bin/pg_ctl" -D "$1" status >/dev/null 2>&1; }
+cluster_is_running() {
+  local bin
+  bin=$(postgres_bin_of "$1" 2>/dev/null) && "${run_as[@]}" "$bin/pg_ctl" -D "$1" status >/dev/null 2>&1
+}
 
 # start_cluster DATA_DIR SOCKET_DIR LOG_FILE [setting…]
 start_cluster() {
-  local data_dir=$1 socket_dir=$2 log_file=$3
+  local data_dir=$1 socket_dir=$2 log_file=$3 bin
+  bin=$(postgres_bin_of "$data_dir") || return
   ! cluster_is_running "$data_dir" || return 0
   {
     echo "# Written at every start. Durable like an installation: fsync stays on unless the caller says otherwise."
@@ -37,7 +43,7 @@ start_cluster() {
   } | "${run_as[@]}" tee "$data_dir/hostler.conf" >/dev/null
   # In a session of its own a Ctrl-C does not reach it half-way; the caller, who gets it, stops what then runs.
   env -u PGHOST -u PGPORT -u PGDATABASE -u PGUSER -u PGOPTIONS setsid -w "${run_as[@]}" \
-    "$postgres_bin/pg_ctl" -D "$data_dir" -l "$log_file" -w -t 60 -s start >/dev/null 9>&- ||
+    "$bin/pg_ctl" -D "$data_dir" -l "$log_file" -w -t 60 -s start >/dev/null 9>&- ||
     fail "Postgres does not start; the end of $log_file:" "$(tail -n 5 "$log_file")"
 }
 
@@ -53,7 +59,7 @@ start_throwaway_cluster() {
 }
 
 stop_cluster() {
-  ! cluster_is_running "$1" || "${run_as[@]}" "$postgres_bin/pg_ctl" -D "$1" -m fast -w -t 60 -s stop
+  ! cluster_is_running "$1" || "${run_as[@]}" "$(postgres_bin_of "$1")/pg_ctl" -D "$1" -m fast -w -t 60 -s stop
 }
 
 # The address of a database in it, as a superuser: database_url SOCKET_DIR DATABASE

@@ -98,6 +98,10 @@ void PgConnection::poll_connect() {
     return;
   }
   if (status == PGRES_POLLING_OK) {
+    if (std::optional<std::string> why = why_too_old(connection_)) {
+      close(*why);
+      return;
+    }
     PQsetnonblocking(connection_, 1);
     PQsetNoticeProcessor(connection_, &log_notice, nullptr);
     PQenterPipelineMode(connection_);

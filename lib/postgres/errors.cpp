@@ -14,12 +14,24 @@ namespace {
 // the hint facts, the detail whom authenticate() refused.
 constexpr std::string_view raised_by_us = "HS000";
 
+// The oldest major version that is supported: docs/support.md.
+constexpr int oldest_major = 15;
+
 }  // namespace
 
 Error database_unavailable(const std::string& cause) {
   Error error(ErrorCode::database_unavailable, "Try again in a moment.", cause);
   error.retry_after_s = 1;
   return error;
+}
+
+std::optional<std::string> why_too_old(const PGconn* connection) {
+  if (PQserverVersion(connection) >= oldest_major * 10000) return std::nullopt;
+  const char* version = PQparameterStatus(connection, "server_version");
+  return fmt::format(
+      "the server is Postgres {}, and Hostler needs Postgres {} or newer: upgrade that cluster "
+      "(pg_upgradecluster), or name a newer one",
+      version == nullptr ? "of an unknown version" : version, oldest_major);
 }
 
 std::string_view result_field(const PGresult* result, int code) {

@@ -108,7 +108,7 @@ std::optional<std::string> why_no_connection(const std::string& conninfo) {
   std::array<const char*, 4> values{"10", "primary", conninfo.c_str(), nullptr};
   std::unique_ptr<pg_conn, void (*)(pg_conn*)> connection(
       PQconnectdbParams(names.data(), values.data(), 1), &PQfinish);
-  if (PQstatus(connection.get()) == CONNECTION_OK) return std::nullopt;
+  if (PQstatus(connection.get()) == CONNECTION_OK) return why_too_old(connection.get());
   return without_line_end(PQerrorMessage(connection.get()));
 }
 
@@ -127,6 +127,9 @@ DbSession::DbSession(const std::string& conninfo, const std::string& application
   if (PQstatus(connection_.get()) != CONNECTION_OK) {
     throw Error(ErrorCode::database_unavailable, {},
                 without_line_end(PQerrorMessage(connection_.get())));
+  }
+  if (std::optional<std::string> why = why_too_old(connection_.get())) {
+    throw Error(ErrorCode::database_unavailable, {}, *why);
   }
   PQsetNoticeReceiver(
       connection_.get(),

@@ -417,4 +417,4 @@ SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_events'
 
 -- name: new_id
 -- An id for what is written later.
-SELECT uuidv7();
+SELECT public.uuidv7();

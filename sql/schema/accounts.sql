@@ -2,7 +2,7 @@
 -- through functions only.
 
 CREATE TABLE users (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     login text NOT NULL,
     username text NOT NULL,
     email text NOT NULL,      -- as it was entered: it is shown, and mail goes to it
@@ -55,7 +55,7 @@ CREATE INDEX user_names_skeleton ON user_names (skeleton);
 CREATE INDEX user_names_icu ON user_names (icu);
 
 CREATE TABLE orgs (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     slug text COLLATE "C" NOT NULL UNIQUE,
     name text NOT NULL,
     type text NOT NULL CHECK (type IN ('personal', 'workspace')),
@@ -77,7 +77,7 @@ CREATE TABLE org_members (
     user_id uuid NOT NULL REFERENCES users,
     role text NOT NULL CHECK (role IN ('owner', 'admin', 'member')),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    id uuid NOT NULL DEFAULT uuidv7(),  -- of the membership: members are listed by it
+    id uuid NOT NULL DEFAULT public.uuidv7(),  -- of the membership: members are listed by it
     PRIMARY KEY (org_id, user_id)
 );
 CREATE INDEX org_members_newest ON org_members (org_id, id);

@@ -1,7 +1,7 @@
 -- API keys: made, listed and revoked by their users.
 
 CREATE TABLE api_keys (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid NOT NULL REFERENCES orgs,
     user_id uuid NOT NULL,
     name text NOT NULL,

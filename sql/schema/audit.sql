@@ -1,7 +1,7 @@
 -- The audit log: what was changed, tried and refused, by whom.
 
 CREATE TABLE audit_logs (
-    id uuid NOT NULL DEFAULT uuidv7(),
+    id uuid NOT NULL DEFAULT public.uuidv7(),
     org_id uuid,
     actor_user_id uuid,
     actor_api_key_id uuid,

@@ -63,7 +63,7 @@ BEGIN
     END IF;
     INSERT INTO threads (org_id, created_by_user_id, end_user, active_run_id, created_at, updated_at, deleted_at,
                          is_hidden)
-    VALUES (current_org(), current_user_id(), chat_run_create.end_user, uuidv7(), moment, moment, moment, true)
+    VALUES (current_org(), current_user_id(), chat_run_create.end_user, public.uuidv7(), moment, moment, moment, true)
     RETURNING id, active_run_id INTO thread, run;
     item := run_insert(run, thread, moment, route, CASE WHEN NOT is_bare THEN chat_run_create.persona_id END,
                        chat_run_create.end_user, chat_run_create.metadata, 'openai', false, limit_concurrent_runs,

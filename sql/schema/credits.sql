@@ -21,7 +21,7 @@ GRANT SELECT ON credit_accounts TO hostler_api;
 
 -- The ledger. number counts an organization's rows from 1 without gaps, in the order of their commits.
 CREATE TABLE credit_transactions (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid NOT NULL REFERENCES credit_accounts,
     number bigint NOT NULL,
     amount bigint NOT NULL,
@@ -191,7 +191,7 @@ $$;
 -- Changes of all accounts that are more than one transaction should lock: maintenance makes them page by page, one
 -- change after the other, and each account's is a transaction with where it goes on. amount: null sets to zero.
 CREATE TABLE credit_bulk_changes (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     amount bigint,
     kind text NOT NULL,
     note text,

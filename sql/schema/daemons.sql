@@ -2,7 +2,7 @@
 -- lock file: hosts of one name leave each other's runs alone.
 
 CREATE TABLE daemons (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     host text NOT NULL,
     instance text NOT NULL,  -- the stream socket: one daemon at a time has it
     version text NOT NULL,

@@ -11,7 +11,7 @@
 -- many rows or more are there, it changes nothing and answers ending_again().
 
 CREATE TABLE endings (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     kind text NOT NULL,
     subject_id uuid NOT NULL,  -- the user, the organization or the MCP server
     within_org uuid,  -- only what is in this organization; null: everywhere

@@ -1,7 +1,7 @@
 -- What an organization may: overrides, and the one resolver that every limit comes from.
 
 CREATE TABLE entitlement_overrides (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid NOT NULL REFERENCES orgs,
     key text COLLATE "C" NOT NULL,
     value text NOT NULL,

@@ -7,7 +7,7 @@
 -- organization is stopped (org_stop) before it is erased, and its owners are told by pages, too, of that and of
 -- exports.
 CREATE TABLE erasures (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     kind text NOT NULL CHECK (kind IN ('user', 'member', 'org', 'org_stop', 'export_mails', 'end_user')),
     org_id uuid,
     user_id uuid,

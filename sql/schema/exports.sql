@@ -2,7 +2,7 @@
 -- in pieces for 24 hours after the last one. The pool compresses each piece when it is read.
 
 CREATE TABLE exports (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid NOT NULL REFERENCES orgs,  -- of a person's: their personal organization
     user_id uuid NOT NULL REFERENCES users,  -- who asked, and alone may read it
     is_of_org boolean NOT NULL,

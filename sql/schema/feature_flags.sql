@@ -1,7 +1,7 @@
 -- Feature flags with overrides for organizations, for platform administrators.
 
 CREATE TABLE feature_flags (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     key text COLLATE "C" NOT NULL UNIQUE,
     description text NOT NULL DEFAULT '',
     default_value boolean NOT NULL,
@@ -10,7 +10,7 @@ CREATE TABLE feature_flags (
 GRANT SELECT ON feature_flags TO hostler_api, hostler_runner;
 
 CREATE TABLE feature_flag_overrides (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     flag_id uuid NOT NULL REFERENCES feature_flags ON DELETE CASCADE,
     org_id uuid NOT NULL REFERENCES orgs,
     enabled boolean NOT NULL,

@@ -45,7 +45,7 @@ BEGIN
     ELSIF first_body_hash IS NULL AND NOT is_first THEN
         PERFORM fail('idempotency.in_progress', 'first_call_runs');
     END IF;
-    new_secret_id := uuidv7();
+    new_secret_id := public.uuidv7();
 END
 $$;
 

@@ -1,7 +1,7 @@
 -- Invitations into organizations: one open one an address, which ends with its inviter's right to invite.
 
 CREATE TABLE org_invitations (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid NOT NULL REFERENCES orgs,
     email text NOT NULL,
     email_key text COLLATE "C" NOT NULL,

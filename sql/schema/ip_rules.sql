@@ -2,7 +2,7 @@
 -- anyway and looks further only when it is not 0.
 
 CREATE TABLE ip_rules (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid NOT NULL REFERENCES orgs ON DELETE CASCADE,
     type text COLLATE "C" NOT NULL CHECK (type IN ('allowlist', 'blocklist')),
     cidr cidr NOT NULL,

@@ -21,9 +21,9 @@ CREATE INDEX login_codes_expiry ON login_codes (expires_at);
 CREATE OR REPLACE FUNCTION login_code_subject(address text, OUT subject_id uuid, OUT secret_id uuid)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    secret_id := uuidv7();
+    secret_id := public.uuidv7();
     SELECT id INTO subject_id FROM users WHERE email_key = address AND status <> 'deleted';
-    subject_id := coalesce(subject_id, uuidv7());
+    subject_id := coalesce(subject_id, public.uuidv7());
 END
 $$;
 

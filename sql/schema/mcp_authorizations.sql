@@ -4,7 +4,7 @@
 -- A code is good once: a daemon that dies with it leaves an authorization that failed, and whoever began it begins
 -- again. The code is of no use without the verifier, which is sealed.
 CREATE TABLE mcp_authorizations (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid NOT NULL REFERENCES orgs,
     server_id uuid NOT NULL REFERENCES mcp_servers,
     user_id uuid NOT NULL REFERENCES users,  -- who began it

@@ -30,7 +30,7 @@ CREATE INDEX mcp_discoveries_secret ON mcp_discoveries (secret_id) WHERE secret_
 SELECT make_scoped_table('mcp_discoveries');
 
 CREATE TABLE mcp_connections (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid NOT NULL REFERENCES orgs,
     server_id uuid NOT NULL REFERENCES mcp_servers,
     user_id uuid REFERENCES users,  -- null: the organization's

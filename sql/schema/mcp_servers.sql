@@ -2,7 +2,7 @@
 -- says here what is wanted; the daemon lists a server's tools (mcp_listings.sql) and calls them (mcp_calls.sql).
 
 CREATE TABLE mcp_servers (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid REFERENCES orgs,
     key text COLLATE "C" NOT NULL CHECK (key ~ '^[a-z0-9-]{1,32}$'),  -- stays: personas name it
     url text NOT NULL,

@@ -2,7 +2,7 @@
 -- offered while its server's last word is approved, and then in the words that were approved.
 
 CREATE TABLE mcp_tools (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     server_id uuid NOT NULL REFERENCES mcp_servers,
     org_id uuid,
     name text COLLATE "C" NOT NULL,  -- as the server says it

@@ -3,7 +3,7 @@
 -- When no daemon claims it in time, or its daemon dies, the request says so, and the row is removed later.
 
 CREATE TABLE model_tests (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid REFERENCES orgs,
     model_id uuid NOT NULL,  -- llm_models keeps its rows
     created_by uuid NOT NULL,

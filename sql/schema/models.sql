@@ -6,7 +6,7 @@
 -- holds in them too.
 
 CREATE TABLE llm_providers (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid REFERENCES orgs,
     name text COLLATE "C" NOT NULL,
     provider_kind text NOT NULL CHECK (provider_kind IN ('openai', 'anthropic')),
@@ -28,7 +28,7 @@ GRANT SELECT ON llm_providers TO hostler_runner;
 
 -- Prices are dollars per million tokens; cost is kept in integer nano-dollars. The id is the route_id.
 CREATE TABLE llm_models (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid REFERENCES orgs,
     provider_id uuid NOT NULL REFERENCES llm_providers,
     model text COLLATE "C" NOT NULL,

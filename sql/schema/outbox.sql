@@ -2,7 +2,7 @@
 -- write what became of them.
 
 CREATE TABLE outbox (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid REFERENCES orgs ON DELETE CASCADE,  -- null: the platform's, as every mail to a user
     kind text NOT NULL CHECK (kind IN ('mail', 'webhook')),
     status text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'delivered', 'failed', 'cancelled')),

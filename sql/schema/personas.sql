@@ -1,7 +1,7 @@
 -- Personas of the platform (org_id null) and of organizations: system prompt, tools and model of an agent.
 
 CREATE TABLE personas (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid REFERENCES orgs,
     persona_key text COLLATE "C" NOT NULL,
     version text COLLATE "C" NOT NULL,

@@ -1,7 +1,7 @@
 -- Plans and what they entitle to.
 
 CREATE TABLE plans (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     name text COLLATE "C" NOT NULL UNIQUE,
     display_name text NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
@@ -9,7 +9,7 @@ CREATE TABLE plans (
 GRANT SELECT ON plans TO hostler_api, hostler_runner;
 
 CREATE TABLE plan_entitlements (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     plan_id uuid NOT NULL REFERENCES plans ON DELETE CASCADE,
     key text COLLATE "C" NOT NULL,
     value text NOT NULL,

@@ -3,7 +3,7 @@
 -- name nobody: ids, and of an end user a salted hash of the name.
 
 CREATE TABLE privacy_journal (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     kind text NOT NULL CHECK (kind IN ('user', 'org_closed', 'org_restored', 'end_user', 'thread', 'response')),
     org_id uuid,
     subject_id uuid,  -- the user, thread or response; null of an organization and of an end user

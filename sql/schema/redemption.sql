@@ -4,7 +4,7 @@
 -- API role reaches them through the functions below.
 
 CREATE TABLE redemption_codes (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     code text COLLATE "C" NOT NULL UNIQUE,
     type text COLLATE "C" NOT NULL CHECK (type IN ('credits', 'entitlement')),
     value text NOT NULL,

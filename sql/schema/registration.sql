@@ -3,7 +3,7 @@
 -- `settings` has settings under their own names, as for sessions.
 
 CREATE TABLE invite_codes (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     user_id uuid NOT NULL REFERENCES users,
     code text COLLATE "C" NOT NULL UNIQUE,
     max_uses integer NOT NULL CHECK (max_uses >= 0),
@@ -17,7 +17,7 @@ CREATE INDEX invite_codes_search ON invite_codes USING gin (search_text gin_trgm
 CREATE INDEX invite_codes_search_short ON invite_codes USING gin (short_pieces(search_text)) WITH (fastupdate = off);
 
 CREATE TABLE referrals (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     inviter_user_id uuid NOT NULL REFERENCES users,
     invitee_user_id uuid NOT NULL UNIQUE REFERENCES users,
     invite_code_id uuid NOT NULL REFERENCES invite_codes,
@@ -155,8 +155,8 @@ BEGIN
     ELSIF taken = 'auth.email_exists' THEN
         PERFORM fail('auth.email_exists');
     END IF;
-    new_user_id := uuidv7();
-    new_org_id := uuidv7();
+    new_user_id := public.uuidv7();
+    new_org_id := public.uuidv7();
     INSERT INTO users (id, login, username, email, email_key, email_verified_at, password_hash, personal_org_id, locale)
     VALUES (new_user_id, new_login, new_login, new_email, new_email_key,
             CASE WHEN is_invited THEN clock_timestamp() END, new_password_hash, new_org_id, new_locale)

@@ -22,7 +22,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 
 CREATE TABLE runs (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid NOT NULL,
     thread_id uuid NOT NULL,
     created_by_user_id uuid NOT NULL REFERENCES users,

@@ -1,7 +1,7 @@
 -- Sessions and their tokens, and what counts failed logins (logins.sql). Reached through these functions only.
 
 CREATE TABLE sessions (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     user_id uuid NOT NULL REFERENCES users,
     begun_by text NOT NULL CHECK (begun_by IN ('register', 'password', 'otp')),
     client_ip inet,

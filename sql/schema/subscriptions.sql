@@ -2,7 +2,7 @@
 
 -- An active subscription whose period ended is expired, whether or not a poll has written so.
 CREATE TABLE subscriptions (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid NOT NULL REFERENCES orgs,
     plan_id uuid NOT NULL REFERENCES plans,
     status text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'cancelled', 'expired')),

@@ -1,7 +1,7 @@
 -- Threads and their messages, with full text search.
 
 CREATE TABLE threads (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid NOT NULL REFERENCES orgs,
     created_by_user_id uuid NOT NULL REFERENCES users,
     title text,
@@ -50,7 +50,7 @@ CREATE TRIGGER threads_keep BEFORE INSERT OR UPDATE OF is_hidden, deleted_at ON 
 -- hidden_by_run_id: a run that was started by :retry took this message's place; the message comes
 -- back when that run fails.
 CREATE TABLE messages (
-    id uuid NOT NULL DEFAULT uuidv7(),
+    id uuid NOT NULL DEFAULT public.uuidv7(),
     org_id uuid NOT NULL,
     thread_id uuid NOT NULL,
     run_id uuid,

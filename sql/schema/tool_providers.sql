@@ -9,7 +9,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 
 CREATE TABLE tool_providers (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid REFERENCES orgs,  -- null: the platform's
     group_name text COLLATE "C" NOT NULL,
     provider_name text COLLATE "C" NOT NULL,

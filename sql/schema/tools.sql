@@ -2,7 +2,7 @@
 -- becomes of a call: asked_calls.sql.
 
 CREATE TABLE tools (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid REFERENCES orgs,
     name text COLLATE "C" NOT NULL,
     description text NOT NULL,

@@ -5,7 +5,7 @@
 -- UTC.
 
 CREATE TABLE usage_records (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid NOT NULL,
     run_id uuid NOT NULL,
     turn integer NOT NULL,

@@ -1,7 +1,7 @@
 -- Organizations name addresses that are told what their runs do.
 
 CREATE TABLE webhook_endpoints (
-    id uuid PRIMARY KEY DEFAULT uuidv7(),
+    id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid NOT NULL REFERENCES orgs ON DELETE CASCADE,
     url text NOT NULL,
     events text[] NOT NULL,

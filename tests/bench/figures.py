@@ -10,8 +10,9 @@ import statistics
 import subprocess
 import textwrap
 
-from peers import Peers
+from peers import Peers, php_version
 from plot import bars
+from rig import POSTGRES_BIN
 
 
 BARE_ANSWER_US = 59  # of the machine that the goals were set on
@@ -197,10 +198,11 @@ def machine():
     with open("/proc/meminfo", encoding="utf-8") as file:
         memory_gib = int(file.readline().split()[1]) / (1 << 20)
     versions = [
-        "Postgres " + first_line("/usr/lib/postgresql/15/bin/postgres", "--version").split()[2],
+        "Postgres " + first_line(POSTGRES_BIN + "postgres", "--version").split()[2],
         first_line("nginx", "-v").replace("nginx version: nginx/", "nginx "),
         "g++ " + first_line("g++", "-dumpfullversion")]
-    for name, command in (("Node ", (Peers.node(), "--version")), ("PHP ", ("php-fpm8.2", "-v"))):
+    peers = (("Node ", (Peers.node(), "--version")), ("PHP ", (f"php-fpm{php_version()}", "-v")))
+    for name, command in peers:
         if found := re.search(r"\d+\.\d+\.\d+", first_line(*command)):
             versions.append(name + found[0])
     return (f"Machine: {model[1] if model else platform.machine()}, {os.cpu_count()} cores, "

@@ -6,6 +6,7 @@ to BENCH_CACHE (default ~/.cache/hostler-bench), outside of the source tree;
 Debian's are named by packages.txt, group peers, and installed when root asks by BENCH_INSTALL=1."""
 
 import contextlib
+import glob
 import hashlib
 import json
 import os
@@ -33,6 +34,13 @@ AGENTS = {
         body=lambda message: {"assistant_id": "agent", "stream_mode": ["messages-tuple"],
                               "input": {"messages": [{"role": "user", "content": message}]}}),
 }
+
+
+def php_version():
+    """The newest PHP whose php-fpm is installed, such as "8.2"; nothing when there is none."""
+    versions = [path.rpartition("php-fpm")[2] for path in glob.glob("/usr/sbin/php-fpm[0-9]*.*")
+                if os.path.isdir(f"/etc/php/{path.rpartition('php-fpm')[2]}/fpm")]
+    return max(versions, key=lambda name: [int(part) for part in name.split(".")], default=None)
 
 
 class Peers:
@@ -234,8 +242,9 @@ class Peers:
         return None if ready else self.log_end("langgraph")
 
     def start_php(self):
-        if not os.path.exists("/usr/sbin/php-fpm8.2") or not os.path.isdir("/etc/php/8.2/fpm"):
-            return "apt-get install php8.2-fpm php8.2-pgsql, or BENCH_INSTALL=1 as root"
+        version = php_version()
+        if version is None:
+            return "apt-get install php-fpm php-pgsql, or BENCH_INSTALL=1 as root"
         shutil.copy(os.path.join(self.source, "run.php"), self.folder)
         owner = pwd.getpwuid(os.stat(self.rig.env["PG_DATA"]).st_uid).pw_name
         user = f"user = {owner}\ngroup = {owner}" if os.geteuid() == 0 else ""
@@ -243,7 +252,7 @@ class Peers:
         with open(conf, "w", encoding="utf-8") as file:
             file.write(self.filled("php-fpm.ini", USER=user, PGHOST=self.rig.socket_dir,
                                    STATEMENTS=self.statements))
-        program = self.run("php", ["/usr/sbin/php-fpm8.2", "-F", "-y", conf])
+        program = self.run("php", [f"/usr/sbin/php-fpm{version}", "-F", "-y", conf])
         ready = self.answers(program, os.path.join(self.folder, "php.sock"))
         return None if ready else self.log_end("php")
 

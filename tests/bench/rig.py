@@ -15,7 +15,9 @@ from accounts import make_accounts
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "4"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
-POSTGRES_BIN = "/usr/lib/postgresql/15/bin/"
+STACK = os.path.join(os.path.dirname(__file__), "../../dev/stack")
+# The bench's own stack runs the newest one that is installed.
+POSTGRES_BIN = subprocess.check_output([STACK + "/postgres-bin"], text=True).strip() + "/"
 
 
 def read_env(path):

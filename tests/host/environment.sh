@@ -1,14 +1,17 @@
 # shellcheck shell=bash
-# A real Debian 12 with systemd, Postgres and nginx inside, for tests/host/run: made by mmdebstrap, booted by
+# A real Debian with systemd, Postgres and nginx inside, for tests/host/run: made by mmdebstrap, booted by
 # systemd-nspawn without a network but its own loopback. Sourced; needs root. Never touches the machine's own systemd.
 
-host_tar=$PWD/build/host/root.tar
+# HOST_SUITE: bookworm or trixie. The package depends on the libraries of the release that it was built on, so the
+# default is this machine's.
+host_suite=${HOST_SUITE:-$(. /etc/os-release && echo "${VERSION_CODENAME:-bookworm}")}
+host_tar=$PWD/build/host/$host_suite.tar
 host_root='' host_nspawn='' host_pid=''
 
 # packages_of DEB: what the host must have; the package itself is installed later, by the test.
 packages_of() {
   dpkg-deb -f "$1" Depends | tr ',' '\n' | sed -e 's/[(|].*//' -e 's/ //g' | grep -v '^systemd'
-  printf '%s\n' systemd systemd-sysv dbus nginx postgresql-15 curl jq openssl procps wrk ca-certificates postfix
+  printf '%s\n' systemd systemd-sysv dbus nginx postgresql curl jq openssl procps wrk ca-certificates postfix
 }
 
 # make_host_tar DEB: once for a list of packages.
@@ -17,7 +20,7 @@ make_host_tar() {
   list=$(packages_of "$1" | sort -u | paste -sd,)
   if [ ! -s "$host_tar" ] || [ "$(cat "$host_tar.list" 2>/dev/null)" != "$list" ]; then
     mkdir -p "${host_tar%/*}"
-    mmdebstrap --quiet --variant=apt --include="$list" bookworm "$host_tar.new" --format=tar
+    mmdebstrap --quiet --variant=apt --include="$list" "$host_suite" "$host_tar.new" --format=tar
     mv "$host_tar.new" "$host_tar"
     echo "$list" >"$host_tar.list"
   fi

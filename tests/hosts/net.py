@@ -9,7 +9,8 @@ import subprocess
 import time
 
 STACK = pathlib.Path(__file__).resolve().parents[2] / "dev/stack"
-PG_BIN = pathlib.Path("/usr/lib/postgresql/15/bin")
+PG_BIN = pathlib.Path(subprocess.check_output([STACK / "postgres-bin"], text=True).strip())
+PG_VERSION = PG_BIN.parent.name
 USER = "postgres"  # neither Postgres nor the programs want root
 NETWORK = "10.77.0."
 

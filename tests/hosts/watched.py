@@ -22,7 +22,8 @@ PASSWORDS = {name: secrets.token_hex(12)
 def written(host, name, target, **values):
     """A file of docs/cluster for this host."""
     text = (FILES / name).read_text()
-    values |= {"NAME": host.name, "ADDRESS": host.address, "WAL_THIRD": f"{WAL_MIB // 3}MB"}
+    values |= {"NAME": host.name, "ADDRESS": host.address, "WAL_THIRD": f"{WAL_MIB // 3}MB",
+               "VERSION": net.PG_VERSION}
     values |= {f"{who}_PASSWORD": password for who, password in PASSWORDS.items()}
     for placeholder, value in values.items():
         text = text.replace(f"@{placeholder}@", value)
@@ -55,14 +56,14 @@ class Member:
         for name, size in (("postgresql", DATA_MIB), ("postgresql-wal", WAL_MIB)):
             volume = host.folder / "var/lib" / name
             if name == "postgresql":
-                volume = volume / "15"
+                volume = volume / net.PG_VERSION
             host.mount(volume, size)
         for folder in ("run/postgresql", *BACKUP):
             (host.folder / folder).mkdir(parents=True)
         for path in [host.folder / top for top in ("run", "var", "etc")]:
             for folder, _, _ in os.walk(path):
                 shutil.chown(folder, net.USER, net.USER)
-        self.data = host.folder / "var/lib/postgresql/15"
+        self.data = host.folder / "var/lib/postgresql" / net.PG_VERSION
         self.wal = host.folder / "var/lib/postgresql-wal"
         self.file = written(host, "patroni.yml", host.folder / "patroni.yml")
         self.backup_file = written(host, "pgbackrest.conf",

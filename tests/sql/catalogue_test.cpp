@@ -126,8 +126,8 @@ TEST_F(Catalogue, LeavesFewEntriesOfAnIndexOfWordsToALaterInsert) {
 // Of ours: not of an extension.
 constexpr const char* our_functions =
     "SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace "
-    "AND n.nspname = 'public' WHERE NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND "
-    "d.deptype = 'e')";
+    "AND n.nspname = 'public' WHERE NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = "
+    "'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')";
 
 TEST_F(Catalogue, FixesTheSearchPathOfEveryDefinerFunction) {
   EXPECT_EQ(

@@ -51,6 +51,21 @@ TEST(Schema, IsTheOneThatTheTreeLists) {
       << "the schema changed: `make schema-listing`, and look at what git says";
 }
 
+// Postgres 18 has one of that name too, which an unqualified call would take.
+TEST(Schema, NamesItsOwnUuidv7) {
+  std::string text = whole_schema(schema_of_folder("sql"));
+  for (const auto& file : std::filesystem::directory_iterator("sql/queries"))
+    text += read_text_file(file.path());
+  size_t calls = 0;
+  for (size_t at = text.find("uuidv7()"); at != text.npos; at = text.find("uuidv7()", at + 1)) {
+    std::string_view before = std::string_view(text).substr(0, at);
+    if (before.ends_with("CREATE OR REPLACE FUNCTION ")) continue;
+    EXPECT_TRUE(before.ends_with("public.")) << text.substr(before.rfind('\n') + 1, 100);
+    ++calls;
+  }
+  EXPECT_GT(calls, 30U);
+}
+
 // migrate does not look into functions, since they may name each other in any order.
 TEST(Schema, HasFunctionsThatPostgresFindsNoFaultWith) {
   TestDatabase database;

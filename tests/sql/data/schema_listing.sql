@@ -1,9 +1,12 @@
 -- The shape of the schema, a line a thing, in the order of names. Read by tests/sql/schema_test.cpp.
+-- The lines are the same for every version of Postgres. Version 18 keeps each NOT NULL of a column as a constraint,
+-- which a column's own line tells already, and has an uuidv7() of its own, so that ours is shown with its schema.
 WITH mine AS (
     SELECT c.oid, c.relname, c.relkind, c.relacl, c.relowner, c.relrowsecurity, c.relforcerowsecurity, c.reloptions
     FROM pg_class c
     WHERE c.relnamespace = 'public'::regnamespace AND NOT c.relispartition
-          AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')),
+          AND NOT EXISTS (SELECT FROM pg_depend d
+                          WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')),
 lines (name, part, detail, line) AS (
     SELECT relname::text, 0, '',
            CASE relkind WHEN 'v' THEN 'view ' WHEN 'S' THEN 'sequence ' ELSE 'table ' END || relname
@@ -15,19 +18,21 @@ lines (name, part, detail, line) AS (
     UNION ALL
     SELECT t.typname, 0, '',
            format('domain %s as %s %s', t.typname, format_type(t.typbasetype, t.typtypmod), pg_get_constraintdef(k.oid))
-    FROM pg_type t JOIN pg_constraint k ON k.contypid = t.oid WHERE t.typnamespace = 'public'::regnamespace
+    FROM pg_type t JOIN pg_constraint k ON k.contypid = t.oid AND k.contype <> 'n'
+    WHERE t.typnamespace = 'public'::regnamespace
     UNION ALL
     SELECT m.relname, 1, a.attname,
            format('%s.%s %s%s%s', m.relname, a.attname, format_type(a.atttypid, a.atttypmod),
                   CASE WHEN a.attnotnull THEN ' not null' ELSE '' END,
                   coalesce(CASE WHEN a.attgenerated <> '' THEN ' generated ' ELSE ' default ' END
-                           || pg_get_expr(d.adbin, d.adrelid), ''))
+                           || regexp_replace(pg_get_expr(d.adbin, d.adrelid), '^public[.]uuidv7[(]', 'uuidv7('),
+                           ''))
     FROM pg_attribute a JOIN mine m ON m.oid = a.attrelid
     LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
     WHERE a.attnum > 0 AND NOT a.attisdropped AND m.relkind IN ('r', 'p', 'v')
     UNION ALL
     SELECT m.relname, 2, pg_get_constraintdef(k.oid), m.relname || ' ' || pg_get_constraintdef(k.oid)
-    FROM pg_constraint k JOIN mine m ON m.oid = k.conrelid
+    FROM pg_constraint k JOIN mine m ON m.oid = k.conrelid WHERE k.contype <> 'n'
     UNION ALL
     SELECT m.relname, 3, pg_get_indexdef(i.indexrelid), pg_get_indexdef(i.indexrelid)
     FROM pg_index i JOIN mine m ON m.oid = i.indrelid
@@ -60,5 +65,6 @@ lines (name, part, detail, line) AS (
                   md5(p.prosrc))
     FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
     WHERE p.pronamespace = 'public'::regnamespace
-          AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e'))
+          AND NOT EXISTS (SELECT FROM pg_depend d
+                          WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'))
 SELECT line FROM lines ORDER BY name COLLATE "C", part, detail COLLATE "C", line COLLATE "C";

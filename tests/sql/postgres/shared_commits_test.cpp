@@ -153,9 +153,14 @@ class SharedCommits : public testing::Test {
 };
 
 TEST_F(SharedCommits, OfAWriteThatIsAloneDoNotShare) {
+  // On a busy machine the first answer, which waits for the connection, takes longer than the usual
+  // limit. What is tested is how the commit waits, not how long.
+  use(20'000);
   for (int i = 0; i < 20; ++i) {
     begin(1, Durability::shared);
-    EXPECT_EQ(count_of(take_answers(1), "on"), 1U);
+    std::vector<Written> answered = take_answers(1);
+    ASSERT_EQ(answered.size(), 1U);
+    EXPECT_EQ(answered[0].error ? answered[0].error->cause : answered[0].waits, "on");
   }
   EXPECT_EQ(flusher(), 0) << "nobody needed one";
 }

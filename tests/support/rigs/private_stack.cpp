@@ -147,16 +147,11 @@ void PrivateStack::restart_postgres() {
   // As the cluster's owner, who need not be the one who runs the tests.
   std::string owner = run_program({"/usr/bin/stat", "-c", "%U", env("PG_DATA")}).out;
   while (owner.ends_with('\n')) owner.pop_back();
-  std::vector<std::string> command = {"/usr/lib/postgresql/15/bin/pg_ctl",
-                                      "-D",
-                                      env("PG_DATA"),
-                                      "-m",
-                                      "immediate",
-                                      "-w",
-                                      "-s",
-                                      "-l",
-                                      "/dev/null",
-                                      "restart"};
+  std::string bin = run_program({"dev/stack/postgres-bin", env("PG_DATA")}).out;
+  while (bin.ends_with('\n')) bin.pop_back();
+  std::vector<std::string> command = {bin + "/pg_ctl", "-D",     env("PG_DATA"), "-m",
+                                      "immediate",     "-w",     "-s",           "-l",
+                                      "/dev/null",     "restart"};
   if (geteuid() == 0) command.insert(command.begin(), {"/usr/sbin/runuser", "-u", owner, "--"});
   ProgramRun run = run_program(command);
   ASSERT_EQ(run.status, 0) << run.out << run.err;
