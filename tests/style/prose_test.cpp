@@ -18,13 +18,12 @@ struct ProseBaseline {
 };
 
 // Lower a row when you rewrite its files. Never raise one: rewrite the sentence.
-constexpr std::array<ProseBaseline, 22> baseline = {{
+constexpr std::array<ProseBaseline, 21> baseline = {{
     {"docs/cluster/", 6},
     {"docs/contract", 135},
     {"docs/monitoring/", 4},
     {"docs/openapi.yaml", 34},
     {"docs/performance", 31},
-    {"docs/scaling.md", 35},
     {"docs/", 0},
     {"console/", 159},
     {"ctl/", 54},
