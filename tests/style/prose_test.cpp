@@ -18,12 +18,9 @@ struct ProseBaseline {
 };
 
 // Lower a row when you rewrite its files. Never raise one: rewrite the sentence.
-constexpr std::array<ProseBaseline, 21> baseline = {{
-    {"docs/cluster/", 6},
+constexpr std::array<ProseBaseline, 18> baseline = {{
     {"docs/contract", 135},
-    {"docs/monitoring/", 4},
-    {"docs/openapi.yaml", 34},
-    {"docs/performance", 31},
+    {"docs/performance/readings.md", 28},
     {"docs/", 0},
     {"console/", 159},
     {"ctl/", 54},
