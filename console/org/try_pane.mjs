@@ -48,7 +48,7 @@ export function TryPane({ persona, first = '', hint = '' }) {
         html`<button type="button" class="small" onClick=${() => {
           set_runs([]);
           form.reset({ message: first });
-        }}>${t('try.anew')}</button>`
+        }}>${t('try.start_again')}</button>`
       }</div>
     ${runs.map((run) => html`<${Run} run=${run} key=${run.run_id} />`)}
     <${Form} form=${form} label=${t('try.title')} on_submit=${send}>

@@ -125,7 +125,8 @@ export function Invitation() {
       }
       <div class="actions"><${Submit} form=${form}>${t('invitation.do')}<//>
         <button type="button" onClick=${leave}>${t('cancel')}</button>
-        <button type="button" class="link" onClick=${sign_in_anew}>${t('invitation.anew')}</button>
+        <button type="button" class="link" onClick=${sign_in_anew}>
+          ${t('invitation.other_account')}</button>
       </div>
     <//></div>`;
 }

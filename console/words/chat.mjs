@@ -102,7 +102,7 @@ add_words(
     'chat.steps': 'Show steps',
     'chat.stop': 'Stop',
     'chat.strategy': 'While a run is active',
-    'chat.strategy.enqueue': 'Queue behind it',
+    'chat.strategy.enqueue': 'Queue after it',
     'chat.strategy.interrupt': 'Interrupt it',
     'chat.thinking': 'Reasoning',
     'chat.thinking_now': 'Reasoning…',

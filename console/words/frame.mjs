@@ -33,7 +33,7 @@ add_words(
     'error.of.network.timeout.how': 'Try again; if it goes on, ask who runs the service.',
     'error.of.console.error': 'The console made a mistake',
     'error.of.console.outdated': 'The console was renewed',
-    'error.of.console.outdated.how': 'Try again loads the page anew: keep what you typed first.',
+    'error.of.console.outdated.how': 'Try again reloads the page. First copy what you typed.',
     'error.of.auth.otp_locked': 'Too many wrong codes',
     'error.of.auth.otp_locked.how': 'This code is dead: ask for another one.',
     'error.trace': 'Trace',

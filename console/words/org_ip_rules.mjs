@@ -25,7 +25,7 @@ add_words(
     'ip_rules.lock_out': 'This would lock you out',
     'ip_rules.lock_out_text':
       'From where you are, the organization could not be used any more, this page included.',
-    'ip_rules.insist': 'Do it all the same',
+    'ip_rules.insist': 'Do it anyway',
     'ip_rules.check': 'Would this address pass?',
     'ip_rules.address': 'Address',
     'ip_rules.do_check': 'Check',

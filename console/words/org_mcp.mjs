@@ -62,10 +62,10 @@ add_words(
     'mcp.expires': 'Until',
     'mcp.cannot_connect': 'It is not known yet who authorizes for it; list it again.',
     'mcp.connect': 'Connect',
-    'mcp.connect_again': 'Connect anew',
+    'mcp.connect_again': 'Connect again',
     'mcp.consent.title': 'Before you go on',
     'mcp.consent.go_on': 'Go on to {host}',
-    'mcp.failing': 'The token has not been refreshed since {since}. It is tried again by itself.',
+    'mcp.failing': 'The token has not been refreshed since {since}. Hostler tries again by itself.',
     'mcp.disconnect': 'Disconnect',
     'mcp.disconnect_text.user':
       'Your account there is forgotten, and the tokens are given back. Runs that need it wait ' +
@@ -75,7 +75,7 @@ add_words(
       'need it wait until somebody connects again.',
     'mcp.outcome.ok': 'Connected. Runs that waited for it go on.',
     'mcp.outcome.invalid_state':
-      'Not connected: it was begun in another session, or over ten minutes ago. Begin anew.',
+      'Not connected: it was begun in another session, or over ten minutes ago. Start again.',
     'mcp.outcome.wrong_issuer': 'Not connected: somebody else answered than was asked.',
     'mcp.outcome.refused': 'Not connected: the authorization server refused.',
     'mcp.to_server': 'To the server',

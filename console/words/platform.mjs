@@ -44,7 +44,7 @@ add_words(
     'platform.done_at': 'Last done',
     'platform.faults': 'Faults',
     'platform.every': 'looks again every {seconds} seconds',
-    'platform.doctor': 'Of one host, with nginx, certificates and disks, more is told by',
+    'platform.doctor': 'For more about one host, with nginx, certificates and disks, run',
     'start.text':
       'Five steps, and agents run. What is done already is marked; all of it can be changed later.',
     'start.done_mark': 'done',
@@ -73,7 +73,7 @@ add_words(
     'start.registration': '4. Registration',
     'start.registration_text': 'Who may open an account by themselves.',
     'start.mode.open': 'Everybody',
-    'start.mode.invite_only': 'Whoever has an invitation code',
+    'start.mode.invite_only': 'Everybody with an invitation code',
     'start.mode.disabled': 'Nobody',
     'start.keep_mode': 'Keep this',
     'start.finish': '5. Done',

@@ -103,7 +103,7 @@ add_words(
     'codes.invitation': 'Invitation codes',
     'codes.redemption': 'Redemption codes',
     'codes.make': 'Make redemption codes',
-    'codes.make_text': 'Whoever has a code may redeem it: give them only to whom they are for.',
+    'codes.make_text': 'Everybody with a code may redeem it. Give codes only to the right people.',
     'codes.count': 'How many',
     'codes.type.credits': 'credits',
     'codes.type.entitlement': 'entitlement',

@@ -57,7 +57,7 @@ add_words(
     'invitation.title': 'Invitation',
     'invitation.text': 'Accept the invitation as {name} ({email})?',
     'invitation.do': 'Accept',
-    'invitation.anew': 'Use another account',
+    'invitation.other_account': 'Use another account',
     'invitation.done': 'You are a member of {name} now.',
     'invitation.sign_in': 'Sign in, or make an account with the mail address that was invited.',
     'invitation.closed':
@@ -116,7 +116,7 @@ add_words(
     'invitation.title': '邀请',
     'invitation.text': '以 {name}（{email}）的身份接受邀请？',
     'invitation.do': '接受',
-    'invitation.anew': '使用其他账号',
+    'invitation.other_account': '使用其他账号',
     'invitation.done': '您现在是 {name} 的成员。',
     'invitation.sign_in': '请登录，或使用受邀的邮箱注册账号。',
     'invitation.closed': '请登录以接受邀请。此处未开放注册：如果您没有账号，请联系管理员。',

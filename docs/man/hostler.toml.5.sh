@@ -12,12 +12,14 @@ cat <<'HEAD'
 .Pa /etc/hostler/hostler.toml
 and
 .Pa /etc/hostler/conf.d/*.toml
-are TOML files; an unknown name is an error that is told with file, line and column.
-Each setting is also a variable of the environment:
+are TOML files.
+An unknown name is an error, reported with file, line and column.
+Each setting is also an environment variable:
 .Li api.workers
 is
 .Ev HOSTLER_API_WORKERS .
-Those marked live may be changed by an administrator over HTTP while all runs, which wins over file and environment.
+An administrator may change settings marked live over HTTP while the programs run.
+The stored value overrides file and environment.
 .Pp
 The lines below are the file that
 .Ic hostler-api --print-config

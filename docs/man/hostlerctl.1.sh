@@ -16,18 +16,19 @@ cat <<'HEAD'
 .Op Ar ...
 .Sh DESCRIPTION
 .Nm
-talks to Postgres directly, never over HTTP: as a superuser, or as a member of the role
+connects to Postgres directly, never over HTTP.
+It needs a superuser or a member of the role
 .Li hostler_owner ,
-with
+and uses
 .Li database.url
 of
 .Xr hostler.toml 5 .
-On the host of Postgres those are the system's user
+On the host of Postgres, run it as the system's user
 .Li postgres ,
-and root once
+or as root after
 .Ic setup
-made it a member.
-Passwords are asked for or read from standard input, never taken from the command line.
+made root a member.
+It asks for passwords or reads them from standard input, and never takes them from the command line.
 .Sh COMMANDS
 .Bd -literal
 HEAD
@@ -39,20 +40,25 @@ cat <<'TAIL'
 adds a key to the file of
 .Li secrets.key_file
 and puts every stored secret under it, in batches of their own transactions, while the programs run.
-Killed at any moment it goes on when it is called again.
-The old keys stay in the file: each secret opens at every moment.
+If it is killed, call it again, and it continues.
+The old keys stay in the file, so that each secret opens at every moment.
 .Pp
-Where programs or other hosts have a copy of the file, as systemd hands it to the packaged units,
+systemd gives the packaged units a copy of the file, and other hosts may have copies too.
+In that case run
 .Ic secret rotate Fl -prepare
-comes first: the new key stands in the file behind the word
-.Li next
-and only opens.
-When every host has that file and the programs were restarted,
-.Ic secret rotate
-uses it; restart them once more, and say it again for what they stored meanwhile.
+first.
+The file then has the new key after the word
+.Li next ,
+and programs only open secrets with it.
+Copy the file to every host and restart the programs.
+Then run
+.Ic secret rotate ,
+which uses the new key.
+Restart the programs once more, and run it again for secrets that they stored meanwhile.
 .Sh EXIT STATUS
-0 when what was asked for is done; else as in sysexits.h: 64 bad command line, 65 bad input or nothing of that name,
-69 the database is out of reach, 70 an error of ours, 73 a file or a result that cannot be written,
+0 if the command succeeded.
+Otherwise the status is as in sysexits.h: 64 bad command line, 65 bad input or unknown name,
+69 the database cannot be reached, 70 a fault of ours, 73 a file or a result cannot be written,
 75 something is locked, try again, 77 not allowed, 78 bad settings.
 .Sh SEE ALSO
 .Xr hostler.toml 5 ,

@@ -157,21 +157,22 @@ class Figures:
 
 HEAD = """# What Hostler costs
 
-Written by `make bench`, not by hand; what the figures are made of that miss their goals is told
-in [readings](performance/readings.md). Everything shares one machine: clients, nginx, Hostler,
-Postgres, peers and the fake model. So hold the ratios, and the CPU a unit of work costs;
-requests a second belong to this machine. A peer runs behind an nginx of the same kind (TLS, the
-same certificate) with the same client, in turn with Hostler in every round. A figure is the median
-of its rounds, the spread half the distance of the best from the worst.
+Written by `make bench`, not by hand. [Readings](performance/readings.md) explain the figures that
+miss their goals. Clients, nginx, Hostler, Postgres, peers and the fake model share one machine.
+So compare ratios, and the CPU that a unit of work costs. Requests a second are true for this
+machine only. A peer runs behind an nginx of the same kind (TLS, the same certificate) with the
+same client, in turn with Hostler in every round. A figure is the median of its rounds. Its spread
+is half the distance between the best and the worst.
 
 Goals of CPU are microseconds on a machine where the bare libfcgi answer costs {bare:g} µs. Here it
-costs {scale} of that: CPU divided by it stands under Scaled, and is what a goal is held against.
+costs {scale} of that. The column Scaled has the CPU divided by this factor, and a goal is compared
+with it.
 
-Where the time goes: one client asks at a time (eight, of whole runs), and pg_stat_statements tells
-what each statement took, those inside functions too, which are part of the statement that calls
-them. What Postgres spent besides is the rest: commits, the protocol, its own processes. All of it
-is made again by `BENCH_GROWTH=full BENCH_INSTALL=1 make bench`, the pictures alone by
-`BENCH_ONLY=profile BENCH_OUT=… tests/bench/run`.
+To show where the time goes, one client asks at a time (eight for whole runs). pg_stat_statements
+reports the time of each statement. Statements inside functions appear too, and are part of the
+statement that calls them. The rest is Postgres' other work: commits, the protocol, its own
+processes. `BENCH_GROWTH=full BENCH_INSTALL=1 make bench` makes everything again, and
+`BENCH_ONLY=profile BENCH_OUT=… tests/bench/run` only the pictures.
 
 {machine}
 

@@ -178,7 +178,7 @@ export const flows = staged([
     'a busy thread asks what to do, and loses no message',
     async (h) => {
       const { page, end_first, stored } = await busy_thread(h);
-      await page.getByRole('button', { name: 'Queue behind it' }).click();
+      await page.getByRole('button', { name: 'Queue after it' }).click();
       await page.getByText('Queued behind the run before it.').waitFor();
       await end_first();
       await page.locator('article.run').nth(1).locator('.answer').waitFor();
@@ -192,7 +192,7 @@ export const flows = staged([
       const { page, end_first, stored } = await busy_thread(h);
       await end_first();
       await page.locator('article.run .answer').filter({ hasText: 'in front' }).waitFor();
-      await page.getByRole('button', { name: 'Queue behind it' }).click();
+      await page.getByRole('button', { name: 'Queue after it' }).click();
       await page.locator('article.run').nth(1).locator('.answer').waitFor();
       assert.equal(await stored('[say behind it]'), 1);
     },

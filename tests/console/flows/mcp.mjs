@@ -208,7 +208,7 @@ export const flows = {
       await page.locator('.toast', { hasText: 'mcp_servers.not_connectable' }).waitFor();
       for (const [outcome, words] of [
         ['ok', 'Runs that waited for it go on'],
-        ['invalid_state', 'Begin anew'],
+        ['invalid_state', 'Start again'],
         ['wrong_issuer', 'somebody else answered'],
         ['refused', 'refused'],
         ['<script>', 'refused'],
