@@ -228,7 +228,7 @@ std::vector<OpenCall> open_calls(AgentServices& services, const RunParts& parts,
 
 // The faults of calls of tools that are no code of ours. Megabytes of arguments would hold up every
 // other run of the loop, and so would a schema that is compiled.
-Task<void> check_declared(AgentServices& services, std::string org_id, const RunParts& parts,
+Task<void> check_declared(AgentServices& services, RunPtr run, const RunParts& parts,
                           std::vector<OpenCall>& open_calls) {
   using Outcomes = std::vector<std::optional<ToolOutcome>>;
   std::vector<OpenCall*> unchecked;
@@ -249,7 +249,8 @@ Task<void> check_declared(AgentServices& services, std::string org_id, const Run
     }
     return outcomes;
   };
-  ToolPermits::Permit permit = co_await services.tools.checks().take(std::move(org_id));
+  ToolPermits::Permit permit =
+      co_await services.tools.checks().take(run->claim.org_id, run->claim.user_id);
   Outcomes outcomes = co_await loop::on_thread(services.loop, std::move(check));
   for (size_t i = 0; i < outcomes.size(); ++i) unchecked[i]->outcome = std::move(outcomes[i]);
 }
@@ -342,7 +343,7 @@ std::string left_calls_json(const std::vector<ToolCall>& calls) {
 Task<CallsOutcome> run_tool_calls(AgentServices& services, RunPtr run, RunParts& parts) {
   const FinishedTurn turn = parts.turns.back();
   std::vector<OpenCall> open = open_calls(services, parts, turn);
-  co_await check_declared(services, run->claim.org_id, parts, open);
+  co_await check_declared(services, run, parts, open);
   std::vector<ToolCall> at_once;
   std::vector<ToolCall> unanswered;
   StillOpen still_open;
