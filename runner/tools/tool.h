@@ -45,8 +45,8 @@ struct ToolContext {
   std::string run_id;
   std::string org_id;
   std::string trace_id;
-  int64_t epoch = 0;    // of the run's claim
-  std::string user_id;  // who created the run
+  int64_t epoch = 0;         // of the run's claim
+  std::string user_id = {};  // who created the run
 };
 
 // All that a tool may use.

@@ -297,7 +297,8 @@ TEST_F(WebFetch, LooksUpFewNamesOfOneOrganizationAtOnce) {
   runner::ToolBox box(fixture_.loop(), fixture_.db(), fixture_.http(), fixture_.secrets(),
                       settings);
   auto call = [&](const std::string& org_id, const std::string& url) {
-    return box.call({fixture_.run_id, org_id, "trace"}, {"call", "web_fetch", arguments_of(url)});
+    return box.call({fixture_.run_id, org_id, "trace", 0, "creator of " + org_id},
+                    {"call", "web_fetch", arguments_of(url)});
   };
   std::vector<Task<ToolOutcome>> calls;
   for (int i = 0; i < 12; ++i) {
