@@ -15,7 +15,8 @@ namespace hostler::runner {
 namespace {
 
 constexpr int64_t poll_ms = 1000;
-// At once, in all and of one organization or user: a provider that does not answer delays its own tests.
+// At once, in all and of one organization or user: a provider that does not answer delays its own
+// tests.
 constexpr size_t tests_max = 16;
 constexpr size_t org_tests_max = 2;
 // Less than the request waits (fcgi/api/catalog/llm_model_test.cpp).

@@ -1,8 +1,8 @@
-// Shares of what a daemon can do at once, where Postgres tells what waits: of each organization, and
-// of each person who created the work, in whatever organizations they act. Nobody holds more than
-// their share, and nobody gets a second slot in a round before all others that wait had one. So a
-// server that does not answer delays its own organization, and a user with many workspaces only
-// themself. Used by the daemon's jobs for MCP servers. What waits in the process itself:
+// Shares of what a daemon can do at once, where Postgres tells what waits: of each organization,
+// and of each person who created the work, in whatever organizations they act. Nobody holds more
+// than their share, and nobody gets a second slot in a round before all others that wait had one.
+// So a server that does not answer delays its own organization, and a user with many workspaces
+// only themself. Used by the daemon's jobs for MCP servers. What waits in the process itself:
 // lib/loop/shared_permits.h, with the same shares.
 #pragma once
 
@@ -29,8 +29,8 @@ class Shares {
   // Nobody else waits. Answers whether anybody is passed over less from now on.
   bool begin_round();
 
-  // A slot that an organization and a user hold, and their turn. Of shares that outlive it. user_id:
-  // empty where nobody is known to have created the work.
+  // A slot that an organization and a user hold, and their turn. Of shares that outlive it.
+  // user_id: empty where nobody is known to have created the work.
   class Slot {
    public:
     Slot(Shares& shares, std::string org_id, std::string user_id = "");

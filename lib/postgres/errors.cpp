@@ -45,8 +45,9 @@ Refusal refusal_of(std::string_view state) {
 }
 
 // What a failed statement means to the client. A statement that passed its time limit is told as
-// such. Connection faults, shut-downs, waits for locks and full disks are the database's absence, and so is what libpq says by itself, without a state (it found
-// no memory for the answer); everything unknown is our own mistake.
+// such. Connection faults, shut-downs, waits for locks and full disks are the database's absence,
+// and so is what libpq says by itself, without a state (it found no memory for the answer);
+// everything unknown is our own mistake.
 Error error_from(const PGresult* result) {
   std::string_view state = result_field(result, PG_DIAG_SQLSTATE);
   std::string_view message = result_field(result, PG_DIAG_MESSAGE_PRIMARY);
@@ -64,8 +65,8 @@ Error error_from(const PGresult* result) {
     return error;
   }
   bool is_absence = state.empty() || state.starts_with("08") || state.starts_with("57P") ||
-                    state == "53100" || state == "53200" || state == "53300" ||
-                    state == "55P03" || state == "25006" || state == "25P03";
+                    state == "53100" || state == "53200" || state == "53300" || state == "55P03" ||
+                    state == "25006" || state == "25P03";
   if (is_absence) return database_unavailable(cause);
   return Error(ErrorCode::internal_error, {}, cause);
 }

@@ -67,7 +67,7 @@ constexpr Job jobs[] = {
     job<query::AccessLogPartitions>(minute_ms),
     job<query::AuditPartitions>(minute_ms),
     by_clock(paged<query::RunExpireInputs, inputs_expired_max>(1'000)),
-    paged<query::EndingSweep, ended_max>(1'000),
+    paged<query::EndingContinue, ended_max>(1'000),
     job<query::SearchMerge>(500),
     job<query::PlatformRollUp>(10'000),
     by_clock(paged<query::SubscriptionMaintenance, granted_max>(minute_ms)),

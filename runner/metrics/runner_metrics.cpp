@@ -87,7 +87,7 @@ constexpr ReadRow<const char*> shared_rows[] = {
     {gauge, "hostler_database_connections", "", "Connections to Postgres, everybody's.", "connections"},
     {gauge, "hostler_database_connections_max", "", "What max_connections allows.", "connections_max"},
     {gauge, "hostler_database_bytes", "", "Size of the database.", "bytes"},
-    {gauge, "hostler_maintenance_clock_held", "", "1 while no job deletes or ends anything, because the database's clock is not accepted.", "maintenance_clock_held"},
+    {gauge, "hostler_maintenance_clock_held", "", "1 while no job deletes or ends anything: the database's clock is not accepted.", "maintenance_clock_held"},
     {gauge, "hostler_partition_months_ahead", "table=\"run_events\"", "Months behind this one whose partition is there.", "event_months_ahead"},
     {gauge, "hostler_partition_months_ahead", "table=\"audit_logs\"", "", "audit_months_ahead"},
     {gauge, "hostler_database_asked_timestamp_seconds", "", "When the database last answered with these numbers.", "now_us"},

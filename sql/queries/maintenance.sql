@@ -53,10 +53,10 @@ SELECT outbox_prune($1) = $1 AS more, NULL AS fault;
 -- $1 at_most integer
 SELECT greatest(webhook_secrets_prune($1), tool_secrets_prune($1)) = $1 AS more, NULL AS fault;
 
--- name: ending_sweep
+-- name: ending_continue
 -- The next page of what is left to do after a user, a membership or an MCP server ended.
 -- $1 at_most integer
-SELECT more, fault FROM ending_sweep($1);
+SELECT more, fault FROM ending_continue($1);
 
 -- name: webhook_prune
 -- Messages of endpoints that were deleted, and these.

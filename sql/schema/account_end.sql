@@ -36,8 +36,8 @@ BEGIN
 END
 $$;
 
--- Ends the runs of a user, in one organization or in all: from now on none of them gets a further step. The sweep cancels
--- each of them for this reason.
+-- Ends the runs of a user, in one organization or in all: from now on none of them gets a further step. The sweep
+-- cancels each of them for this reason.
 CREATE OR REPLACE FUNCTION user_stop_runs(of_user uuid, org uuid, why text) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT ending_begin('runs', of_user, org, why)
@@ -70,9 +70,9 @@ BEGIN
 END
 $$;
 
--- The sweep of user_stop_runs() and of a closed organization, newest first: a queued run goes before the run that it waits for. Locks threads, then runs,
--- then accounts, each in the order of ids, as everybody who locks several. A run that cannot be ended stops no other; it
--- is tried again, and until then nobody claims it.
+-- The sweep of user_stop_runs() and of a closed organization, newest first: a queued run goes before the run that it
+-- waits for. Locks threads, then runs, then accounts, each in the order of ids, as everybody who locks several. A run
+-- that cannot be ended stops no other; it is tried again, and until then nobody claims it.
 CREATE OR REPLACE FUNCTION ending_page_runs(e endings, at_most integer, is_whole boolean) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -307,6 +307,7 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION user_of_operator, user_demote, session_revoke_by_operator, sessions_revoke_by_operator,
-    last_admin_guard, last_owner_guard, user_set_status, user_stop_runs, ending_runs, ending_page_runs, ending_page_mcp_rest, user_scrub, user_delete,
+    last_admin_guard, last_owner_guard, user_set_status, user_stop_runs, ending_runs, ending_page_runs,
+    ending_page_mcp_rest, user_scrub, user_delete,
     user_promote_proved
     FROM hostler_api, hostler_runner;

@@ -20,8 +20,8 @@ CREATE TABLE users (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     deleted_at timestamptz,
     invite_code_reset_at timestamptz,
-    -- Sessions of an earlier epoch are over. So are keys of an earlier one, but those made before keys_kept_before; when
-    -- the sweep has revoked them, that is infinity again (endings.sql).
+    -- Sessions of an earlier epoch are over. So are keys of an earlier one, but those made before keys_kept_before;
+    -- when the sweep has revoked them, that is infinity again (endings.sql).
     session_epoch bigint NOT NULL DEFAULT 0,
     key_epoch bigint NOT NULL DEFAULT 0,
     keys_kept_before timestamptz NOT NULL DEFAULT 'infinity',
@@ -37,7 +37,8 @@ CREATE INDEX users_search ON users USING gin (search_text gin_trgm_ops) WITH (fa
 CREATE INDEX users_search_short ON users USING gin (short_pieces(search_text)) WITH (fastupdate = off);
 CREATE INDEX users_status ON users (status, id);
 GRANT SELECT (id, login, username, email, email_verified_at, status, platform_admin, personal_org_id, avatar_url,
-    locale, timezone, last_login_at, last_seen_at, created_at, deleted_at, invite_code_reset_at, session_epoch, key_epoch,
+    locale, timezone, last_login_at, last_seen_at, created_at, deleted_at, invite_code_reset_at,
+    session_epoch, key_epoch,
     keys_kept_before) ON users
     TO hostler_runner;
 

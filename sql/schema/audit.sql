@@ -328,7 +328,8 @@ BEGIN
     most := greatest(most, taken);
     UPDATE audit_logs SET before_state = before_state - 'name', after_state = after_state - 'name'
     WHERE id IN (SELECT a.id FROM audit_logs a
-                 WHERE a.action = 'orgs.update' AND a.org_id = org AND (a.before_state ? 'name' OR a.after_state ? 'name')
+                 WHERE a.action = 'orgs.update' AND a.org_id = org
+      AND (a.before_state ? 'name' OR a.after_state ? 'name')
                  LIMIT at_most);
     GET DIAGNOSTICS taken = ROW_COUNT;
     RETURN greatest(most, taken);

@@ -114,7 +114,8 @@ BEGIN
         END IF;
     ELSE
         SELECT t.session_id, t.expires_at <= clock_timestamp() AS expired, s.user_id,
-               s.revoked_at IS NULL AND s.epoch = u.session_epoch AND u.status = 'active' AS alive, u.platform_admin, m.role,
+               s.revoked_at IS NULL AND s.epoch = u.session_epoch AND u.status = 'active' AS alive,
+           u.platform_admin, m.role,
                coalesce(org, u.personal_org_id) AS org_id, o.ip_rule_count, u.email_verified_at, u.personal_org_id,
                s.proved_at, o.closed_at, o.erase_at
         INTO of_user

@@ -1,18 +1,18 @@
 -- Endings: the work that is left after somebody or something ended.
 --
--- An end is one row: a user's status, an epoch, a membership that is gone, a server's mark. Every reader decides by that
--- row, so the end holds from its commit on, however much hangs on it. What hangs on it is swept here, in pages, by the
--- maintainer (runner/maintenance/jobs.cpp). An end with little work is swept by its own transaction.
+-- An end is one row: a user's status, an epoch, a membership that is gone, a server's mark. Every reader decides by
+-- that row, so the end holds from its commit on, however much hangs on it. What hangs on it is swept here, in pages,
+-- by the maintainer (runner/maintenance/jobs.cpp). An end with little work is swept by its own transaction.
 --
--- To add a kind: write a function ending_page_<kind>(e endings, at_most integer, is_whole boolean) RETURNS uuid, name it
--- in ending_page(), and call ending_begin('<kind>', ...) in the transaction of the end. The function does at most so many
--- rows of work. It answers null when nothing is left, else the cursor that the next page finds in e.cursor_id (null in
--- the first page), or ending_again() to start over in five seconds. is_whole: it is called by ending_begin(); when that
--- many rows or more are there, it changes nothing and answers ending_again().
+-- To add a kind: write a function ending_page_<kind>(e endings, at_most integer, is_whole boolean) RETURNS uuid, name
+-- it in ending_page(), and call ending_begin('<kind>', ...) in the transaction of the end. The function does at most
+-- so many rows of work. It answers null when nothing is left, else the cursor that the next page finds in e.cursor_id
+-- (null in the first page), or ending_again() to start over in five seconds. is_whole: it is called by
+-- ending_begin(); when that many rows or more are there, it changes nothing and answers ending_again().
 
 CREATE TABLE endings (
     id uuid PRIMARY KEY DEFAULT public.uuidv7(),
-    kind text NOT NULL,
+    kind text COLLATE "C" NOT NULL,
     subject_id uuid NOT NULL,  -- the user, the organization or the MCP server
     within_org uuid,  -- only what is in this organization; null: everywhere
     reason text NOT NULL DEFAULT '',
@@ -26,8 +26,8 @@ CREATE INDEX endings_subject ON endings (kind, subject_id);
 CREATE INDEX endings_due ON endings (due_at);
 GRANT SELECT ON endings TO hostler_runner;
 
--- Whether a run's organization, its creator, or their membership ended while the run is not swept yet. Such a run gets no
--- further step. The table is empty but for a minute after an end.
+-- Whether a run's organization, its creator, or their membership ended while the run is not swept yet. Such a run
+-- gets no further step. The table is empty but for a minute after an end.
 CREATE OR REPLACE FUNCTION run_creator_ended(of_org uuid, creator uuid, run_created_at timestamptz) RETURNS boolean
 LANGUAGE sql STABLE AS $$
     SELECT EXISTS (
@@ -111,7 +111,7 @@ END
 $$;
 
 -- Maintenance: a page of the ending that waits longest. more: another one is due.
-CREATE OR REPLACE FUNCTION ending_sweep(at_most integer, OUT more boolean, OUT fault text)
+CREATE OR REPLACE FUNCTION ending_continue(at_most integer, OUT more boolean, OUT fault text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     e endings;
@@ -127,4 +127,4 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION ending_page, ending_step, ending_begin FROM hostler_api, hostler_runner;
-REVOKE EXECUTE ON FUNCTION run_creator_ended, ending_sweep FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION run_creator_ended, ending_continue FROM hostler_api;

@@ -136,8 +136,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     WHERE x.id = export AND x.user_id = of_user AND x.state = 'ready' AND export_is_right(x)
 $$;
 
--- Maintenance: removes pieces of an export that is over or failed, at most so many, and with the last ones an export that
--- is over. Answers at_most when there was one.
+-- Maintenance: removes pieces of an export that is over or failed, at most so many, and with the last ones an export
+-- that is over. Answers at_most when there was one.
 CREATE OR REPLACE FUNCTION exports_prune(at_most integer) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

@@ -200,7 +200,8 @@ DECLARE
     page uuid[] := ARRAY(
         SELECT i.id FROM org_invitations i
         WHERE i.invited_by_user_id = e.subject_id AND i.accepted_at IS NULL AND i.revoked_at IS NULL
-              AND i.ended_at IS NULL AND (e.within_org IS NULL OR i.org_id = e.within_org) AND i.created_at <= e.ended_at
+              AND i.ended_at IS NULL AND (e.within_org IS NULL OR i.org_id = e.within_org)
+          AND i.created_at <= e.ended_at
               AND (e.cursor_id IS NULL OR i.id > e.cursor_id)
         ORDER BY i.id LIMIT at_most);
 BEGIN

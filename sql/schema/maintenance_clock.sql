@@ -1,10 +1,10 @@
 -- Whether maintenance goes by the database's clock. A clock that is wrong by days would end every session and every run
 -- that waits, and drop what is younger than it looks. So maintenance keeps the last time that it accepted. While the
--- clock is more than 5 minutes before that, or more than 24 hours after it, no job deletes or ends anything. Tokens that
--- look expired are refused meanwhile, and their rows stay.
+-- clock is more than 5 minutes before that, or more than 24 hours after it, no job deletes or ends anything. Tokens
+-- that look expired are refused meanwhile, and their rows stay.
 --
--- The clock is accepted again by an operator (hostlerctl maintenance clock --accept), or by itself when the clocks of the
--- daemons' hosts agree with it and are synchronized: after a weekend without power all is well.
+-- The clock is accepted again by an operator (hostlerctl maintenance clock --accept), or by itself when the clocks of
+-- the daemons' hosts agree with it and are synchronized: after a weekend without power all is well.
 
 CREATE TABLE maintenance_clock (
     is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),

@@ -207,7 +207,8 @@ BEGIN
     waiting := ARRAY(
         SELECT q.id FROM runs q
         WHERE q.org_id = org AND q.status = 'waiting_for_input' AND (who IS NULL OR q.created_by_user_id = who)
-              AND q.input_request ->> 'kind' = 'authorization' AND q.input_request ->> 'server_id' = server::text
+              AND q.input_request ->> 'kind' = 'authorization'
+              AND (q.input_request ->> 'server_id') COLLATE "C" = server::text
         ORDER BY q.id FOR NO KEY UPDATE);
     FOR r IN SELECT q.* FROM runs q WHERE q.id = ANY (waiting) ORDER BY q.id LOOP
         PERFORM run_go_on(r);

@@ -104,8 +104,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT s.org_id IS NOT NULL AND s.url LIKE 'https:%'
 $$;
 
--- Whether the connection is over, though the sweep has not ended it yet: its server is gone or called in another way since
--- then, or its user is no member of the organization any more, or one again.
+-- Whether the connection is over, though the sweep has not ended it yet: its server is gone or called in another way
+-- since then, or its user is no member of the organization any more, or one again.
 CREATE OR REPLACE FUNCTION mcp_connection_is_over(c mcp_connections) RETURNS boolean
 LANGUAGE sql STABLE AS $$
     SELECT NOT EXISTS (
@@ -116,8 +116,8 @@ LANGUAGE sql STABLE AS $$
             WHERE m.org_id = c.org_id AND m.user_id = c.user_id AND m.created_at <= c.connected_at))
 $$;
 
--- Whether nobody shows or refreshes the connection's tokens for now: it is over, or whoever it belongs to, themselves or
--- by their personal organization, is not active. A workspace's is its own, whoever made it.
+-- Whether nobody shows or refreshes the connection's tokens for now: it is over, or whoever it belongs to, themselves
+-- or by their personal organization, is not active. A workspace's is its own, whoever made it.
 CREATE OR REPLACE FUNCTION mcp_connection_rests(c mcp_connections) RETURNS boolean
 LANGUAGE sql STABLE AS $$
     SELECT mcp_connection_is_over(c) OR EXISTS (

@@ -52,8 +52,8 @@ END
 $$;
 CREATE TRIGGER mcp_member_left AFTER DELETE ON org_members FOR EACH ROW EXECUTE FUNCTION mcp_member_left();
 
--- The sweep of a user's connections: in the organization that they left, or, of who is deleted, all of them and those of
--- their personal organization.
+-- The sweep of a user's connections: in the organization that they left, or, of who is deleted, all of them and those
+-- of their personal organization.
 CREATE OR REPLACE FUNCTION ending_page_mcp_connections(e endings, at_most integer, is_whole boolean) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -78,8 +78,8 @@ BEGIN
 END
 $$;
 
--- The servers of a deleted user's personal organization are gone like those that somebody deletes (mcp_server_delete), so
--- many at most. Answers the most rows of one table.
+-- The servers of a deleted user's personal organization are gone like those that somebody deletes
+-- (mcp_server_delete), so many at most. Answers the most rows of one table.
 CREATE OR REPLACE FUNCTION mcp_servers_end(org uuid, at_most integer) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -103,8 +103,8 @@ BEGIN
 END
 $$;
 
--- Runs that wait for somebody to connect with a server that the caller deletes, switches off or makes another one go on,
--- page by page: they call it again, and hear what it is by now. Of the platform's those of every organization.
+-- Runs that wait for somebody to connect with a server that the caller deletes, switches off or makes another one go
+-- on, page by page: they call it again, and hear what it is by now. Of the platform's those of every organization.
 CREATE OR REPLACE FUNCTION mcp_waits_end(server uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
@@ -113,8 +113,8 @@ BEGIN
 END
 $$;
 
--- The sweep of mcp_waits_end(). A run that begins to wait at the moment of the switch may have seen the server as it was:
--- so there is a last look five seconds later. Locks runs, then accounts.
+-- The sweep of mcp_waits_end(). A run that begins to wait at the moment of the switch may have seen the server as it
+-- was: so there is a last look five seconds later. Locks runs, then accounts.
 CREATE OR REPLACE FUNCTION ending_page_mcp_waits(e endings, at_most integer, is_whole boolean) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -123,7 +123,7 @@ DECLARE
     page uuid[] := ARRAY(
         SELECT q.id FROM runs q
         WHERE q.status = 'waiting_for_input' AND q.input_request ->> 'kind' = 'authorization'
-              AND q.input_request ->> 'server_id' = e.subject_id::text
+              AND (q.input_request ->> 'server_id') COLLATE "C" = e.subject_id::text
               AND coalesce((q.input_request ->> 'since')::timestamptz <= late, true)
               AND (e.cursor_id IS NULL OR q.id > e.cursor_id)
         ORDER BY q.id LIMIT runs_max FOR NO KEY UPDATE);

@@ -81,9 +81,9 @@ BEGIN
 END
 $$;
 
--- The task that is asked for next, locked: of nobody whose id is among those. The one that is due longest; when many are
--- passed over, one of whichever user comes next, from a random place on: so one look costs the same, however many tasks
--- somebody has.
+-- The task that is asked for next, locked: of nobody whose id is among those. The one that is due longest; when many
+-- are passed over, one of whichever user comes next, from a random place on: so one look costs the same, however many
+-- tasks somebody has.
 CREATE OR REPLACE FUNCTION mcp_task_due(full_orgs uuid[]) RETURNS mcp_tasks
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE

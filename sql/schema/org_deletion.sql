@@ -15,8 +15,8 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
 $$;
 
 -- The sweep of a workspace that is closed or restored (endings.sql). MCP servers of a closed one are not listed and no
--- tokens are asked for in its name (mcp_server_rests, mcp_connection_rests). The sweep takes both out of what is due, or
--- back in: see ending_page_mcp_rest(). A page goes by the organization's row of its moment.
+-- tokens are asked for in its name (mcp_server_rests, mcp_connection_rests). The sweep takes both out of what is due,
+-- or back in: see ending_page_mcp_rest(). A page goes by the organization's row of its moment.
 CREATE OR REPLACE FUNCTION ending_page_mcp_org_rest(e endings, at_most integer, is_whole boolean) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -49,8 +49,8 @@ BEGIN
 END
 $$;
 
--- Stops an organization whose row is locked: closed_at decides, for callers, streams, runs and MCP servers. What hangs on
--- it is swept (endings.sql), and its owners are told by pages (org_stop). Notes its end; answers the row.
+-- Stops an organization whose row is locked: closed_at decides, for callers, streams, runs and MCP servers. What
+-- hangs on it is swept (endings.sql), and its owners are told by pages (org_stop). Notes its end; answers the row.
 CREATE OR REPLACE FUNCTION org_close(org uuid, privacy_org_delete_days integer) RETURNS orgs
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

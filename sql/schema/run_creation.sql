@@ -19,15 +19,15 @@ END
 $$;
 
 -- Why the account of an organization has no room for a run, told behind its lock; returns when it has room after all.
--- freed: as run_insert's. said_bytes: of the message that is stored with the run.
+-- freed: as run_insert's. message_bytes: of the message that is stored with the run.
 CREATE OR REPLACE FUNCTION account_run_refused(org uuid, is_queued boolean, count_max bigint, bytes_max bigint,
-    hold bigint, freed bigint, said_bytes bigint) RETURNS void
+    hold bigint, freed bigint, message_bytes bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     account credit_accounts;
 BEGIN
     SELECT * INTO STRICT account FROM credit_accounts WHERE org_id = org FOR UPDATE;
-    IF bytes_max > 0 AND account.stored_bytes + said_bytes >= bytes_max THEN
+    IF bytes_max > 0 AND account.stored_bytes + message_bytes >= bytes_max THEN
         PERFORM stored_bytes_refused(bytes_max, account.stored_bytes);
     ELSIF is_queued AND account.queued_runs >= count_max THEN
         PERFORM fail('runs.limit_exceeded', 'queue_is_full', jsonb_build_object('count_max', count_max));
@@ -107,9 +107,9 @@ DECLARE
     hold bigint;
     wanted_format json;
     declared_bytes bigint;
-    said_bytes bigint := coalesce(octet_length(message), 0);
-    said_at timestamptz;
-    said uuid;
+    message_bytes bigint := coalesce(octet_length(message), 0);
+    message_at timestamptz;
+    message_id uuid;
 BEGIN
     SELECT p.id AS persona_row_id, p.persona_key, p.version, p.model AS persona_model, p.org_id AS persona_org_id,
            p.built_in, p.response_format AS persona_format, p.tools AS persona_tools, d.id AS model_id,
@@ -181,13 +181,13 @@ BEGIN
     LOOP
         UPDATE credit_accounts a SET held = a.held + hold, active_runs = a.active_runs + (NOT is_queued)::integer,
             queued_runs = a.queued_runs + is_queued::integer,
-            stored_bytes = a.stored_bytes + declared_bytes + said_bytes
+            stored_bytes = a.stored_bytes + declared_bytes + message_bytes
         WHERE a.org_id = org AND CASE WHEN is_queued THEN a.queued_runs ELSE a.active_runs END < count_max
-              AND (bytes_max = 0 OR a.stored_bytes + said_bytes < bytes_max)
+              AND (bytes_max = 0 OR a.stored_bytes + message_bytes < bytes_max)
               AND (chosen.is_free OR a.balance - a.held + freed >= hold);
         EXIT WHEN FOUND;
         PERFORM account_run_refused(org, is_queued, count_max, bytes_max,
-                                    CASE WHEN NOT chosen.is_free THEN hold END, freed, said_bytes);
+                                    CASE WHEN NOT chosen.is_free THEN hold END, freed, message_bytes);
     END LOOP;
     INSERT INTO runs (id, org_id, thread_id, created_by_user_id, queued, source, trace_id, persona_id, persona_row_id,
                       model_id, model, provider_kind, credential_name, persona_model, credits_held, created_at,
@@ -201,11 +201,11 @@ BEGIN
     IF message IS NULL THEN
         RETURN json_build_object('run_id', run, 'trace_id', trace);
     END IF;
-    said_at := moment - interval '1 microsecond';
-    said := uuidv7_of(said_at);
+    message_at := moment - interval '1 microsecond';
+    message_id := uuidv7_of(message_at);
     INSERT INTO messages (id, org_id, thread_id, created_by_user_id, role, content, created_at, search)
-    VALUES (said, org, thread, current_user_id(), 'user', message, said_at, words_vector(words));
-    RETURN json_build_object('run_id', run, 'trace_id', trace, 'thread_id', thread, 'message_id', said);
+    VALUES (message_id, org, thread, current_user_id(), 'user', message, message_at, words_vector(words));
+    RETURN json_build_object('run_id', run, 'trace_id', trace, 'thread_id', thread, 'message_id', message_id);
 END
 $$;
 

@@ -6,9 +6,9 @@
 -- turn, claim by claim, though a claim reads few runs, however many wait: it walks the index from one organization and
 -- creator to the next.
 --
--- A creator who waits in several of these organizations has one turn for all of them, in one that is drawn by lot; their
--- others go after everybody who waits. So do all of theirs when they had a turn in this round: round_user_ids, beside
--- round_org_ids (runner/agent/round_robin.h).
+-- A creator who waits in several of these organizations has one turn for all of them, in one that is drawn by lot;
+-- their others go after everybody who waits. So do all of theirs when they had a turn in this round: round_user_ids,
+-- beside round_org_ids (runner/agent/round_robin.h).
 --
 -- Locks what it answers, and skips what others lock: when they hold all of it, it takes what comes. At most 32 at once,
 -- of as many organizations; served_nth: in this order.
@@ -91,7 +91,8 @@ BEGIN
                       FROM (SELECT w.id, w.user_id, w.nth, w.lot,
                                 row_number() OVER (PARTITION BY w.nth ORDER BY w.nth_of_creator, w.nth_of_org) AS place,
                                 EXISTS (SELECT FROM unnest(round_org_ids, round_user_ids) AS h (org_id, user_id)
-                                        WHERE h.user_id = w.user_id AND (h.org_id <> w.org_id OR w.orgs > 1)) AS had_turn
+                                        WHERE h.user_id = w.user_id
+                                          AND (h.org_id <> w.org_id OR w.orgs > 1)) AS had_turn
                             FROM waiting w) AS p) AS t) AS f
           -- Not all that runs_claimable says: it would be read whole. A run that waits is never queued again.
           JOIN runs r ON r.id = f.id

@@ -107,7 +107,7 @@ CREATE INDEX runs_of_end_user ON runs (org_id, end_user, id) WHERE end_user IS N
 CREATE INDEX runs_of_thread ON runs (thread_id, id);
 CREATE INDEX runs_active_of_user ON runs (created_by_user_id, id) WHERE ended_at IS NULL;
 -- Those that wait for somebody to connect with an MCP server.
-CREATE INDEX runs_waiting_for_server ON runs ((input_request ->> 'server_id'), id)
+CREATE INDEX runs_waiting_for_server ON runs ((input_request ->> 'server_id') COLLATE "C", id)
     WHERE status = 'waiting_for_input' AND input_request ->> 'kind' = 'authorization';
 SELECT make_tenant_table('runs');
 GRANT SELECT ON runs TO hostler_api;

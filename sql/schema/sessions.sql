@@ -328,7 +328,8 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     next_epoch bigint;
 BEGIN
-    UPDATE users SET session_epoch = session_epoch + 1 WHERE id = of_user RETURNING session_epoch INTO STRICT next_epoch;
+    UPDATE users SET session_epoch = session_epoch + 1 WHERE id = of_user
+    RETURNING session_epoch INTO STRICT next_epoch;
     UPDATE sessions SET epoch = next_epoch
     WHERE id = except_id AND user_id = of_user AND epoch = next_epoch - 1 AND revoked_at IS NULL;
     PERFORM ending_begin('sessions', of_user, what => jsonb_build_object('epoch', next_epoch));

@@ -10,8 +10,8 @@
 -- behind its commit, and forgets what it wrote, or it comes behind the change. It waits for nobody, wherever in the
 -- order of locks it is called. Under READ COMMITTED, as everything here.
 
--- Forgets what the tokens of a user grant: those that keep something are few (token_grants_keep). Tokens are held behind
--- their session, sessions in the order of their ids: whoever ends one holds it already.
+-- Forgets what the tokens of a user grant: those that keep something are few (token_grants_keep). Tokens are held
+-- behind their session, sessions in the order of their ids: whoever ends one holds it already.
 CREATE OR REPLACE FUNCTION token_grants_forget(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
@@ -69,9 +69,9 @@ BEGIN
 END
 $$;
 
--- Writes down what the newest tokens of a session grant, if they may be used from the address and do not know it yet. At
--- most 64 tokens of a user keep something, beside those that are written at this moment: so that forgetting costs the
--- same, whatever the user does. The first to end make room.
+-- Writes down what the newest tokens of a session grant, if they may be used from the address and do not know it yet.
+-- At most 64 tokens of a user keep something, beside those that are written at this moment: so that forgetting costs
+-- the same, whatever the user does. The first to end make room.
 CREATE OR REPLACE FUNCTION token_grants_keep(session uuid, address inet) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

@@ -19,7 +19,7 @@ CREATE TABLE usage_records (
     credits bigint NOT NULL DEFAULT 0,
     measured boolean NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    end_user text,  -- the run's; empty: one that is erased
+    end_user text COLLATE "C",  -- the run's; empty: one that is erased
     UNIQUE (run_id, turn),
     CONSTRAINT usage_records_sound CHECK (
         least(input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cost_nano_usd, credits) >= 0)

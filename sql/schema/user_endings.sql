@@ -1,5 +1,5 @@
--- What a deleted user leaves behind, swept page by page (endings.sql): memberships, sessions and tokens, the address where
--- others keep it, and what their personal organization used. user_delete() begins these sweeps.
+-- What a deleted user leaves behind, swept page by page (endings.sql): memberships, sessions and tokens, the address
+-- where others keep it, and what their personal organization used. user_delete() begins these sweeps.
 
 -- The sweep of a deleted user's memberships. Members of an organization change behind the lock of its row.
 CREATE OR REPLACE FUNCTION ending_page_memberships(e endings, at_most integer, is_whole boolean) RETURNS uuid
@@ -48,11 +48,11 @@ BEGIN
 END
 $$;
 
--- The sweep of what else a deleted user leaves: the address in mails, counters, the audit log and invitations of others;
--- and of their personal organization MCP servers, keys for providers of models and tools, tools and webhooks with their
--- secrets. Nobody acts in its name any more; messages that wait go with their endpoint (webhook_prune). Each statement
--- takes so many rows at most. facts: addresses, as email_key has them; proved, the one that was proved to be theirs;
--- entered, what they entered as theirs, as name_key() has it.
+-- The sweep of what else a deleted user leaves: the address in mails, counters, the audit log and invitations of
+-- others; and of their personal organization MCP servers, keys for providers of models and tools, tools and webhooks
+-- with their secrets. Nobody acts in its name any more; messages that wait go with their endpoint (webhook_prune).
+-- Each statement takes so many rows at most. facts: addresses, as email_key has them; proved, the one that was proved
+-- to be theirs; entered, what they entered as theirs, as name_key() has it.
 CREATE OR REPLACE FUNCTION ending_page_user(e endings, at_most integer, is_whole boolean) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

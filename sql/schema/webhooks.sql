@@ -143,8 +143,8 @@ BEGIN
 END
 $$;
 
--- An endpoint is switched off: nothing is sent from now on. What waits is cancelled, at once or, when a thousand messages
--- or more wait, by maintenance.
+-- An endpoint is switched off: nothing is sent from now on. What waits is cancelled, at once or, when a thousand
+-- messages or more wait, by maintenance.
 CREATE OR REPLACE FUNCTION webhook_cancel_pending(endpoint uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

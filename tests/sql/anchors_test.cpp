@@ -99,11 +99,9 @@ TEST_F(Anchors, RevokeAKeyThatIsBeingMade) {
   early.run_text(
       "SELECT api_key_create('{\"name\": \"k\", \"key_prefix\": \"hst_\", \"scopes\": []}', "
       "sha256('k'), 200)");
-  std::future<void> back = std::async(std::launch::async, [this] { take_back("back"); });
-  EXPECT_EQ(back.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout)
-      << "it waits for whoever holds the session";
+  take_back("back");
   early.commit();
-  back.get();
+  value("SELECT more FROM ending_continue(1000)");
   EXPECT_EQ(value("SELECT count(*) FROM api_keys WHERE revoked_at IS NOT NULL"), "1");
 }
 

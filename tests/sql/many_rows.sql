@@ -76,8 +76,8 @@ INSERT INTO llm_providers (id, org_id, name, provider_kind)
 SELECT uuidv7(), id, 'own', 'openai' FROM orgs;
 INSERT INTO llm_models (id, org_id, provider_id, model, is_default)
 SELECT uuidv7(), org_id, id, 'model', true FROM llm_providers;
-INSERT INTO model_tests (org_id, model_id, claim_until, claimed_at)
-SELECT m.org_id, m.id, clock_timestamp() + interval '1 hour', CASE WHEN n > 1 THEN clock_timestamp() END
+INSERT INTO model_tests (org_id, model_id, created_by, claim_until, claimed_at)
+SELECT m.org_id, m.id, uuidv7(), clock_timestamp() + interval '1 hour', CASE WHEN n > 1 THEN clock_timestamp() END
 FROM llm_models m, generate_series(1, 3) AS n;
 INSERT INTO runs (id, org_id, thread_id, created_by_user_id, status, source, trace_id, persona_id, persona_row_id,
                   model_id, model, provider_kind, credential_name, last_seq, ended_at, end_user)

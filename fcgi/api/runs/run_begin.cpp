@@ -1,6 +1,6 @@
-// Runs made: in a thread that is there or in a new one, with the message that they answer or without
-// one. The daemon executes them, which hears of them by a notification; with `stream` the relay
-// answers with their events (fcgi/http/sent_on.h). Statements: sql/queries/runs.sql.
+// Runs made: in a thread that is there or in a new one, with the message that they answer or
+// without one. The daemon executes them, which hears of them by a notification; with `stream` the
+// relay answers with their events (fcgi/http/sent_on.h). Statements: sql/queries/runs.sql.
 #include <optional>
 #include <string>
 #include <utility>
@@ -128,10 +128,10 @@ OneStatement in_thread(const Input& input, const std::string& thread_id, const N
                                                : creation(input.settings, thread_id, wanted);
   OneStatement made = wanted.is_streamed ? answered_by_stream(std::move(statement), thread_id)
                                          : OneStatement::row(std::move(statement), 201);
-  OneStatement told = std::move(made).notify(query::RunNotify{}).notify_of(runs_that_stopped);
+  OneStatement notifying = std::move(made).notify(query::RunNotify{}).notify_of(runs_that_stopped);
   // Interrupting writes the last events of the runs that it ends.
-  if (wanted.strategy == "interrupt") return told;
-  return std::move(told).share_commit();
+  if (wanted.strategy == "interrupt") return notifying;
+  return std::move(notifying).share_commit();
 }
 
 OneStatement in_new_thread(const Input& input, const NewThread& thread, const NewRun& wanted) {

@@ -135,7 +135,7 @@ TEST(OneCall, ReportsEveryFaultAndLeavesNothing) {
   EXPECT_EQ(rows_of(stack(), conversation.user.org_id), before);
 }
 
-TEST(OneCall, JudgesRightsThenTheThreadThenTheBody) {
+TEST(OneCall, ChecksRightsThenTheThreadThenTheBody) {
   TestUser owner = register_user(stack());
   TestUser member = register_user(stack());
   TestConversation stranger = make_conversation(stack());

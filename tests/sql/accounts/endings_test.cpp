@@ -54,7 +54,7 @@ class Endings : public ::testing::Test {
     postgres::DbSession session = database_.as_runner();
     int pages = 0;
     for (bool more = true; more && pages < pages_max; ++pages) {
-      postgres::Result page = session.run(query::EndingSweep{.at_most = 400});
+      postgres::Result page = session.run(query::EndingContinue{.at_most = 400});
       more = page[0].boolean("more");
       EXPECT_EQ(page[0].text("fault"), "");
     }
@@ -188,12 +188,12 @@ TEST_F(Endings, LeaveARunAsItWasWithoutAFurtherStepUntilItIsSwept) {
             "48")
       << "no answer makes it go on";
   postgres::DbSession runner = database_.as_runner();
-  postgres::Result told = runner.run(query::RunCancelRequests{.daemon_id = held});
-  ASSERT_EQ(told.size(), 1) << "who owns one stops it";
-  EXPECT_EQ(told[0].text("id"), owned);
-  EXPECT_EQ(told[0].text("cancel_reason"), "user_suspended");
+  postgres::Result stopping = runner.run(query::RunCancelRequests{.daemon_id = held});
+  ASSERT_EQ(stopping.size(), 1) << "who owns one stops it";
+  EXPECT_EQ(stopping[0].text("id"), owned);
+  EXPECT_EQ(stopping[0].text("cancel_reason"), "user_suspended");
 
-  sweep();
+  end_pages();
   EXPECT_EQ(of("SELECT count(*) FROM runs WHERE created_by_user_id = '{other}' AND status = "
                "'cancelled'"),
             "49");
@@ -225,7 +225,7 @@ TEST_F(Endings, DoNotWaitForWhoHoldsARow) {
   EXPECT_EQ(of("SELECT string_agg(kind, ' ') FROM endings"), "runs");
   holder.rollback();
   of("UPDATE endings SET due_at = clock_timestamp()");
-  sweep();
+  end_pages();
   EXPECT_EQ(of("SELECT count(*) FROM runs WHERE status = 'cancelled'"), "1");
 }
 
@@ -243,7 +243,7 @@ TEST_F(Endings, OfAMembershipKillItsKeysForGood) {
          "ON m.user_id = u.id WHERE api_key_lives(k, u, m.id)"),
       "0")
       << "before the sweep too";
-  sweep();
+  end_pages();
   EXPECT_EQ(of("SELECT count(*) FROM api_keys WHERE revoked_at IS NULL"), "0");
 }
 
@@ -256,7 +256,7 @@ TEST_F(Endings, LeaveKeysThatAreOlderThanWhatIsTakenBack) {
       "SELECT count(*) FROM api_keys k JOIN users u ON u.id = k.user_id WHERE api_key_lives(k, u, "
       "NULL)";
   EXPECT_EQ(value(living), "100");
-  sweep();
+  end_pages();
   EXPECT_EQ(value(living), "100");
   EXPECT_EQ(of("SELECT keys_kept_before FROM users WHERE id = '{other}'"), "infinity");
 }
@@ -268,10 +268,10 @@ TEST_F(Endings, OneThatFailsStopsNoOther) {
       "generate_series(1, 100)");
   of("SELECT sessions_end('{other}', NULL)");
   postgres::DbSession session = database_.as_runner();
-  postgres::Result page = session.run(query::EndingSweep{.at_most = 400});
+  postgres::Result page = session.run(query::EndingContinue{.at_most = 400});
   EXPECT_NE(page[0].text("fault"), "");
   EXPECT_TRUE(page[0].boolean("more"));
-  session.run(query::EndingSweep{.at_most = 400});
+  session.run(query::EndingContinue{.at_most = 400});
   EXPECT_EQ(of("SELECT count(*) FROM sessions WHERE revoked_at IS NULL"), "0");
   EXPECT_EQ(of("SELECT kind || ' ' || failures FROM endings"), "no_such_kind 1");
 }

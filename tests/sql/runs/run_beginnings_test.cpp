@@ -1,5 +1,5 @@
-// Statements that begin a run and do more: its message, its thread, their order, and that nothing of
-// it exists when anything is refused.
+// Statements that begin a run and do more: its message, its thread, their order, and that nothing
+// of it exists when anything is refused.
 #include <gtest/gtest.h>
 
 #include <thread>

@@ -29,7 +29,7 @@ void erase_all(ApiStack& stack) {
       [&] {
         stack.sql().run_text(wait_over);
         for (const char* page :
-             {"SELECT coalesce(string_agg(fault, ' '), '') FROM ending_sweep(400)",
+             {"SELECT coalesce(string_agg(fault, ' '), '') FROM ending_continue(400)",
               "SELECT coalesce(string_agg(fault, ' '), '') FROM erasures_page(100)",
               "SELECT '' FROM threads_empty(200)", "SELECT '' FROM responses_empty(200)"}) {
           for (int i = 0; i < 30; ++i) EXPECT_EQ(sql_value(stack, page), "") << page;
