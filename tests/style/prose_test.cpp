@@ -18,8 +18,7 @@ struct ProseBaseline {
 };
 
 // Lower a row when you rewrite its files. Never raise one: rewrite the sentence.
-constexpr std::array<ProseBaseline, 18> baseline = {{
-    {"docs/contract", 135},
+constexpr std::array<ProseBaseline, 17> baseline = {{
     {"docs/performance/readings.md", 3},
     {"docs/", 0},
     {"console/", 147},
