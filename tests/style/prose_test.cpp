@@ -18,8 +18,7 @@ struct ProseBaseline {
 };
 
 // Lower a row when you rewrite its files. Never raise one: rewrite the sentence.
-constexpr std::array<ProseBaseline, 17> baseline = {{
-    {"docs/performance/readings.md", 3},
+constexpr std::array<ProseBaseline, 16> baseline = {{
     {"docs/", 0},
     {"console/", 147},
     {"ctl/", 54},
