@@ -224,7 +224,7 @@ void walk(std::string_view pattern, const OnText& on_text, const OnFact& on_fact
   }
 }
 
-// As psql would show it: texts as they are, nothing for null.
+// Shows a fact like psql: texts unchanged, nothing for null.
 std::string shown_text(const Json& fact) {
   if (fact.is_null()) return {};
   const std::string* text = fact.as_text();

@@ -84,8 +84,8 @@ UChar32 at(const Text& text, size_t i) { return i < text.size() ? text[i] : 0; }
 
 bool is_emoji(UChar32 c) { return u_hasBinaryProperty(c, UCHAR_EMOJI) != 0 && c > 0x7F; }
 
-// Bytes aside: how many characters the emoji at i has, with what changes it (UTS 51, ED-15a); 0:
-// there is none.
+// Number of characters of the emoji at i, with its modifiers (UTS 51, ED-15a), or 0 if there is no
+// emoji. Bytes are counted elsewhere.
 size_t emoji_length(const Text& text, size_t i) {
   bool is_key = u_hasBinaryProperty(at(text, i), UCHAR_EMOJI) != 0 && at(text, i) <= 0x7F;
   if (is_key) return at(text, i + 1) == emoji_style && at(text, i + 2) == keycap ? 3 : 0;

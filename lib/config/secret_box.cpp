@@ -53,7 +53,7 @@ std::string why_not_opened(const std::string& path, int cause) {
   return cause == EACCES ? with_mend(std::move(fault), rights_mend) : fault;
 }
 
-// What is wrong with the file and mends it, or its text.
+// Returns the text of the file, or its fault and how to fix it.
 struct KeyFileText {
   std::string fault;
   std::string text;

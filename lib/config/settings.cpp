@@ -67,7 +67,7 @@ SettingReading bounded(const SettingRow& row, int64_t value) {
   return SettingValue(value);
 }
 
-// Of a host with its port; none is the scheme's own.
+// Returns the host with its port. Without a port it is the scheme's own.
 bool is_port_sound(std::string_view host) {
   size_t colon = host.find(':', host.starts_with('[') ? std::min(host.find(']'), host.size()) : 0);
   if (colon == host.npos) return true;
@@ -154,8 +154,8 @@ SettingReading bounded(const SettingRow& row, std::vector<std::string> values) {
   return SettingValue(std::move(values));
 }
 
-// Where a value of a connection string ends that begins here. As libpq has it, quotes keep what
-// would end it, and a backslash what is behind it.
+// Returns the end of the connection string's value that begins here. As in libpq, quotes protect
+// characters that would end it, and a backslash protects the next character.
 size_t value_end(std::string_view text, size_t begin, std::string_view ends) {
   bool is_quoted = text[begin] == '\'';
   if (is_quoted) ends = "'";

@@ -50,7 +50,7 @@ namespace {
 
 constexpr size_t file_bytes_max = size_t{1} << 20;
 constexpr std::string_view variable_prefix = "HOSTLER_";
-// Of commands that the console shows: a shell that has them runs hostlerctl too.
+// Variables of commands that the console shows: a shell that has them also runs hostlerctl.
 constexpr std::array<std::string_view, 2> variables_of_clients{"HOSTLER_URL", "HOSTLER_TOKEN"};
 
 std::string position_of(const std::string& path, const toml::source_region& region) {
@@ -131,7 +131,7 @@ std::optional<std::string> text_of(const std::string& path, LoadedSettings& load
   return std::nullopt;
 }
 
-// One that is not there is empty.
+// A missing file is empty.
 std::vector<std::string> files_of_conf_d(const std::string& path, LoadedSettings& loaded) {
   size_t slash = path.rfind('/');
   std::string folder = slash == path.npos ? "conf.d" : path.substr(0, slash + 1) + "conf.d";

@@ -22,7 +22,7 @@ constexpr int64_t outbox_wait_max_s = 900;
 // Beside the dedicated ones of a worker: the pipelined one and the flusher.
 constexpr int64_t other_connections_of_worker = 2;
 
-// What this host's pool opens at most.
+// Maximum that this host's pool opens.
 int64_t pool_connections(const config::Settings& settings) {
   int64_t workers = config::worker_count(settings, std::thread::hardware_concurrency());
   return workers * (settings.integer("api.own_connections") + other_connections_of_worker);

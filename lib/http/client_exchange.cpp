@@ -43,7 +43,7 @@ HttpFailureKind kind_of_code(CURLcode code) {
   }
 }
 
-// What may go to another origin than the one it was written for.
+// Part that may go to another origin than the one for which it was written.
 bool follows_anywhere(const HttpField& field) {
   std::string name = ascii::lower_case(field.first);
   return name == "accept" || name == "accept-language" || name == "user-agent";

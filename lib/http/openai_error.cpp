@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view path_begin = "/v1/openai";
 
-// What has a name of its own there.
+// Codes that have a name of their own there.
 struct OpenAiRow {
   ErrorCode code;
   int status;

@@ -78,7 +78,7 @@ Rules& rules_of(std::unique_ptr<Rules>& rules) {
   return *rules;
 }
 
-// Rules of one name are told by several keywords: makes one of them, in the order of names.
+// Several keywords name rules of one name. Merges them into one, in the order of names.
 void finish_members(ObjectRules& rules) {
   std::stable_sort(rules.members.begin(), rules.members.end(),
                    [](const auto& left, const auto& right) { return left.name < right.name; });

@@ -13,7 +13,7 @@
 namespace hostler::json_schema {
 namespace {
 
-// WhiteSpace and LineTerminator of ECMA-262, and what is none.
+// WhiteSpace and LineTerminator of ECMA-262, and their complement.
 constexpr std::string_view blank =
     R"(\x{9}-\x{d}\x{20}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})"
     R"(\x{feff})";
@@ -227,7 +227,7 @@ bool EcmaPattern::escape() {
   return atom(item.code_point ? item.text : "[" + item.text + "]");
 }
 
-// What a backslash and a letter mean within brackets and without.
+// Meaning of a backslash and a letter within brackets and without.
 bool EcmaPattern::shared_escape(char32_t letter, ClassItem& item) {
   constexpr std::string_view controls = "tnvfr0";
   constexpr std::string_view meant = "\t\n\v\f\r\0";

@@ -15,14 +15,14 @@ namespace {
 
 constexpr size_t node_work = 30;
 constexpr size_t item_work = 60;
-// What was found out with less is found out again instead of being remembered.
+// Results that took less work are computed again instead of being remembered.
 constexpr size_t remembered_work_min = 500;
 // A match that may take longer than this is measured: RE2 is mostly a hundred times faster than it
 // may be at worst. One that may take longer than match_work_max
 // is not tried.
 constexpr size_t measured_work_min = 20'000;
 
-// Of the processor for this thread: what others do on the machine does not count.
+// Processor time of this thread, so that other work on the machine does not count.
 int64_t thread_nanoseconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -105,8 +105,8 @@ bool Validator::spend(size_t work) {
   return false;
 }
 
-// The node, and by its $ref the next, in a loop: a $ref nests no call. What was said of the first
-// $ref is what is said of all behind it.
+// Checks the node and, by its $ref, the next, in a loop, so a $ref nests no call. Faults are
+// reported at the first $ref for all that follow.
 bool Validator::fits(NodeId id, const At& at) {
   const uintptr_t value_key = name_key_ != 0 ? name_key_ : reinterpret_cast<uintptr_t>(&at.value);
   std::optional<Remembered> asked;

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t member_work = 40;
 constexpr size_t explained_max = 4;
 
-// The rule of the name; the number of rules: there is none.
+// Returns the rule of the name, or the number of rules if it has none.
 size_t rule_of(const ObjectRules& rules, std::string_view name) {
   auto at = std::lower_bound(
       rules.members.begin(), rules.members.end(), name,

@@ -27,7 +27,8 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-// Written beside and then named, so that whoever lists the folder sees whole mails only.
+// The file is written under another name and then renamed, so that a reader of the folder sees only
+// whole mails.
 MailOutcome write_file(const std::string& folder, const std::string& id,
                        const std::string& message) {
   MailOutcome outcome;

@@ -118,7 +118,7 @@ DbSession::DbSession(const std::string& conninfo, const std::string& application
                      const std::string& database)
     : on_notice_(std::make_unique<std::function<void(std::string_view)>>()) {
   std::string whole = database.empty() ? conninfo : conninfo_with(conninfo, {{"dbname", database}});
-  // What stands before dbname gives way to what the operator says there.
+  // Settings before dbname give way to those of the operator.
   std::array<const char*, 5> names{"connect_timeout", "target_session_attrs", "dbname",
                                    "application_name", nullptr};
   std::array<const char*, 5> values{"10", "primary", whole.c_str(), application_name.c_str(),

@@ -104,7 +104,7 @@ void MetricsServer::accept_some() {
       continue;
     }
     if (errno != EMFILE && errno != ENFILE) return;
-    // Who waits would make the loop turn until a descriptor is free.
+    // Waiting clients would make the loop turn until a descriptor is free.
     again_.restart(accept_pause_ms);
     break;
   }

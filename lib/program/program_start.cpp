@@ -43,7 +43,7 @@ std::string help_text(std::string_view name, std::string_view sentence,
 
 void print_text(std::FILE* stream, std::string_view text) { fmt::print(stream, "{}", text); }
 
-// Nothing when the command line is bad; getopt has told why.
+// Returns nothing if the command line is bad; getopt has printed why.
 struct CommandLine {
   std::string config;
   std::vector<std::string_view> given;

@@ -24,7 +24,7 @@ constexpr std::array<ProseBaseline, 16> baseline = {{
     {"ctl/", 54},
     {"dev/", 35},
     {"fcgi/", 219},
-    {"lib/", 255},
+    {"lib/", 5},
     {"nginx/", 8},
     {"runner/", 414},
     {"sql/", 320},
