@@ -20,7 +20,7 @@ namespace {
 
 // Longer ones take too much of a loop's time (lib/json_schema/schema.h).
 constexpr size_t loop_bytes_max = 64 * 1024;
-// Of what is told of a fault: parts of it are the model's own words.
+// Length of a reported fault, parts of which are the model's own words.
 constexpr size_t pointer_bytes_max = 300;
 constexpr size_t message_bytes_max = 500;
 constexpr size_t reason_bytes_max = 400;
@@ -92,7 +92,7 @@ std::string_view without_thoughts(std::string_view text) {
   return trimmed(rest.substr(end + thought_tags[0].end.size()));
 }
 
-// What stands within a code fence of Markdown that is the whole text, with or without a language.
+// Returns the content of a Markdown code fence that is the whole text, with or without a language.
 std::string_view without_fence(std::string_view text) {
   size_t ticks = std::min(text.find_first_not_of('`'), text.size());
   if (ticks < 3) return text;

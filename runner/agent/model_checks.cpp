@@ -22,7 +22,7 @@ namespace {
 
 // Thoughts too. What is asked for takes a few words.
 constexpr size_t answer_bytes_max = size_t{256} << 10;
-// Of one check, so that a slow one leaves the others some time.
+// Time of one check, so that a slow one leaves the others some.
 constexpr int64_t check_limit_ms = 25'000;
 // Somebody waits: a provider that asks for a longer pause than this fails the check.
 constexpr RetryTiming timing{.tries_max = 2, .first_delay_ms = 500, .retry_after_ms_max = 5'000};
@@ -140,7 +140,7 @@ Task<Failure> check_schema(Services services, ModelRequest request) {
                        "The model's answer does not fit response_format: " + verdict.reason);
 }
 
-// What a check throws is what it found.
+// An exception of a check is its result.
 Task<Failure> caught(Task<Failure> check) {
   try {
     Failure failure = co_await check;

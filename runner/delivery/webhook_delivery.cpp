@@ -13,7 +13,7 @@ namespace {
 // Nobody reads what receivers say; so much is taken so that the connection can be used again.
 constexpr size_t answer_bytes_max = 16 * 1024;
 
-// One that cannot be opened signs nothing.
+// A secret that cannot be opened signs nothing.
 void add_secret(QueuedWebhook& message, const config::SecretBox& secrets, std::string_view id,
                 const config::SealedSecret& sealed) {
   config::SecretIdentity identity{std::string(id), message.org_id, "webhook"};
@@ -21,7 +21,7 @@ void add_secret(QueuedWebhook& message, const config::SecretBox& secrets, std::s
   if (secret) message.signing_secrets.push_back(std::move(*secret));
 }
 
-// Those of before a rotation, newest first, as outbox_claim_webhooks writes them.
+// Secrets from before a rotation, newest first, as outbox_claim_webhooks writes them.
 void add_old_secrets(QueuedWebhook& message, const config::SecretBox& secrets,
                      std::string_view json) {
   std::optional<Json> old = parse_json_or_nothing(json);
@@ -35,7 +35,7 @@ constexpr std::string_view untrusted_words =
     "TLS failed: the certificate is not trusted; outbound.ca_file of this installation has to name "
     "who issued it";
 
-// What the owner of the endpoint is told; the failure's own words name addresses.
+// Text for the owner of the endpoint. The failure's own words contain addresses.
 std::string_view words_of(const http::HttpFailure& failure) {
   switch (failure.kind) {
     case http::HttpFailureKind::bad_request:

@@ -23,7 +23,7 @@ constexpr std::string_view no_method{"\x05\xff", 2};
 
 uint8_t byte_at(std::string_view bytes, size_t at) { return static_cast<uint8_t>(bytes[at]); }
 
-// Of the letters that names of hosts have; others would only confuse whoever reads the log.
+// Accepts only letters of host names. Others would confuse a reader of the log.
 bool is_host_name(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';

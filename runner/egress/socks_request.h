@@ -1,6 +1,6 @@
-// What a client says on the socket of outbound calls before its bytes pass through: SOCKS 5 (RFC
-// 1928), no authentication, CONNECT only. Strict, incremental, never more than 600 bytes. Pure: it
-// knows no destination and opens none.
+// Handshake of a client on the socket of outbound calls, before its bytes pass through: SOCKS 5
+// (RFC 1928), no authentication, CONNECT only. Strict, incremental, never more than 600 bytes.
+// Pure: it knows no destination and opens none.
 #pragma once
 
 #include <cstddef>

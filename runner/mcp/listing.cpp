@@ -108,13 +108,13 @@ void take_tool(ListedSoFar& listing, std::string_view definition, bool has_param
   listing.tools.push_back({std::move(name), std::string(definition)});
 }
 
-// The cursor of the next page; nothing: there is none. An empty one counts since revision
-// 2026-07-28; older servers mean the end by it.
+// Returns the cursor of the next page, or nothing at the end. An empty one counts since revision
+// 2026-07-28. In older servers it means the end.
 std::optional<std::string> next_cursor(ListedSoFar& listing, const Json& page, bool is_modern) {
   const Json* cursor = page.find("nextCursor");
   if (cursor == nullptr || !cursor->is_text()) return std::nullopt;
   if (cursor->as_text()->empty() && !is_modern) return std::nullopt;
-  // One that was followed leads in a circle.
+  // A cursor that was already followed leads in a circle.
   if (!listing.cursors.insert(*cursor->as_text()).second) return std::nullopt;
   return *cursor->as_text();
 }

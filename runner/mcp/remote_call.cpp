@@ -62,7 +62,8 @@ RemoteOutcome begun_task(std::string_view result) {
   return outcome;
 }
 
-// What the server's answer makes of the call. Of megabytes: not on a loop.
+// Converts the server's answer into the outcome of the call. It may have megabytes, so never on a
+// loop.
 RemoteOutcome outcome_of_answer(std::string_view result) {
   std::optional<Json> json = parse_json_or_nothing(result);
   std::string_view type = json && json->is_object() ? json->text_or("resultType") : "";

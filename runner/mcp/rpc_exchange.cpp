@@ -20,7 +20,8 @@ namespace {
 constexpr size_t error_body_bytes_max = 64 << 10;
 constexpr int64_t retry_default_ms = 1000;
 constexpr int resumes_max = 600;
-// What an older server says and asks besides its answer: more of it is left unread, or unanswered.
+// Limit of the messages and requests that an older server sends besides its answer. Anything beyond
+// is left unread, or unanswered.
 constexpr size_t extra_bytes_max = 256 << 10;
 constexpr int extras_max = 200;
 
@@ -70,7 +71,7 @@ std::string message_in(std::string body, const std::string& id) {
   return body;
 }
 
-// Of megabytes on the thread pool.
+// Parses megabytes on the thread pool.
 Task<std::optional<RpcAnswer>> read_message(loop::Loop& loop, std::string text, std::string id) {
   if (text.size() <= read_at_once_bytes_max) co_return read_response(message_in(text, id), id);
   std::function<std::optional<RpcAnswer>()> read = [text = std::move(text), id = std::move(id)] {
@@ -177,7 +178,7 @@ Task<RpcAnswer> Exchange::read_body(http::HttpExchange& http, const http::HttpHe
   std::string body = co_await body_of(http, bytes_max);
   if (was_taken && message_.id.empty()) co_return plain;
   if (was_taken && http.failure()) co_return failure_of(*http.failure());
-  // What refuses a request may not know its id.
+  // A refusal of a request may lack its id.
   std::string id = was_taken ? message_.id : std::string();
   plain.message = words_of_status(head, target_.url, was_taken ? "" : std::string_view(body));
   Task<std::optional<RpcAnswer>> reading =

@@ -94,7 +94,7 @@ constexpr ReadRow<const char*> shared_rows[] = {
 };
 // clang-format on
 
-// What a run can end with, else other.
+// Codes with which a run can end, else other.
 constexpr std::array<std::string_view, 17> failure_codes{"model.rejected",
                                                          "model.rate_limited",
                                                          "model.unavailable",
@@ -116,7 +116,7 @@ constexpr std::array<std::string_view, 4> end_states{"completed", "failed", "can
                                                      "waiting_for_input"};
 constexpr std::array<std::string_view, 3> tool_names{"web_search", "web_fetch", "other"};
 constexpr std::array<std::string_view, 2> tool_results{"ok", "error"};
-// As EgressResult has them.
+// In the order of EgressResult.
 constexpr std::array<std::string_view, 5> egress_results{"carried", "refused", "unready",
                                                          "unreachable", "broken"};
 

@@ -59,7 +59,8 @@ bool name_object(Json::Object& root) {
   return is_named && has_properties;
 }
 
-// Members whose names the provider refuses are told in words: models write them all the same.
+// Members whose names the provider refuses are described in words, because models write them
+// anyway.
 std::string take_unnameable(Json::Object& root) {
   Json::Object& properties = *member_of(root, "properties")->as_object();
   Json* required = member_of(root, "required");
@@ -143,7 +144,7 @@ FittedTools fit_tools(ProviderKind kind, std::vector<ToolDefinition> tools) {
     }
     FittedSchema& fitted = std::get<FittedSchema>(fit);
     tool.parameters = std::move(fitted.schema);
-    // What a note tells, the provider cannot hold the model to.
+    // The provider cannot enforce the content of a note.
     if (!fitted.note.empty()) tool.strict.reset();
     tool.description = joined(std::move(tool.description), fitted.note);
     all.fitted.push_back(std::move(tool));

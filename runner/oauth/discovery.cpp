@@ -27,8 +27,8 @@ std::string reason_of(const http::HttpAnswer& answer) {
   return fmt::format("it answered {}", answer.head.status);
 }
 
-// The first of the documents that holds; else the first fault that is not "there is none". Of sites
-// whose every unknown address is a page, that is what stands at the first.
+// Returns the first valid document, else the first fault other than a missing document. Sites that
+// answer every unknown address with a page have it at the first.
 Task<std::variant<ResourceMetadata, std::string>> find_resource(OAuthServices services,
                                                                 DiscoveryAsk ask) {
   std::optional<http::HttpUrl> server = http::parse_http_url(ask.url);
@@ -78,12 +78,12 @@ std::vector<std::string> first_scopes(const DiscoveryAsk& ask, const ResourceMet
   } else if (!ask.challenge.scopes && resource.scopes_supported) {
     scopes = *resource.scopes_supported;
   }
-  // What makes refresh tokens come, where it is asked for.
+  // Scope that makes the server give refresh tokens, if it is supported.
   if (!scopes.empty() && server.takes_scope("offline_access")) scopes.push_back("offline_access");
   return read_scopes(fmt::format("{}", fmt::join(scopes, " ")));
 }
 
-// As whom we speak there; or why as nobody.
+// Client as which we speak there, or why there cannot be one.
 Task<std::variant<ClientChoice, std::string>> choose_client(OAuthServices services,
                                                             DiscoveryAsk ask,
                                                             AuthorizationServer server,

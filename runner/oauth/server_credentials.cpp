@@ -154,7 +154,7 @@ Task<CredentialOutcome> ServerCredentials::show_connection(CredentialAsk ask,
   for (;;) {
     postgres::Row row = found.front();
     bool is_connected = row.text("state") == "connected";
-    // What belongs to a user is no key's, whoever made the key.
+    // An API key never uses what belongs to a user, not even to its maker.
     if (ask.by_key && row.boolean("is_of_user")) co_return not_connected(ask);
     bool is_unasked = row.text("state") == unasked;
     if (!is_connected && (ask.is_listing || is_unasked)) co_return shown_with({});

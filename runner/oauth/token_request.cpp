@@ -47,7 +47,7 @@ bool is_operators(const std::string& url, const OAuthReach& reach) {
   return asked && typed && asked->same_origin(*typed);
 }
 
-// What a failed exchange is told as: never the peer's own words, which anybody may have written.
+// Report of a failed exchange: never the peer's own words, which anybody may have written.
 std::string words_of(const http::HttpAnswer& answer) {
   if (answer.failure) {
     return fmt::format("The authorization server was not reached ({}).",
@@ -56,7 +56,7 @@ std::string words_of(const http::HttpAnswer& answer) {
   return fmt::format("The authorization server answered {}.", answer.head.status);
 }
 
-// Of RFC 6749, section 5.2, and extensions: a short word.
+// Code of RFC 6749, section 5.2, and extensions: a short word.
 std::string error_code_of(const Json& json) {
   std::string code(json.text_or("error"));
   bool is_sound =

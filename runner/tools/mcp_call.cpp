@@ -122,8 +122,8 @@ Task<void> CallUnderWay::keep(McpState state, int more_authorizations) {
   co_await work;
 }
 
-// What nobody may repeat is kept before the step that shows it, and what was kept to go on with is
-// forgotten.
+// State that nobody may repeat is stored before the step that shows it, and stored state for
+// continuing is deleted.
 Task<McpOutcome> CallUnderWay::end(ToolOutcome outcome) {
   bool is_kept = is_kept_ || state_.away != McpState::Away::no;
   if (!call_.tool.is_idempotent || is_kept) {
@@ -147,7 +147,7 @@ Task<McpOutcome> CallUnderWay::authorize(int64_t authorizations) {
     co_return ended;
   }
   state_.stage = McpState::Stage::authorize;
-  // Nothing was said to the server so far: whoever connects may do so with another address.
+  // The server was not contacted so far, so the person may connect with another address.
   if (state_.questions.empty()) state_.url.clear();
   co_await keep(state_, 1);
   co_return McpAuthorization{call_.tool.server_id, server_key_};
@@ -187,7 +187,7 @@ Task<McpOutcome> CallUnderWay::begin_task(std::optional<std::string> task_id,
   co_return McpAway{};
 }
 
-// What its server wants of a person, and what came of that.
+// The server's request to a person, and its answer.
 Task<McpOutcome> CallUnderWay::go_on_away(int64_t authorizations) {
   bool is_asking = state_.stage == McpState::Stage::questions;
   std::optional<McpQuestion> question;
@@ -218,7 +218,7 @@ Task<McpOutcome> CallUnderWay::go_on_away(int64_t authorizations) {
   co_return McpAway{};
 }
 
-// Nothing: the server only wants to be asked again, with its state.
+// Returns nothing if the server only wants to be asked again, with its state.
 Task<std::optional<McpOutcome>> CallUnderWay::asked(RemoteOutcome came) {
   state_.rounds += 1;
   std::optional<std::string> questions = askable(came.questions, came.request_state.has_value());
@@ -278,8 +278,8 @@ RemoteCall CallUnderWay::request_of(const postgres::Row& row) const {
   return request;
 }
 
-// What the server's answer makes of the call; nothing: it is tried again, because it was not
-// carried out, or may be carried out twice.
+// Converts the server's answer into the outcome of the call. Returns nothing to try again, because
+// the call was not carried out, or may be carried out twice.
 Task<std::optional<McpOutcome>> CallUnderWay::answered(RemoteOutcome came, int64_t authorizations) {
   using Ending = RemoteOutcome::Ending;
   Ending ending = came.ending;

@@ -140,7 +140,7 @@ Task<TaskPolls::Verdict> TaskPolls::verdict_of(postgres::Result claimed) {
   bool is_over = row.boolean("is_over");
   McpState state = read_mcp_state(row.text("remote_state"));
   std::string refusal(row.text("refusal"));
-  // Of a tool that changed meanwhile the result is taken, but nothing more is sent.
+  // If the tool changed meanwhile, its result is accepted, but nothing more is sent.
   if (refusal == "changed" && state.answers == "{}") refusal.clear();
   if (!refusal.empty()) {
     Task<Verdict> refusing = refuse(std::move(ask), claimed, std::move(refusal));
@@ -153,7 +153,7 @@ Task<TaskPolls::Verdict> TaskPolls::verdict_of(postgres::Result claimed) {
   co_return verdict;
 }
 
-// The server is told to cancel, if it may be told; then the call has its result, or is forgotten.
+// Cancels at the server, if that is allowed. Then the call has its result, or is deleted.
 Task<TaskPolls::Verdict> TaskPolls::refuse(TaskAsk ask, postgres::Result claimed,
                                            std::string refusal) {
   postgres::Row row = claimed.front();

@@ -43,7 +43,7 @@ Task<ToolAdmission> admit_call(ToolServices& services, ToolContext context, Tool
     co_return refused("tool.limit_exceeded",
                       "The organization made as many calls today as it may.");
   }
-  // Of a run that is fenced no result is written.
+  // No result of a fenced run is written.
   if (answer == "fenced") {
     co_return refused("tool.timeout", "The run is not this daemon's any more.");
   }

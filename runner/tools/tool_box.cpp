@@ -18,7 +18,7 @@ struct ToolRow {
   std::string_view name;
   std::string_view description;
   std::string_view parameters;  // JSON Schema, valid for OpenAI and Anthropic
-  // What is wrong with the arguments; empty: nothing.
+  // Returns the fault of the arguments, or an empty text.
   std::string (*fault)(const Json& arguments);
   // Null: a human answers.
   Task<ToolOutcome> (*call)(ToolServices& services, ToolContext context, Json arguments);

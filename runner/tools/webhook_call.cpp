@@ -117,8 +117,8 @@ int64_t pause_ms(const WebhookAnswer& answer, int tries) {
   return std::min(std::max(answer.retry_after_ms.value_or(0), own), pause_max_ms);
 }
 
-// The call was answered. What came by token before counts instead. is_repeatable: whoever takes the
-// run over before its outcome is committed may make the call again.
+// The call was answered. An earlier result by token counts instead. is_repeatable: after a
+// take-over before its outcome is committed the call may be made again.
 Task<std::optional<ToolOutcome>> end_call(ToolServices& services, ToolContext context,
                                           WebhookCall call, std::optional<ToolOutcome> outcome,
                                           bool is_repeatable) {

@@ -26,7 +26,7 @@ constexpr std::array<ProseBaseline, 16> baseline = {{
     {"fcgi/", 219},
     {"lib/", 5},
     {"nginx/", 8},
-    {"runner/", 414},
+    {"runner/", 5},
     {"sql/", 320},
     {"sse-relay/", 63},
     {"systemd/", 7},
