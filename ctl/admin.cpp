@@ -54,7 +54,7 @@ std::string ask_unseen(std::string_view question) {
   return line;
 }
 
-// Nothing, and told why, when there is no usable answer.
+// Returns nothing, with the reason printed, if there is no usable answer.
 std::optional<std::string> read_password(bool from_stdin) {
   std::string password;
   if (from_stdin) {

@@ -145,7 +145,7 @@ int back_up(const CommandCall& call, const std::string& file) {
       {"pg_dump", "--dbname=" + address_without_password(session, url), "--role=hostler_owner",
        "--format=custom", "--snapshot=" + snapshot, "--file=" + unfinished.path()},
       false);
-  // Ends the transaction. By now the connection may be gone; the copy is whole all the same.
+  // Ends the transaction. By now the connection may be gone, but the copy is complete.
   owner.session.reset();
   if (run.status != 0) return tool_failed("pg_dump", run.status);
   if (!write_whole(file + ".json", manifest(facts.front()) + "\n")) {
@@ -188,7 +188,7 @@ int restore(const CommandCall& call, const std::string& file) {
     }
     address = address_without_password(*owner.session, url);
   }
-  // Comments on extensions belong to whoever made them.
+  // Comments on extensions belong to their makers.
   SubprocessRun run =
       run_subprocess({"pg_restore", "--dbname=" + address, "--role=hostler_owner", "--no-comments",
                       "--exit-on-error", "--single-transaction", file},

@@ -189,7 +189,7 @@ int CommandLine::run(int argc, char** argv) {
   if (found->second.needs_settings) loaded = config::load_settings(config_, environ);
   for (const std::string& fault : loaded.faults) fail(config::exit_bad_configuration, fault);
   if (!loaded.faults.empty()) {
-    // Whoever asks in JSON what is wrong is told in JSON.
+    // With JSON output, faults are printed as JSON too.
     if (chosen->get_name() == "check-config" && output_ == "json") print_faults(loaded.faults);
     return config::exit_bad_configuration;
   }

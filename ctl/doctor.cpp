@@ -32,7 +32,7 @@
 namespace hostler {
 namespace {
 
-// Nothing when it cannot be used.
+// Returns nothing if it cannot be used.
 std::optional<config::SecretBox> look_at_key_file(const config::Settings& settings,
                                                   DoctorReport& report) {
   const std::string& path = settings.text("secrets.key_file");

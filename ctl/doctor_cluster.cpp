@@ -1,5 +1,5 @@
-// What the doctor says of several Postgres hosts: each is asked by itself, then the one that leads
-// of those that follow it. See ctl/doctor_report.h. docs/scaling.md has the shape.
+// The doctor's findings about several Postgres hosts: each is asked by itself, then the leader
+// about its standbys. See ctl/doctor_report.h. docs/scaling.md describes the setup.
 #include <algorithm>
 #include <optional>
 #include <string>

@@ -1,4 +1,4 @@
-// What the doctor says of the order that indexes were built in; see ctl/doctor_report.h.
+// The doctor's findings about the order in which indexes were built; see ctl/doctor_report.h.
 #include <string>
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// What the doctor examines on one host; see ctl/doctor_report.h. Reads what nginx and the kernel
-// say, never the files that were meant.
+// The doctor's checks on one host; see ctl/doctor_report.h. Reads the state of nginx and the
+// kernel, never the files that were meant.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -78,7 +78,7 @@ void look_at_certificate(const std::string& path, DoctorReport& report) {
   }
 }
 
-// The first one in PEM; empty when there is none.
+// The first certificate in PEM, or empty.
 std::string certificate_in(std::string_view text) {
   size_t begin = text.find("-----BEGIN CERTIFICATE-----");
   size_t end = text.find("-----END CERTIFICATE-----");
@@ -86,8 +86,8 @@ std::string certificate_in(std::string_view text) {
   return is_there ? std::string(text.substr(begin, end - begin)) : "";
 }
 
-// Where this host reaches what nginx has behind a listen: of "443 ssl" 127.0.0.1:443. Empty where
-// no port is told.
+// Address at which this host reaches a listen of nginx: for "443 ssl" 127.0.0.1:443. Empty if no
+// port is named.
 std::string endpoint_of_listen(std::string_view value) {
   std::string endpoint(value.substr(0, value.find(' ')));
   if (endpoint.find_first_not_of("0123456789") == std::string::npos) return "127.0.0.1:" + endpoint;
@@ -99,7 +99,7 @@ std::string endpoint_of_listen(std::string_view value) {
   return (host == "[::]" ? "[::1]" : host) + endpoint.substr(colon);
 }
 
-// What was renewed is served from nginx's next reload on.
+// A renewed certificate is served from nginx's next reload on.
 void look_at_served_certificate(std::string_view text, const std::set<std::string>& files,
                                 DoctorReport& report) {
   for (const std::string& listen : directives(text, "listen")) {
@@ -187,7 +187,7 @@ int64_t files_limit_of(std::string_view limits) {
   return number_of(rest, -1);
 }
 
-// What the running programs may open, not what a unit promises.
+// Limit of the running programs, not the one that a unit promises.
 void look_at_file_limits(DoctorReport& report) {
   int64_t min = -1;
   DIR* open = opendir("/proc");

@@ -1,4 +1,4 @@
-// What the doctor asks the mail server; see ctl/doctor_report.h. Sends no mail.
+// The doctor's questions to the mail server; see ctl/doctor_report.h. Sends no mail.
 #include <unistd.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// What the doctor says of the periodic jobs; see ctl/doctor_report.h.
+// The doctor's findings about the periodic jobs; see ctl/doctor_report.h.
 #include <string>
 
 #include <fmt/format.h>

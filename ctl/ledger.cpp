@@ -76,7 +76,7 @@ struct CreditAdjustment {
   std::optional<std::string> note;
 };
 
-// As over HTTP: members of the organization read it.
+// Like over HTTP, because members of the organization read it.
 bool is_note(std::string_view text) {
   constexpr size_t characters_max = 1000;
   return is_utf8(text) && !has_control(text) && character_count(text) <= characters_max;

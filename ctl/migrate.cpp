@@ -30,7 +30,7 @@ struct Applied {
   std::string applied_at;
 };
 
-// What the database has.
+// State of the database.
 struct Found {
   std::vector<Applied> applied;    // in the order of their versions; empty: nothing is there
   std::string functions_checksum;  // empty: none was recorded
@@ -38,7 +38,7 @@ struct Found {
   std::string version() const { return applied.empty() ? "" : applied.back().version; }
 };
 
-// What is to be done, in this order.
+// Steps to do, in this order.
 struct Plan {
   bool makes_all = false;  // an empty database
   std::vector<const Migration*> migrations;
@@ -152,7 +152,7 @@ int print_status(const Found& found, const Schema& schema, const Plan& plan, boo
   return answer(as_json, json.take(), lines);
 }
 
-// What is missing, as migrate would apply it.
+// Missing steps, as migrate would apply them.
 int print_missing(const Schema& schema, const Plan& plan, bool as_json) {
   std::string lines;
   JsonWriter json;
@@ -210,7 +210,8 @@ int apply(postgres::DbSession& session, const Schema& schema, const Plan& plan,
   if (plan.makes_all) {
     steps.begin(schema.version, "the whole schema");
     session.run_text(whole_schema(schema));
-    // What led here is part of it: later programs ask which versions this one is compatible with.
+    // The way here is part of it, because later programs ask which versions this one is compatible
+    // with.
     for (const Migration& migration : schema.migrations) record(session, migration);
     session.run(query::SchemaFunctionsRecord{.checksum = checksum});
     steps.commit();

@@ -121,7 +121,7 @@ class Tail {
                              .bytes_max = page_bytes};
   }
 
-  // What a client is not told: on the error output, for people.
+  // Prints facts that clients do not get on the error output, for people.
   void print_status(const postgres::Row& run) {
     std::string status(run.boolean("queued") ? "queued" : run.text("status"));
     if (call_.as_json || status == status_) return;

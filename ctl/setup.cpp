@@ -48,7 +48,7 @@ int set_up_users(const SetupOptions& options) {
   return is_done ? exit_ok : exit_software;
 }
 
-// What is to become the database, where it has our tables already.
+// The future database, if it already has our tables.
 std::optional<postgres::DbSession> database_in_use(const SetupOptions& options) {
   bool is_here = options.superuser_url.empty();
   std::string url = postgres::conninfo_with(is_here ? "postgresql:///" : options.superuser_url,
@@ -146,7 +146,7 @@ int set_up_database_here(const SetupOptions& options) {
     return exit_ok;
   }
   SubprocessRun run = run_subprocess(words, false);
-  // Those of hostlerctl are of sysexits.h; the others are runuser's.
+  // Exit codes of hostlerctl are those of sysexits.h; the others are runuser's.
   bool is_of_hostlerctl = run.status >= exit_usage && run.status <= config::exit_bad_configuration;
   if (run.status == exit_ok || is_of_hostlerctl) return run.status;
   return fail(exit_software, "runuser is missing, or cannot call hostlerctl as user postgres");

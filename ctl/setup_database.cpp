@@ -16,7 +16,7 @@ namespace hostler {
 
 namespace {
 
-// What a setup did, or would do.
+// Actions that a setup did, or would do.
 struct Account {
   std::string lines;
   bool created_database = false;

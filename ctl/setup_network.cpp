@@ -70,7 +70,7 @@ std::string pool_network_difference() {
 }
 
 int set_up_network(const SetupOptions& options) {
-  // What the services read: a variable of this shell is none of theirs.
+  // Configuration that the services read; variables of this shell do not reach them.
   char* const no_variables[] = {nullptr};
   config::LoadedSettings loaded = config::load_settings("", no_variables);
   if (!loaded.faults.empty()) {

@@ -26,7 +26,7 @@ struct InForce {
   std::array<bool, config::setting_count> is_hidden{};  // a stored secret: it stays closed here
 };
 
-// What is stored lies on top of what files and environment say, when the database can be asked.
+// Stored values win over files and environment, if the database can be asked.
 InForce settings_in_force(const CommandCall& call) {
   InForce in_force{call.settings(), {}};
   const std::string& url = call.settings().text("database.url");

@@ -27,7 +27,7 @@ namespace {
 
 constexpr int exit_os_error = 71;  // sysexits.h
 
-// What the last generation left, when this program took its place.
+// State that the last generation left when this program took its place.
 std::optional<Inheritance> inherited(const config::Settings& settings) {
   const char* text = getenv(inheritance_variable);
   if (text == nullptr) return std::nullopt;
@@ -45,7 +45,7 @@ config::SecretBox load_secret_box(const std::string& path) {
   return std::move(std::get<config::SecretBox>(loaded));
 }
 
-// Of a database that answers; without one the pool starts, and waits for it.
+// Checks a database that answers. Without one the pool starts, and waits for it.
 int check_pooling(const config::Settings& settings) {
   postgres::DatabaseOptions options;
   options.conninfo = settings.text("database.url");

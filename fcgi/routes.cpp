@@ -65,7 +65,7 @@ constexpr bool rows_are_whole() {
     // Whose call it is decides whose key it is.
     bool may_take_key = route.method == post && !is_open(route);
     if (route.sending.takes_idempotency_key && !may_take_key) return false;
-    // Who writes waits for the end of the caller, and everybody on the same connection with them.
+    // A write waits for the end of the caller, and so does everybody on the same connection.
     if (route.sending.is_pipelined && writes(route)) return false;
     // Without a caller no handler runs that asks for one.
     Handler::Kind unfit = is_open(route) ? Handler::Kind::steps : Handler::Kind::open_steps;

@@ -66,7 +66,7 @@ int64_t OpenStreams::limit_of_org() const {
   return limits_.of_org;
 }
 
-// Of a key's streams only the organization's are counted.
+// A key's streams count only for the organization.
 OpenStreams::Key OpenStreams::user_key(const StreamReader& reader) {
   return key_of('u', reader.user_id);
 }

@@ -32,7 +32,7 @@ void refuse_while_away(const postgres::Database& db) {
   throw error;
 }
 
-// What they are told who cannot come back for the rest.
+// Error for clients that cannot come back for the rest.
 Error broken_off() {
   return Error(ErrorCode::http_unavailable, "The answer ends here, but its run goes on.");
 }
@@ -224,14 +224,14 @@ std::string StreamClient::head_text(bool is_over) const {
   return stream_head(context, *origins, *format_, run_to_tell(), services_.host.retry_ms());
 }
 
-// Whoever asked for the stream by its path named the run.
+// A client that asked for the stream by its path named the run.
 std::string StreamClient::run_to_tell() const {
   const ScgiRequest& request = arrival_->reader.request();
   return is_uuid(request.run_id) ? std::string(request.run_id) : "";
 }
 
-// What stands before the page, and its frames, in one write; then what it means for the client, and
-// how far the run is. A page for which there is no room ends the stream.
+// Sends the text before the page, and its frames, in one write. Then applies its meaning for the
+// client, and how far the run is. A page without room ends the stream.
 void StreamClient::send_page(std::vector<loop::SharedBytes> buffers, const EventPage& page) {
   is_page_due_ = page.is_full;
   bool is_last = !follows_ && !page.is_full;
@@ -278,7 +278,7 @@ Task<void> StreamClient::catch_up() {
     EventPage page = std::move(pages_of(rows, {followed.run_id()}).front());
     bool is_pruned = page.events->is_empty() && cursor() < followed.newest_seq();
     if (is_pruned) {
-      // While it was read. Whoever comes back is told so.
+      // It happened while the page was read. A client that comes back gets that answer.
       finish_early();
       co_return;
     }
@@ -328,7 +328,7 @@ void StreamClient::refuse(Error error) {
   end();
 }
 
-// The run has not ended. Who does not come back by itself is told.
+// The run has not ended. Clients that do not come back by themselves get a note.
 void StreamClient::finish_early() {
   if (is_held()) {
     send(held_error_answer(held_fields(), *format_, broken_off()), now_ms());
@@ -343,13 +343,14 @@ void StreamClient::end_early() {
   finish_early();
 }
 
-// Whoever follows on comes back for the rest.
+// A client that follows on comes back for the rest.
 void StreamClient::end_with_retry() {
   if (comes_back()) send(retry_block(services_.host.retry_ms()), now_ms());
   end_early();
 }
 
-// What was committed and told before the stop has been sent; the rest is read after the reconnect.
+// Events that were committed and published before the stop have been sent; the rest is read after
+// the reconnect.
 void StreamClient::drain() {
   switch (phase()) {
     case Phase::reading:

@@ -18,23 +18,17 @@ struct ProseBaseline {
 };
 
 // Lower a row when you rewrite its files. Never raise one: rewrite the sentence.
-constexpr std::array<ProseBaseline, 16> baseline = {{
-    {"docs/", 0},
+constexpr std::array<ProseBaseline, 10> baseline = {{
     {"console/", 147},
-    {"ctl/", 54},
-    {"dev/", 35},
-    {"fcgi/", 219},
+    {"ctl/", 5},
+    {"dev/", 5},
+    {"fcgi/", 5},
     {"lib/", 5},
-    {"nginx/", 8},
     {"runner/", 5},
     {"sql/", 5},
-    {"sse-relay/", 63},
-    {"systemd/", 7},
+    {"sse-relay/", 5},
     {"tests/", 812},
-    {"debian/", 2},
-    {".ci/", 1},
-    {"Makefile", 8},
-    {"", 0},  // README.md and its neighbours
+    {"", 0},  // documents and everything else
 }};
 
 const ProseBaseline& baseline_of(const std::string& path) {

@@ -72,7 +72,7 @@ bool mail_is_configured(const config::Settings& settings) {
   return !settings.text("mail.dir").empty() || !settings.text("mail.smtp_host").empty();
 }
 
-// What did not go as asked; empty: nothing.
+// The part of the request that was not done, or empty.
 std::string registration_warning(const postgres::Row& created, const NewAccount& account,
                                  const config::Settings& settings) {
   std::vector<std::string_view> warnings;
@@ -102,7 +102,7 @@ std::string registration_json(std::string_view user_id, const SessionTokens& tok
   return body.take();
 }
 
-// Whom somebody wants to be, and whether they are.
+// The requested identity, and whether it is the caller's.
 struct Attempt {
   std::string login;
   std::string password;
@@ -127,7 +127,7 @@ Attempt read_attempt(const Input& input) {
   return attempt;
 }
 
-// Whoever has shown the right password is not shed any more.
+// A caller who has given the right password is not shed any more.
 PasswordQueue rehash_queue(const Attempt& attempt) {
   return attempt.queue == PasswordQueue::known ? PasswordQueue::known : PasswordQueue::patient;
 }

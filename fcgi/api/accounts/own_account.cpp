@@ -1,5 +1,5 @@
-// What users do with their own account: password, sessions, invitation code, the end of it.
-// Statements: sql/queries/me.sql.
+// Actions of users on their own account: password, sessions, invitation code, its end. Statements:
+// sql/queries/me.sql.
 #include <optional>
 #include <utility>
 

@@ -166,7 +166,7 @@ std::optional<AguiAnswer> read_resume(Fields& fields) {
 void read_news(Fields& fields, AguiInput& wanted) {
   std::vector<Fields> messages = fields.optional_objects("messages", messages_max);
   bool says = !messages.empty() && has_role(messages.back(), "user");
-  // Whoever abandons what was asked to say something else says that.
+  // A client that abandons a question to send a message sends that message.
   if (wanted.answer && !(wanted.answer->abandons && says)) return;
   wanted.answer.reset();
   if (says) {

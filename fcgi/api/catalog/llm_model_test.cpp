@@ -38,7 +38,7 @@ Error not_ended() {
                "The test was begun and did not end within a minute. Try again.");
 }
 
-// Nothing: the test is under way.
+// Returns nothing while the test is under way.
 std::optional<Response> answer_of(const postgres::Result& found, int64_t waited_ms) {
   if (found.empty()) throw not_ended();
   postgres::Row row = found.front();

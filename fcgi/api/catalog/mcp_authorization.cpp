@@ -32,7 +32,7 @@ bool is_header_name(std::string_view name) {
   return name.size() <= header_name_bytes_max && ascii::is_token(name);
 }
 
-// Those that the protocol, or HTTP, gives a meaning that is not the tenant's to change.
+// Header names with a meaning in the protocol, or in HTTP, that a tenant must not change.
 bool is_ours(std::string_view lower) {
   constexpr std::array<std::string_view, 14> ours{"accept",
                                                   "accept-encoding",

@@ -74,7 +74,7 @@ struct ServerMembers {
   std::optional<McpAuthorization> authorization;
 };
 
-// Those that a change leaves out are not written; a new server has them all.
+// A change does not write the members that it leaves out; a new server has them all.
 ServerMembers read_members(Fields& fields, bool is_new, JsonWriter& json) {
   ServerMembers members;
   std::optional<std::string> written =

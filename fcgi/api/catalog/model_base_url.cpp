@@ -64,7 +64,8 @@ const KnownHost* known_host(std::string_view host) {
   return found == known_hosts.end() ? nullptr : &*found;
 }
 
-// Of "/a//b/": a, "", b. Empty ones within a path stay: some gateways have a whole URL in theirs.
+// Splits "/a//b/" into a, "", b. Empty parts within a path stay, because some gateways have a whole
+// URL in theirs.
 Segments segments_of(std::string_view path) {
   Segments segments;
   while (!path.empty()) {

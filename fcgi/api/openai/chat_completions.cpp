@@ -32,8 +32,8 @@ struct NewChat {
   bool keeps = true;
 };
 
-// Those of responses too, which some clients send to either. What is harmless is taken, known or
-// not.
+// Members of responses too, because some clients send them to either. Harmless members are
+// accepted, known or not.
 constexpr auto unsupported_members = std::to_array<UnsupportedMember>({
     {"n", "must be 1: one answer is given"},
     {"best_of", "must be 1: one answer is given"},
@@ -78,7 +78,7 @@ void read_stops(Fields& fields, JsonWriter& json) {
   json.end_array();
 }
 
-// As the daemon passes them on; nothing when none is given.
+// Form in which the daemon passes them on; nothing if none is given.
 std::optional<std::string> read_sampling(Fields& fields, const ChatTools& tools) {
   constexpr const char* nothing = "{}";
   JsonWriter json;

@@ -31,7 +31,7 @@ struct InputOutput {
   std::string content;
 };
 
-// Of the role tool: an output alone, of a call that is not in the input.
+// An item of the role tool: only an output, of a call that is not in the input.
 struct InputMessage {
   std::string role;
   std::string content;

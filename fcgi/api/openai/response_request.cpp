@@ -24,7 +24,7 @@ bool is_nothing(const Json* value) {
   return value->as_array() != nullptr && value->as_array()->empty();
 }
 
-// Those of chat completions too, which some clients send to either.
+// Members of chat completions too, because some clients send them to either.
 constexpr auto unsupported_members = std::to_array<UnsupportedMember>({
     {"prompt"},
     {"context_management"},
@@ -58,7 +58,7 @@ void refuse(Fields& fields, const char* name, const char* message = "is not supp
   fields.fault(name, std::string(http::unsupported_parameter), message);
 }
 
-// What is harmless is taken, known or not.
+// Harmless members are accepted, known or not.
 void refuse_unsupported(Fields& fields) {
   refuse_members(fields, unsupported_members);
   const Json* include = fields.any("include");
@@ -77,7 +77,7 @@ class Facts {
  public:
   explicit Facts(Fields& fields) : fields_(fields) { json_.begin_object(); }
 
-  // As it was sent, if it was.
+  // Returns it as it was sent, if it was.
   void repeat(const char* name, std::string_view otherwise) {
     const Json* value = fields_.any(name);
     if (value == nullptr || value->is_null()) {
@@ -132,7 +132,7 @@ void check_repeated(Fields& fields) {
   }
 }
 
-// As the daemon passes them on; nothing when none is given.
+// Form in which the daemon passes them on; nothing if none is given.
 std::optional<std::string> read_sampling(Fields& fields, const ChatTools& tools) {
   constexpr const char* nothing = "{}";
   struct Number {
@@ -155,7 +155,7 @@ std::optional<std::string> read_sampling(Fields& fields, const ChatTools& tools)
   return text;
 }
 
-// What @ai-sdk/open-responses makes of the wish for JSON of any kind.
+// Form that @ai-sdk/open-responses gives the wish for JSON of any kind.
 bool wants_any_json(const Json* format) {
   return format != nullptr && format->is_object() && format->text_or("type") == "json_schema" &&
          is_nothing(format->find("name")) && is_nothing(format->find("schema"));
@@ -197,7 +197,7 @@ Error none_such(ErrorCode code, std::string_view member) {
   return error;
 }
 
-// What cannot be beside what else is wanted.
+// Members that cannot be combined with the others.
 void check_together(Fields& fields, const NewResponse& wanted, bool has_previous,
                     bool has_conversation) {
   if (has_previous && has_conversation) {

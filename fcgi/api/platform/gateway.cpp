@@ -55,7 +55,7 @@ void read_trusted(Fields& fields, JsonWriter& wanted) {
 }  // namespace
 
 OneStatement show_gateway_config(const Input& input) {
-  // Not this worker's snapshot: whoever just changed it sees that.
+  // Not this worker's snapshot, so that a caller who just changed it sees the change.
   return {query::SettingsAll{}, [&input](const postgres::Result& stored) {
             config::Settings settings =
                 config::settings_with_stored(input.configured, stored, &input.secret_box);

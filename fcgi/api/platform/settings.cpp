@@ -67,7 +67,7 @@ std::string_view type_name(config::SettingType type) {
   return "";
 }
 
-// What a value may be, and what the setting does.
+// Allowed values of the setting, and its effect.
 void write_description(JsonWriter& json, const config::SettingRow& row) {
   bool has_bounds =
       row.type == config::SettingType::integer || row.type == config::SettingType::number;
@@ -123,7 +123,7 @@ config::SettingValue read_value(const config::SettingRow& row, Fields& fields) {
   return std::get<config::SettingValue>(std::move(reading));
 }
 
-// What is stored of the setting: its value, or of a secret one the value sealed for it alone.
+// Stored form of the setting: its value, or for a secret one the value sealed for it alone.
 query::SettingSet setting_stored(const Input& input, const config::SettingRow& row,
                                  const config::SettingValue& value) {
   if (!row.is_secret) {
@@ -137,7 +137,7 @@ query::SettingSet setting_stored(const Input& input, const config::SettingRow& r
 }  // namespace
 
 OneStatement list_settings(const Input& input) {
-  // Not this worker's snapshot: whoever just changed a setting sees it.
+  // Not this worker's snapshot, so that a caller who just changed a setting sees the change.
   return {query::SettingsAll{}, [&input](const postgres::Result& stored) {
             config::Settings settings =
                 config::settings_with_stored(input.configured, stored, &input.secret_box);

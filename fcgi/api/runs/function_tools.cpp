@@ -112,7 +112,7 @@ FunctionTools read_function_tools(Fields& fields, ToolForm form) {
   PatternLoad load;
   for (Fields& tool : given) {
     read_tool(tool, form, tools, json, load);
-    // Nothing more is compiled.
+    // No further schema is compiled.
     if (is_too_much(load)) return tools;
   }
   json.end_array();

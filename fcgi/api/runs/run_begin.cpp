@@ -152,8 +152,8 @@ OneStatement create_run(const Input& input) {
   return in_thread(input, std::string(input.path_value("thread_id")), wanted);
 }
 
-// What stands in thread_id, whatever it is, is looked up before any other fault of the body is
-// told (fcgi/body_guards.h).
+// The value of thread_id, whatever its form, is looked up before any other fault of the body is
+// reported (fcgi/body_guards.h).
 OneStatement begin_run(const Input& input) {
   Fields fields = input.optional_body();
   FunctionTools tools;

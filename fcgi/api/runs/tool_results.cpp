@@ -1,4 +1,4 @@
-// What an app answers to calls of its function tools. Statements: sql/queries/runs.sql.
+// Answers of an app to calls of its function tools. Statements: sql/queries/runs.sql.
 #include <set>
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t results_max = 10'000;  // as many calls as a run may make
 constexpr TextBounds code_bounds{.min = 1, .bytes_max = 128, .takes_control = true};
-// How long it may be is told with the whole error.
+// The whole error names the maximum length.
 constexpr TextBounds message_bounds{.max = TextBounds::body_text_bytes_max, .takes_control = true};
 
 void check_size(Fields& entry, std::string_view name, const std::string& json) {
@@ -23,7 +23,7 @@ void check_size(Fields& entry, std::string_view name, const std::string& json) {
               fmt::format("must have at most {} bytes as compact JSON", tool_output_bytes_max));
 }
 
-// {code, message}, as the model is told it.
+// {code, message}, in the form for the model.
 void read_error(Fields& entry, JsonWriter& json) {
   std::optional<Fields> error = entry.nullable_object("error").value;
   if (!error) return;
@@ -36,7 +36,7 @@ void read_error(Fields& entry, JsonWriter& json) {
   json.member_raw("error", text);
 }
 
-// output or error, one of the two; a null beside the other one is none.
+// output or error, one of the two; a null beside the other one does not count.
 void read_entry(Fields& entry, const std::string& id, JsonWriter& json) {
   const Json* output = entry.any("output");
   const Json* error = entry.any("error");
@@ -56,7 +56,7 @@ void read_entry(Fields& entry, const std::string& id, JsonWriter& json) {
   json.end_object();
 }
 
-// Of a body that is well: the results as an array in its order, and whose they are.
+// Reads a valid body: the results as an array in its order, and their calls.
 struct Results {
   std::string json;
   std::set<std::string> tool_call_ids;
