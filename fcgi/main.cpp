@@ -75,10 +75,10 @@ int main(int argc, char** argv) {
   hostler::program::ProgramStart started = hostler::program::start_program(
       argc, argv, "hostler-api",
       "The pool of FastCGI workers that answers Hostler's REST requests.",
-      {{"routes", "prints the route table and ends"},
-       {"metrics", "prints the metrics that there are, with nothing counted, and ends"},
+      {{"routes", "prints the route table and exits"},
+       {"metrics", "prints all metrics, with nothing counted, and exits"},
        {hostler::check_start_flag,
-        "says what would keep the pool from starting, or nothing, and ends"}});
+        "prints the faults that would keep the pool from starting, and exits"}});
   if (started.exit_status) return *started.exit_status;
   if (started.has("routes")) {
     fputs(hostler::print_routes().c_str(), stdout);

@@ -191,11 +191,11 @@ RouteMatch find_route(Method method, const http::Target& target) {
     return match;
   }
   if (known == routes.size()) {
-    throw Error(ErrorCode::http_not_found, "No part of the API has this path.");
+    throw Error(ErrorCode::http_not_found, "The API has no such path.");
   }
   match.allow = methods_of(known);
   if (method == options) return match;
-  Error error(ErrorCode::http_method_not_allowed, "This path takes " + match.allow + ".");
+  Error error(ErrorCode::http_method_not_allowed, "This path supports " + match.allow + ".");
   error.headers.emplace_back("Allow", std::move(match.allow));
   throw error;
 }
@@ -214,9 +214,10 @@ std::vector<FieldFault> unknown_parameters(const Routed& routed) {
       return fault.field == parameter;
     };
     if (std::any_of(faults.begin(), faults.end(), is_known)) continue;
-    std::string message = names.empty()
-                              ? std::string("is no query parameter: this route takes none")
-                              : fmt::format("is no query parameter: this route takes {}", names);
+    std::string message =
+        names.empty()
+            ? std::string("is not a query parameter of this route, which takes none")
+            : fmt::format("is not a query parameter of this route, which takes {}", names);
     faults.push_back({parameter, "unknown", std::move(message)});
   }
   return faults;

@@ -252,8 +252,8 @@ std::string version() { return U_ICU_VERSION; }
 std::optional<std::string> visible_name_fault(std::string_view text) {
   bool has_visible = false;
   std::optional<UChar32> unseen = first_unseen(characters_of(text), has_visible);
-  if (unseen) return "not hold " + named(*unseen) + ", which nobody sees";
-  if (!has_visible) return "hold a character that can be seen";
+  if (unseen) return "not contain " + named(*unseen) + ", which is invisible";
+  if (!has_visible) return "contain a visible character";
   return std::nullopt;
 }
 
@@ -262,14 +262,14 @@ std::optional<std::string> identifier_fault(std::string_view text) {
   for (UChar32 c : characters_of(text)) {
     int8_t type = u_charType(c);
     if (type == U_PRIVATE_USE_CHAR || type == U_UNASSIGNED) {
-      return "not hold " + named(c) + ", which is no character for all";
+      return "not contain " + named(c) + ", which is not a standard character";
     }
   }
   int32_t found = spoof_checks_failed(wide(text));
   if (found == 0) return std::nullopt;
   std::string character = named(spoofing_character(characters_of(text)));
   if ((found & USPOOF_INVISIBLE) != 0) return "not repeat " + character + " on a letter";
-  return "not hold " + character + " beside letters of scripts that look like its own";
+  return "not contain " + character + " beside letters of scripts that look like its own";
 }
 
 }  // namespace hostler::unicode

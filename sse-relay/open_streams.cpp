@@ -99,7 +99,7 @@ void OpenStreams::check_one(const Key& key, int64_t limit, const char* whose) {
   mark(key, found->second);
   if (limit <= 0 || found->second.streams < limit) return;
   Error error(ErrorCode::streams_limit_exceeded,
-              fmt::format("{} may hold {} streams open; close one first.", whose, limit));
+              fmt::format("{} may have {} open streams. Close one first.", whose, limit));
   error.retry_after_s = retry_after_s;
   throw error;
 }

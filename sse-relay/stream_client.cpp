@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t standstill_look_ms = 5000;
 
 Error crowded() {
-  Error error(ErrorCode::overload_busy, "This host has as many open streams as it takes.");
+  Error error(ErrorCode::overload_busy, "This host has reached its limit of open streams.");
   error.retry_after_s = 2;
   return error;
 }
@@ -34,7 +34,7 @@ void refuse_while_away(const postgres::Database& db) {
 
 // Error for clients that cannot come back for the rest.
 Error broken_off() {
-  return Error(ErrorCode::http_unavailable, "The answer ends here, but its run goes on.");
+  return Error(ErrorCode::http_unavailable, "The answer ends here, but its run continues.");
 }
 
 Error not_now(const char* why) {
@@ -67,7 +67,7 @@ void StreamClient::on_bytes(std::string_view bytes) {
   arrival.context = answer_context(arrival.reader.request(),
                                    gateway ? *gateway : client::Gateway(config::Settings()));
   if (!gateway) {
-    refuse(not_now("The service is being started."));
+    refuse(not_now("The service is starting."));
   } else if (state == ScgiReader::State::broken) {
     refuse(Error(ErrorCode::http_bad_request, arrival.reader.fault()));
   } else {
@@ -126,7 +126,7 @@ Task<void> StreamClient::open() {
   const ScgiRequest& request = arrival_->reader.request();
   wanted = read_stream_request(request, *format_);
   if (!request.format.empty() && format_->name != request.format) {
-    throw Error(ErrorCode::internal_error, {}, "no format has the name that the pool says");
+    throw Error(ErrorCode::internal_error, {}, "the pool named an unknown format");
   }
   const std::string& client_ip = arrival_->context.note.client_ip;
   reader_.address = net::IpAddress::parse(client_ip).value_or(net::IpAddress());
@@ -301,8 +301,7 @@ void StreamClient::take_fault(const Error& fault) {
     return;
   }
   // An open stream outlives the absence of Postgres: the tick goes on with it.
-  if (fault.code == ErrorCode::database_unavailable ||
-      fault.code == ErrorCode::database_timeout) {
+  if (fault.code == ErrorCode::database_unavailable || fault.code == ErrorCode::database_timeout) {
     services_.host.stalled();
     return;
   }
@@ -358,7 +357,7 @@ void StreamClient::drain() {
       break;
     case Phase::opening:
       task_.cancel();
-      refuse(not_now("The service is being restarted."));
+      refuse(not_now("The service is restarting."));
       break;
     case Phase::behind:
     case Phase::live:

@@ -62,7 +62,7 @@ void refuse_unknown(const http::Target& target, StreamRequest& wanted) {
     if (name == "after_seq" || name == "follow") continue;
     if (std::any_of(wanted.faults.begin(), wanted.faults.end(), is_known)) continue;
     wanted.faults.push_back(
-        {name, "unknown", "is no query parameter: this route takes after_seq follow"});
+        {name, "unknown", "is not a query parameter of this route, which takes after_seq follow"});
   }
 }
 
@@ -147,7 +147,7 @@ StreamRequest read_stream_request(const ScgiRequest& request, const formats::For
   http::parse_target(request.uri, target);
   bool is_known = target.segment_count == 4 && !target.is_too_deep && target.segments[0] == "v1" &&
                   target.segments[1] == "runs" && target.segments[3] == "events";
-  if (!is_known) throw Error(ErrorCode::http_not_found, "No part of the API has this path.");
+  if (!is_known) throw Error(ErrorCode::http_not_found, "The API has no such path.");
   bool is_head = request.method == "HEAD";
   if (!is_head && request.method != "GET") {
     Error error(ErrorCode::http_method_not_allowed, "This path takes GET.");

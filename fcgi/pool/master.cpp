@@ -94,7 +94,8 @@ Master::Master(const config::Settings& settings, std::vector<std::string> own_co
     log_warning(
         "lock_dir_unusable",
         {{"api.lock_dir", settings.text("api.lock_dir")},
-         {"means", "another pool of this host hashes passwords without regard to this one"}});
+         {"means",
+          "another pool of this host hashes passwords and ignores the permits of this one"}});
   }
   log_info("pool_started", {{"workers", std::to_string(shared_->worker_slots.count())},
                             {"socket", listener_.path.empty() ? "given" : listener_.path},
@@ -321,7 +322,8 @@ void Master::end_check(int status) {
   } else {
     log_error("reload_refused",
               {{"how", how_it_ended(status)},
-               {"mend", "the pool goes on as it is; the lines above say what to mend"}});
+               {"mend",
+                "the pool continues with its old configuration; the lines above say what to fix"}});
   }
 }
 

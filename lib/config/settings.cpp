@@ -39,7 +39,7 @@ static_assert(variables_differ(), "two settings have the same variable");
 
 SettingFault wrong_type(const SettingRow& row, std::string_view what) {
   return {"wrong_type",
-          fmt::format("{}: {} is not what it takes: {}", row.name, what, setting_form(row))};
+          fmt::format("{}: {} is not a valid value: {}", row.name, what, setting_form(row))};
 }
 
 SettingFault out_of_range(const SettingRow& row, std::string_view what) {
@@ -115,10 +115,10 @@ bool has_form(SettingForm form, const std::string& text) {
 // Why the text may not be this setting, or one of its strings; empty when it may.
 std::string text_fault(const SettingRow& row, const std::string& text) {
   if (!is_printable_text(text)) {
-    return fmt::format("it takes at most {} bytes of UTF-8 without control characters",
+    return fmt::format("it must have at most {} bytes of UTF-8 without control characters",
                        text_bytes_max);
   }
-  return has_form(row.form, text) ? "" : fmt::format("it takes {}", setting_form(row));
+  return has_form(row.form, text) ? "" : fmt::format("it must be {}", setting_form(row));
 }
 
 SettingReading bounded(const SettingRow& row, double value) {
@@ -143,7 +143,7 @@ SettingReading bounded(const SettingRow& row, std::string text) {
 SettingReading bounded(const SettingRow& row, std::vector<std::string> values) {
   if (values.size() > strings_max) {
     return SettingFault{"out_of_range",
-                        fmt::format("{}: it takes at most {} texts", row.name, strings_max)};
+                        fmt::format("{}: it must have at most {} texts", row.name, strings_max)};
   }
   for (const std::string& text : values) {
     std::string fault = text_fault(row, text);
@@ -297,7 +297,7 @@ std::string setting_form(const SettingRow& row) {
     case SettingType::strings:
       if (row.form == SettingForm::network) return "a list of addresses or CIDRs";
       if (row.form == SettingForm::part_network) {
-        return "a list of addresses or CIDRs, none of them everybody";
+        return "a list of addresses or CIDRs, none of which contains all addresses";
       }
       if (row.form == SettingForm::origin) {
         return "a list of scheme://host[:port], as browsers send it: small letters, no usual port";

@@ -230,7 +230,7 @@ class Agui final : public Encoder {
     bool is_sent = shown_text_seq_ > behind_seq;
     if (is_sent) {
       start(out);
-      agui::run_error("run.resumed", "A part of the answer that was sent already is made again.",
+      agui::run_error("run.resumed", "A part of the answer that was already sent is made again.",
                       out);
       end();
     } else {

@@ -165,7 +165,7 @@ class Chunks : public OpenaiChat {
     chunk(fmt::format("{{\"{}\":{}}}", member, json_quote(text)), "", out);
   }
   bool take_back(std::string& out) override {
-    fail(500, "run.resumed", "A part of the answer that was sent already is made again.", out);
+    fail(500, "run.resumed", "A part of the answer that was already sent is made again.", out);
     return true;
   }
   void complete(std::string_view usage, std::string& out) final {

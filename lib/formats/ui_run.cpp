@@ -264,7 +264,7 @@ bool UiRun::discard(int64_t behind_seq, UiSink& sink) {
   if (sink.take_back()) return false;
   is_started_ = false;
   sink.end({UiEnd::Kind::taken_back, "",
-            "A part of the answer that was shown already is made again. Read the messages again, "
+            "A part of the answer that was already shown is made again. Read the messages again, "
             "then resume the stream."});
   return true;
 }

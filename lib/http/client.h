@@ -110,8 +110,7 @@ std::string_view http_failure_name(HttpFailureKind kind);
 
 // How to fix a certificate that is not trusted, for logs and for readers of an error.
 constexpr std::string_view trust_advice =
-    "outbound.ca_file of this installation has to name a PEM file with the certificate of who "
-    "issued it";
+    "outbound.ca_file of this installation must name a PEM file with the certificate of its issuer";
 
 struct HttpFailure {
   HttpFailureKind kind;

@@ -139,7 +139,7 @@ bool Validator::fits(NodeId id, const At& at) {
 }
 
 bool Validator::fits_node(const Node& node, const At& at) {
-  if (node.is_never) return fail(at, "false", [] { return "nothing may be here; remove it"; });
+  if (node.is_never) return fail(at, "false", [] { return "no value is allowed here; remove it"; });
   if (node.types != 0 && !check_type(node, at)) return false;
   bool is_good = node.listed.empty() || check_listed(node, at);
   if (!is_good) return false;
@@ -242,13 +242,13 @@ bool Validator::check_contains(const ArrayRules& rules, const At& at) {
   }
   if (found < rules.contains_min) {
     return fail(at, rules.contains_min == 1 ? "contains" : "minContains", [&] {
-      return fmt::format("must hold at least {} that fit contains; {} fit",
+      return fmt::format("must have at least {} that fit contains; {} fit",
                          counted(rules.contains_min, "item"), found);
     });
   }
   if (found <= rules.contains_max) return true;
   return fail(at, "maxContains", [&] {
-    return fmt::format("must hold at most {} that fit contains",
+    return fmt::format("must have at most {} that fit contains",
                        counted(rules.contains_max, "item"));
   });
 }
@@ -268,7 +268,7 @@ bool Validator::check_unique(const At& at) {
       [](const auto& left, const auto& right) { return left.first == right.first; });
   if (same == texts.end()) return true;
   return fail(at, "uniqueItems", [&] {
-    return fmt::format("must not hold equal items; those at {} and {} are equal", same->second,
+    return fmt::format("must not have equal items; those at {} and {} are equal", same->second,
                        (same + 1)->second);
   });
 }

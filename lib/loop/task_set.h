@@ -27,7 +27,7 @@ inline std::string cause_of(const std::exception_ptr& failure) {
   } catch (const std::exception& error) {
     return error.what();
   } catch (...) {
-    return "something that is no exception";
+    return "a thrown value that is not an exception";
   }
 }
 

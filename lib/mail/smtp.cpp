@@ -33,8 +33,8 @@ SmtpNeeds needs_of(const MailServer& server, const MailEnvelope& envelope) {
 }
 
 constexpr const char* login_words =
-    "the server offers no login (AUTH), and smtp_user is set: empty smtp_user, or use the port and "
-    "smtp_tls_mode on which it takes logins";
+    "the server offers no login (AUTH), but smtp_user is set: empty smtp_user, or use the port and "
+    "smtp_tls_mode on which it accepts logins";
 constexpr const char* smtputf8_words =
     "the server does not offer SMTPUTF8, which letters beyond ASCII before the @ need: use one "
     "that does, or another address";

@@ -84,7 +84,7 @@ bool DenialLog::make_room() {
 void DenialLog::drop(int64_t count) {
   if (dropped_ == 0) {
     log_warning("denials_dropped", {{"why", "too many wait to be written"},
-                                    {"mend", "look whether Postgres takes writes"}});
+                                    {"mend", "check whether Postgres accepts writes"}});
   }
   dropped_ += count;
   on_dropped_(count);

@@ -83,7 +83,7 @@ std::string conninfo_with(const std::string& conninfo,
   std::unique_ptr<char, void (*)(void*)> owned(fault, &PQfreemem);
   if (!options) {
     throw Error(ErrorCode::http_bad_request,
-                fmt::format("no connection URL or string of libpq: {}",
+                fmt::format("not a connection URL or string of libpq: {}",
                             fault == nullptr ? "" : without_line_end(fault)));
   }
   std::string text;
@@ -186,7 +186,7 @@ Result DbSession::checked(pg_result* raw, std::string_view text) {
   Error raised = error_from(raw);
   if (state == "HS000" && raised.code != ErrorCode::internal_error) throw raised;
   if (state == "22021") {  // words of a command line may be any bytes
-    throw Error(ErrorCode::http_bad_request, "what was typed is no UTF-8");
+    throw Error(ErrorCode::http_bad_request, "the input is not UTF-8");
   }
   bool is_locked_out = state == "55P03" || state == "40P01";
   ErrorCode code = is_locked_out ? ErrorCode::overload_busy : ErrorCode::internal_error;

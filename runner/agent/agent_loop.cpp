@@ -68,15 +68,16 @@ void check_turn_limit(const RunProgress& progress, const RunLimits& limits) {
       limits.has_turns_of_persona ? "its persona's max_turns" : "limit.agent_turns";
   throw RunFailure(
       "run.turn_limit",
-      fmt::format("The run took as many model turns as it may: {} is {}.", key, limits.turns));
+      fmt::format("The run reached its limit of model turns: {} is {}.", key, limits.turns));
 }
 
 // The tool calls of the turn must fit as a whole: of a turn that passes the limit none is made.
 void check_tool_limit(const RunProgress& progress, const RunLimits& limits) {
   if (progress.tool_calls + std::ssize(progress.turn.calls()) > limits.tool_calls) {
-    throw RunFailure("run.turn_limit", fmt::format("The run asked for more tool calls than it may: "
-                                                   "limit.tool_calls is {}.",
-                                                   limits.tool_calls));
+    throw RunFailure(
+        "run.turn_limit",
+        fmt::format("The run asked for more tool calls than allowed: limit.tool_calls is {}.",
+                    limits.tool_calls));
   }
 }
 

@@ -47,7 +47,7 @@ AnswerVerdict misfit(const Faults& faults) {
   AnswerVerdict verdict;
   JsonWriter errors;
   errors.begin_array();
-  verdict.repair = std::string(answer_repair_opening) + " What is wrong:";
+  verdict.repair = std::string(answer_repair_opening) + " The fault:";
   for (const json_schema::ValueFault& fault : faults) {
     std::string_view pointer = utf8_prefix(fault.pointer, pointer_bytes_max);
     std::string_view message = utf8_prefix(fault.message, message_bytes_max);
@@ -58,7 +58,7 @@ AnswerVerdict misfit(const Faults& faults) {
     verdict.repair += "\n- " + words;
     if (verdict.reason.empty()) verdict.reason = utf8_prefix(words, reason_bytes_max);
   }
-  verdict.repair += "\nAnswer once more, with the whole JSON and nothing before or behind it.";
+  verdict.repair += "\nAnswer once more, with the whole JSON and nothing before or after it.";
   verdict.errors_json = errors.end_array().take();
   return verdict;
 }
@@ -149,7 +149,7 @@ AnswerFormat read_answer_format(std::string_view json) {
   std::variant<json_schema::Schema, json_schema::SchemaFault> compiled =
       json_schema::Schema::compile(*schema);
   if (const json_schema::SchemaFault* fault = std::get_if<json_schema::SchemaFault>(&compiled)) {
-    throw RunFailure("internal.error", "The run's schema is not taken any more: " + fault->message);
+    throw RunFailure("internal.error", "The run's schema is no longer accepted: " + fault->message);
   }
   format.schema = std::get<json_schema::Schema>(std::move(compiled));
   return format;

@@ -13,7 +13,7 @@ namespace hostler::runner {
 namespace {
 
 constexpr std::string_view earlier_left_out = "(Earlier messages are left out.)";
-constexpr std::string_view cut_mark = "… (cut: it is longer than the model takes)";
+constexpr std::string_view cut_mark = "… (cut: it is too long for the model)";
 
 size_t bytes_of(const ChatMessage& message) {
   return message.name.size() + bytes_of(message.parts);

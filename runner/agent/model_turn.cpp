@@ -135,7 +135,7 @@ RunFailure too_long(const std::vector<ChatMessage>& messages, const ContextExces
                                   });
   std::string limit =
       excess.limit_tokens > 0 ? fmt::format(" ({} tokens)", excess.limit_tokens) : std::string();
-  std::string message = fmt::format("The request is longer than the model takes{}.", limit);
+  std::string message = fmt::format("The request is too long for the model{}.", limit);
   if (longest != messages.end()) {
     bool is_newest = std::none_of(longest + 1, messages.end(), [](const ChatMessage& later) {
       return later.role == ChatRole::user;

@@ -76,7 +76,7 @@ ToolOutcome nobody_to_ask() {
   ToolOutcome outcome;
   outcome.error_code = "tool.denied";
   outcome.error_message =
-      "The call needs the consent of a person, and nobody can be asked in this form of request.";
+      "The call needs the consent of a person, but this protocol cannot ask anybody.";
   return outcome;
 }
 
@@ -190,7 +190,7 @@ std::optional<ToolOutcome> outcome_of(AgentServices& services, const HumanInput&
   if (!input.approves()) {
     outcome.error_code = "tool.denied";
     outcome.error_message = !input.reason.empty()    ? input.reason
-                            : input.decision.empty() ? "The answer says neither yes nor no."
+                            : input.decision.empty() ? "The answer is neither yes nor no."
                                                      : "The user denied the call.";
     return outcome;
   }

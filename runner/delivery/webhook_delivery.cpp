@@ -32,8 +32,8 @@ void add_old_secrets(QueuedWebhook& message, const config::SecretBox& secrets,
 }
 
 constexpr std::string_view untrusted_words =
-    "TLS failed: the certificate is not trusted; outbound.ca_file of this installation has to name "
-    "who issued it";
+    "TLS failed: the certificate is not trusted; outbound.ca_file of this installation must name "
+    "its issuer";
 
 // Text for the owner of the endpoint. The failure's own words contain addresses.
 std::string_view words_of(const http::HttpFailure& failure) {
@@ -55,7 +55,7 @@ std::string_view words_of(const http::HttpFailure& failure) {
     case http::HttpFailureKind::reset:
       return "the connection broke before the answer";
     case http::HttpFailureKind::protocol:
-      return "what was answered is not HTTP";
+      return "the answer is not HTTP";
     case http::HttpFailureKind::too_large:
       return "the answer's header fields are too large";
     case http::HttpFailureKind::too_many_redirects:

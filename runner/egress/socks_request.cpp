@@ -52,7 +52,7 @@ SocksReader::State SocksReader::fail(const char* why, std::string last_words) {
 SocksReader::State SocksReader::take(std::string_view bytes) {
   constexpr size_t bytes_max = 600;  // of a greeting and a request, 257 and 262
   if (state_ == State::whole || state_ == State::broken) return state_;
-  if (bytes_.size() + bytes.size() > bytes_max) return fail("more bytes than a request has");
+  if (bytes_.size() + bytes.size() > bytes_max) return fail("more bytes than a request may have");
   bytes_ += bytes;
   if (state_ == State::greeting) read_greeting();
   if (state_ == State::request) read_request();
@@ -94,13 +94,13 @@ SocksReader::State SocksReader::read_request() {
 SocksReader::State SocksReader::read_target(size_t host_at, size_t host_bytes, bool is_name) {
   size_t port_at = host_at + host_bytes;
   if (bytes_.size() < port_at + port_bytes) return state_;
-  if (bytes_.size() > port_at + port_bytes) return fail("bytes behind the request");
+  if (bytes_.size() > port_at + port_bytes) return fail("bytes after the request");
   std::string_view host = std::string_view(bytes_).substr(host_at, host_bytes);
   if (is_name) {
     target_.host = ascii::lower_case(host);
     if (target_.host.ends_with('.')) target_.host.pop_back();
     if (!is_host_name(target_.host)) {
-      return fail("a name that no host has", socks_reply(SocksReply::not_allowed));
+      return fail("not a name of a host", socks_reply(SocksReply::not_allowed));
     }
   } else {
     net::IpAddress address;

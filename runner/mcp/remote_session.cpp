@@ -39,12 +39,12 @@ SessionAnswer no_session(const RpcAnswer& answer) {
   SessionAnswer end = failed(answer.message);
   end.answer.status = answer.status;
   if (answer.kind == RpcAnswer::Kind::result) {
-    end.answer.message = "What the server answered to initialize begins no session.";
+    end.answer.message = "The server's answer to initialize does not begin a session.";
     end.answer.is_bad = true;
   }
   if (answer.kind == RpcAnswer::Kind::error) {
     end.answer = answer;
-    end.answer.message = "It begins no session: " + answer.message;
+    end.answer.message = "It does not begin a session: " + answer.message;
   }
   bool is_elsewhere = answer.status == 404 || answer.status == 405;
   if (answer.kind == RpcAnswer::Kind::status && is_elsewhere) {
@@ -62,7 +62,7 @@ bool is_spoken(std::string_view version) {
 SessionAnswer no_shared_version(const RpcAnswer& answer, std::string_view version) {
   if (version.empty()) return no_session(answer);
   SessionAnswer end =
-      failed(fmt::format("The server wants revision {} of the protocol; Hostler speaks {}.",
+      failed(fmt::format("The server requires revision {} of the protocol; Hostler supports {}.",
                          version, known_versions()));
   end.answer.is_bad = true;
   return end;

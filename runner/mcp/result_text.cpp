@@ -171,7 +171,7 @@ ResultText read_tool_result(std::string_view result) {
   ResultText read;
   std::optional<Json> json = parse_json_or_nothing(result);
   if (!json || !json->is_object()) {
-    read.text = "What the server answered is no result of a tool.";
+    read.text = "The server's answer is not a result of a tool.";
     return read;
   }
   std::optional<std::string_view> structured = raw_member(result, "structuredContent");

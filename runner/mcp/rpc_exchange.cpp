@@ -40,7 +40,7 @@ RpcAnswer failure_of(const http::HttpFailure& failure) {
                        failure.kind == Kind::connect || failure.kind == Kind::tls ||
                        failure.kind == Kind::timeout_connect);
   answer.message =
-      fmt::format("There was no answer of the server ({}).", http::http_failure_words(failure));
+      fmt::format("The server did not answer ({}).", http::http_failure_words(failure));
   if (answer.is_denied) answer.message = "The server's address may not be called.";
   if (answer.is_bad) answer.message = too_long;
   return answer;
@@ -190,7 +190,7 @@ Task<RpcAnswer> Exchange::read_body(http::HttpExchange& http, const http::HttpHe
     read->session_id = plain.session_id;
     co_return std::move(*read);
   }
-  if (was_taken) co_return bad("What the server answered is no answer to the request.");
+  if (was_taken) co_return bad("The server's answer does not belong to the request.");
   co_return plain;
 }
 
@@ -249,8 +249,7 @@ Task<RpcAnswer> Exchange::read_streams(std::unique_ptr<http::HttpExchange> http)
     if (head == nullptr) continue;
     if (head->status != 200 || !is_stream(*head)) {
       co_return broken(
-          fmt::format("The server's stream broke, and it answered {} to who asked for "
-                      "the rest.",
+          fmt::format("The server's stream broke, and it answered {} to the request for the rest.",
                       head->status));
     }
   }

@@ -253,8 +253,8 @@ std::string note_of(const Json::Object& stated) {
       return fmt::format("Give {} of these: {}.",
                          keyword == "oneOf" ? "exactly one" : "at least one", sets);
   }
-  return "The arguments must fit more rules than their schema says; what does not fit is answered "
-         "with what is wrong.";
+  return "The arguments must fit more rules than this schema has. If they do not fit, the answer "
+         "names the fault.";
 }
 
 // The members of a $ref at the root, with those that stand beside it before them.

@@ -77,7 +77,7 @@ std::string take_unnameable(Json::Object& root) {
     if (shown.size() > shown_schema_bytes_max) shown = "{}";
     if (note.size() > note_bytes_max) continue;
     if (!note.empty()) note += '\n';
-    note += fmt::format("It also takes the argument {}{}: {}", Json(name).dump(),
+    note += fmt::format("It also accepts the argument {}{}: {}", Json(name).dump(),
                         is_required ? " (required)" : "", shown);
   }
   if (taken.empty()) return note;
@@ -114,7 +114,7 @@ std::variant<FittedSchema, SchemaRefusal> fit_schema(ProviderKind kind, std::str
     return SchemaRefusal{"Its schema becomes too large where its $refs are followed."};
   }
   if (!takes_object(member_of(mended, "type"))) {
-    return SchemaRefusal{"Its schema is none of an object, as arguments are."};
+    return SchemaRefusal{"Its schema does not describe an object, as arguments are."};
   }
   bool was_named = name_object(mended);
   std::string unnamed = kind == ProviderKind::anthropic ? take_unnameable(mended) : "";
@@ -129,8 +129,9 @@ FittedTools fit_tools(ProviderKind kind, std::vector<ToolDefinition> tools) {
   std::set<std::string> names;
   for (ToolDefinition& tool : tools) {
     if (!is_word(tool.name, "_-")) {
-      all.left_out.push_back({std::string(utf8_prefix(tool.name, 256)),
-                              "Its name has more than letters, digits, _ and -, or is over 64."});
+      all.left_out.push_back(
+          {std::string(utf8_prefix(tool.name, 256)),
+           "Its name has other characters than letters, digits, _ and -, or more than 64."});
       continue;
     }
     if (!names.insert(tool.name).second) {

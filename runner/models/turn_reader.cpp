@@ -156,7 +156,7 @@ void TurnReader::read_document(std::string_view text) {
   } else {
     take_document(*document);
     if (fault_ || is_complete() || !fault_word_.empty()) return;
-    fail(TurnFault::Kind::bad_response, "it sent JSON that is no answer");
+    fail(TurnFault::Kind::bad_response, "it sent JSON that is not an answer");
   }
 }
 

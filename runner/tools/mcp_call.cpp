@@ -33,8 +33,7 @@ OAuthServices mcp_services(ToolServices& services) {
 
 ToolOutcome nobody_to_ask() {
   return tool_failed("tool.denied",
-                     "The tool's server asks a person, and nobody can be asked in this form of "
-                     "request.");
+                     "The tool's server asks a person, but this protocol cannot ask anybody.");
 }
 
 // Why the call is not made.
@@ -44,16 +43,15 @@ ToolOutcome refusal_of(std::string_view state) {
     return tool_failed("tool.timeout", "The tool was called three times without an answer.");
   }
   if (state == "changed") {
-    return tool_failed("tool.definition_changed",
-                       "Its server changed the tool since it was approved; somebody has to approve "
-                       "it again.");
+    return tool_failed(
+        "tool.definition_changed",
+        "Its server has changed the tool since it was approved. It must be approved again.");
   }
   if (state == "gone") {
     return tool_failed("tool.unknown",
-                       "There is no tool of this name any more, or its server has another "
-                       "address by now.");
+                       "The tool does not exist any more, or its server has another address now.");
   }
-  return tool_failed("tool.timeout", "The run is not this daemon's any more.");
+  return tool_failed("tool.timeout", "Another daemon has taken the run.");
 }
 
 // One call, from its first try to its end or to a wait.
@@ -140,8 +138,8 @@ Task<McpOutcome> CallUnderWay::end(ToolOutcome outcome) {
 
 Task<McpOutcome> CallUnderWay::authorize(int64_t authorizations) {
   if (authorizations >= authorizations_max) {
-    ToolOutcome refused = tool_failed(
-        "tool.not_connected", "The server refuses what was authorized, three times already.");
+    ToolOutcome refused =
+        tool_failed("tool.not_connected", "The server has refused the authorization three times.");
     Task<McpOutcome> ending = end(std::move(refused));
     McpOutcome ended = co_await ending;
     co_return ended;
@@ -227,7 +225,7 @@ Task<std::optional<McpOutcome>> CallUnderWay::asked(RemoteOutcome came) {
   if (state_.rounds > question_rounds_max || !questions) {
     ToolOutcome refused = tool_failed(
         "tool.failed",
-        "The server asks for more than forms that a person fills in, at most 16 times.");
+        "The server asks for something other than a form for a person, or more than 16 times.");
     Task<McpOutcome> ending = end(std::move(refused));
     McpOutcome ended = co_await ending;
     co_return ended;

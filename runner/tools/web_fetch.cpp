@@ -52,7 +52,7 @@ ToolOutcome outcome_of(Backend backend, const http::HttpAnswer& answer, const Fe
   if (!page) {
     return tool_failed("tool.fetch_failed", backend == Backend::basic
                                                 ? "The page is not text."
-                                                : "The page reader gave no answer to be read.");
+                                                : "The page reader's answer cannot be read.");
   }
   page->truncated = cut_to_characters(page->content, chars_max) || page->truncated;
   ToolOutcome outcome;

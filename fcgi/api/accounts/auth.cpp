@@ -77,14 +77,15 @@ std::string registration_warning(const postgres::Row& created, const NewAccount&
                                  const config::Settings& settings) {
   std::vector<std::string_view> warnings;
   if (!created.boolean("code_is_valid")) {
-    warnings.push_back("The invitation code does not hold; you are registered without it.");
+    warnings.push_back("The invitation code is not valid. You are registered without it.");
   }
   bool is_invited = created.boolean("is_invited");
   if (account.invitation_hash && !is_invited) {
-    warnings.push_back("This invitation_token does not prove the address: verify it by mail.");
+    warnings.push_back(
+        "This invitation_token does not prove the address. Verify the address by mail.");
   }
   if (!is_invited && !created.boolean("mail_is_stored") && !mail_is_configured(settings)) {
-    warnings.push_back("No mail can be sent yet, so your address is not verified.");
+    warnings.push_back("Mail is not configured yet, so your address is not verified.");
   }
   return fmt::format("{}", fmt::join(warnings, " "));
 }
@@ -263,7 +264,8 @@ OneStatement refresh_session(const Input& input) {
   std::string hashes = refresh_hashes_of(input.request());
   if (hashes.empty()) throw Error(ErrorCode::auth_missing_token, "The refresh cookie is missing.");
   if (is_from_another_site(input)) {
-    throw Error(ErrorCode::auth_forbidden, "This site is none of http.cors_origins.");
+    throw Error(ErrorCode::auth_forbidden,
+                "The Origin of the request is not in http.cors_origins.");
   }
   SessionTokens tokens;
   const config::Settings& settings = input.settings;

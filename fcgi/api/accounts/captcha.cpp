@@ -117,7 +117,8 @@ Task<void> check_captcha(OpenCall& call, std::optional<std::string> token) {
   if (*success->as_boolean() && is_of_our_page(settings, client, *verdict)) co_return;
   std::string_view fault = fault_of_service(*verdict);
   if (!fault.empty()) throw unavailable(client, std::string(fault));
-  throw Error(ErrorCode::auth_captcha_invalid, "Solve it again: a token serves once.");
+  throw Error(ErrorCode::auth_captcha_invalid,
+              "Solve the captcha again, because its token works once.");
 }
 
 }  // namespace hostler

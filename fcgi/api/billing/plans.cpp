@@ -37,10 +37,10 @@ std::optional<std::string> id_or_none(const std::string& id) {
 
 void add_unknowns(Fields& fields, const postgres::Row& unknowns) {
   if (unknowns.boolean("is_org_unknown")) {
-    fields.fault("org_id", "unknown", "there is no such organization");
+    fields.fault("org_id", "unknown", "is not a known organization");
   }
   if (unknowns.boolean("is_plan_unknown")) {
-    fields.fault("plan_id", "unknown", "there is no such plan");
+    fields.fault("plan_id", "unknown", "is not a known plan");
   }
 }
 

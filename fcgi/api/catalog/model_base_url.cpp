@@ -151,7 +151,7 @@ std::string query_fault_of_base_url(std::string_view typed) {
     return "must have no query and no fragment: write https://NAME.openai.azure.com/openai/v1 for "
            "Azure OpenAI, which needs no api-version there, and the deployment's name as the model";
   }
-  return "must have no query and no fragment: leave out everything from ? or # on";
+  return "must have no query and no fragment; remove everything from ? or # on";
 }
 
 }  // namespace hostler

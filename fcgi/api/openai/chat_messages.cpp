@@ -157,7 +157,8 @@ class HistoryReader {
   void write_call(Fields& call) {
     std::string id = call.required_text("id", id_bounds);
     json_.begin_object().member("id", id);
-    if (!id.empty() && !open_.insert(id).second) call.fault("id", "taken", "is another call's too");
+    if (!id.empty() && !open_.insert(id).second)
+      call.fault("id", "taken", "is also the id of another call");
     called_.insert(std::move(id));
     Nullable<Fields> function = call.nullable_object("function");
     const Json* type = call.any("type");
@@ -183,8 +184,8 @@ class HistoryReader {
     bool is_open = open_.erase(id) > 0;
     if (!is_open && called_.contains(id)) {
       message.fault("tool_call_id", "taken",
-                    "is a call that has its result already; each has one, right behind the "
-                    "assistant's message that makes it");
+                    "is a call that already has its result; each call has one result, directly "
+                    "after the assistant's message that makes it");
     } else if (!is_open) {
       chat_.missing_calls.push_back(id);
       called_.insert(id);

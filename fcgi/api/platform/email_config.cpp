@@ -27,7 +27,7 @@ std::optional<std::string> fault_of_host(const std::string& host) {
   if (host.empty() || has_host_form(host)) return std::nullopt;
   return host.find(':') == std::string::npos
              ? "must be a host name or address"
-             : "must be a host name or address alone: put the port into smtp_port";
+             : "must be a host name or address without port; put the port into smtp_port";
 }
 
 std::optional<std::string> fault_of_sender(const Input& input, const std::string& from) {

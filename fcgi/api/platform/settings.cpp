@@ -31,7 +31,7 @@ bool is_live(size_t index) { return config::setting_rows[index].kind == config::
 size_t live_setting(const Input& input) {
   size_t index = config::find_setting(input.path_value("key"));
   if (index == config::setting_count || !is_live(index)) {
-    throw Error(ErrorCode::settings_not_found, "GET /v1/admin/settings lists those there are.");
+    throw Error(ErrorCode::settings_not_found, "GET /v1/admin/settings lists the settings.");
   }
   return index;
 }
@@ -92,8 +92,8 @@ void write_description(JsonWriter& json, const config::SettingRow& row) {
 // Returns what the operator must do so that a change is in force everywhere; empty: nothing.
 std::string_view notice_of(const config::SettingRow& row) {
   if (row.name != "http.cors_origins") return "";
-  return "nginx keeps the list for its own errors: on each host of nginx hostlerctl cors-map > "
-         "/etc/nginx/hostler/cors_origins.map, then reload it.";
+  return "nginx needs the list for its own errors. On each host of nginx run hostlerctl cors-map > "
+         "/etc/nginx/hostler/cors_origins.map, then reload nginx.";
 }
 
 void write_setting(JsonWriter& json, size_t index, const config::Settings& settings) {

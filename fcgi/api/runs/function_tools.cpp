@@ -47,8 +47,8 @@ std::string read_parameters(Fields& tool, ToolForm form, PatternLoad& load) {
                            function_tools_patterns_max));
   } else if (load.instructions > function_tools_instructions_max) {
     tool.fault("parameters", "too_long",
-               "the patterns of the tools up to this one are too large together; repeat less, and "
-               "bound lengths with maxLength");
+               "the patterns of the tools up to this one are too large together; use fewer "
+               "repetitions, and bound lengths with maxLength");
   }
   return parameters.empty() ? "{}" : parameters;
 }

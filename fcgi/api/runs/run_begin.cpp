@@ -163,12 +163,13 @@ OneStatement begin_run(const Input& input) {
   Nullable<Fields> described = fields.nullable_object("thread");
   if (described.value) thread = read_new_thread(*described.value);
   if (named != nullptr && fields.has_value("thread")) {
-    fields.fault("thread", "bad_format", "describes a new thread: leave it out beside thread_id");
+    fields.fault("thread", "bad_format", "describes a new thread; leave it out beside thread_id");
   }
   fields.check();
   check_tool_names(tools.names);
   if (named == nullptr && !wanted.content) {
-    throw Error(ErrorCode::runs_no_messages, "Send content, or the thread_id of a thread.");
+    throw Error(ErrorCode::runs_no_messages,
+                "Send content, or the thread_id of an existing thread.");
   }
   if (named == nullptr) return in_new_thread(input, thread, wanted);
   std::string thread_id(named->is_text() ? *named->as_text() : "");

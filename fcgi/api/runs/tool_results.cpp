@@ -43,7 +43,7 @@ void read_entry(Fields& entry, const std::string& id, JsonWriter& json) {
   bool is_error = error != nullptr && !error->is_null();
   json.begin_object().member("tool_call_id", id);
   if (is_error && output != nullptr && !output->is_null()) {
-    entry.fault("error", "bad_format", "must not stand beside output");
+    entry.fault("error", "bad_format", "must not be given beside output");
   } else if (is_error) {
     read_error(entry, json);
   } else if (!entry.has("output")) {
@@ -77,7 +77,7 @@ Results read_results(const Input& input) {
   for (Fields& entry : entries) {
     std::string id = entry.required_text("tool_call_id", {.min = 1, .max = 256});
     if (!id.empty() && !results.tool_call_ids.insert(id).second) {
-      entry.fault("tool_call_id", "duplicate", "has a result in this body already");
+      entry.fault("tool_call_id", "duplicate", "already has a result in this body");
     }
     read_entry(entry, id, json);
   }
@@ -102,12 +102,12 @@ OneStatement answer_tool_call_by_token(const Input& input) {
   std::optional<std::string> call =
       config::call_of_result_token(input.secret_box, run_id, input.request().authorization);
   if (!call) {
-    throw Error(ErrorCode::auth_invalid_token, "This is no result_token of a call of this run.");
+    throw Error(ErrorCode::auth_invalid_token, "This is not a result_token of a call of this run.");
   }
   Results results = read_results(input);
   if (results.tool_call_ids != std::set{*call}) {
     throw Error(ErrorCode::auth_invalid_token,
-                fmt::format("This result_token is for the call {} alone.", *call));
+                fmt::format("This result_token is only for the call {}.", *call));
   }
   // The one in the array.
   std::string result = results.json.substr(1, results.json.size() - 2);

@@ -58,11 +58,11 @@ std::string read_content(LastMessage& message) {
       content += text;
     } else if (!type.empty() && !type.starts_with("data-")) {
       part.fault("type", "bad_format",
-                 fmt::format("a part of the type {} is not taken, only text is", type));
+                 fmt::format("a part of the type {} is not supported, only text is", type));
     }
   }
   if (is_blank_text(content)) {
-    message.fields.fault("parts", "required", "must hold text");
+    message.fields.fault("parts", "required", "must contain text");
   } else if (content.size() > content_bytes_max) {
     message.fields.fault("parts", "too_long",
                          fmt::format("must have at most {} bytes of text", content_bytes_max));
@@ -151,7 +151,7 @@ NewUiMessage read_new_message(Fields& fields, LastMessage& message) {
   bool is_edit = !named.empty() && named != id;
   if (is_edit) {
     fields.fault("messageId", "bad_format",
-                 "a thread keeps its messages: none can be changed, send a new one");
+                 "messages of a thread cannot be changed; send a new one");
   }
   NewUiMessage wanted = read_wishes(fields, std::move(content));
   wanted.message_id = std::move(id);
@@ -237,8 +237,8 @@ UiAnswers read_answers(Fields& fields, LastMessage& message) {
   }
   if (!has_any) {
     message.fields.fault("parts", "required",
-                         "must hold an output of the client's or an answer to an approval, since "
-                         "the last message is the assistant's");
+                         "must contain an output of the client or an answer to an approval, "
+                         "because the last message is the assistant's");
   }
   fields.check();
   return {results.end_array().take(), approvals.end_array().take()};

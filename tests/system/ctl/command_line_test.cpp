@@ -46,7 +46,7 @@ TEST_P(CommandLine, RefusesBadSettingsWhateverIsAsked) {
     ProgramRun refused = run(asked, {"HOSTLER_LOG_LEVEL=loud"});
     EXPECT_EQ(refused.status, 78);
     EXPECT_THAT(refused.err,
-                HasSubstr(":2:1: there is no setting api.wokers; did you mean api.workers?"));
+                HasSubstr(":2:1: unknown setting api.wokers; did you mean api.workers?"));
     EXPECT_THAT(refused.err, HasSubstr("log.level"));
   }
 }
