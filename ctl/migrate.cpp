@@ -75,7 +75,7 @@ std::optional<std::string> mismatch(const Schema& schema, const Found& found) {
   if (found.is_preview) {
     if (found.version() == preview_version) return std::nullopt;
     return fmt::format(
-        "the database is of a build between releases ({}); what can be brought to {} is {}",
+        "the database comes from a build between releases ({}); only {} can be brought to {}",
         found.version(), schema.version, preview_version);
   }
   if (found.version() > schema.version) {
@@ -89,14 +89,13 @@ std::optional<std::string> mismatch(const Schema& schema, const Found& found) {
                      [&](const Applied& row) { return row.version == migration.version; });
     if (previous == found.applied.end()) {
       if (migration.version > found.version()) continue;
-      return fmt::format("migration {} is to be applied before {}, which the database has already",
+      return fmt::format("migration {} belongs before {}, which the database already has",
                          migration.version, found.version());
     }
     if (previous->checksum != migration.checksum) {
       return fmt::format(
           "migration {} ({}) was applied with another text on {}; an applied migration must never "
-          "change: restore "
-          "its text and put the change into a new one",
+          "change, so restore its text and put the change into a new one",
           previous->version, migration.name, previous->applied_at);
     }
   }
@@ -262,8 +261,8 @@ void add_migrate_command(CommandLine& line) {
                      return migrate(*options);
                    });
   CommandOption status =
-      command.add_flag("--status", options->status_only, "only list what is applied");
-  command.add_flag("--dry-run", options->dry_run, "only say what would be applied")
+      command.add_flag("--status", options->status_only, "only list the applied migrations");
+  command.add_flag("--dry-run", options->dry_run, "only print what would be applied")
       .excludes(status);
   command
       .add_option("--directory", options->folder,

@@ -117,7 +117,7 @@ TEST(Hostlerctl, SaysWhereEachSettingComesFrom) {
               {"HOSTLER_RUN_SLOTS=7", "HOSTLER_MAIL_SMTP_PASS=hush",
                "HOSTLER_DATABASE_URL=postgresql://ada:hush@localhost:1/nowhere?connect_timeout=1"});
   EXPECT_EQ(shown.status, 0);
-  EXPECT_THAT(shown.err, HasSubstr("what administrators stored is missing here"));
+  EXPECT_THAT(shown.err, HasSubstr("settings that administrators stored are missing here"));
   EXPECT_THAT(shown.out, HasSubstr("\napi.workers = 3  # " + file + ":2:1\n"));
   EXPECT_THAT(shown.out, HasSubstr("\nrun.slots = 7  # environment: HOSTLER_RUN_SLOTS\n"));
   EXPECT_THAT(shown.out, HasSubstr("  # default\n"));
