@@ -71,7 +71,7 @@ ctl_sources     := $(wildcard ctl/*.cpp)
 model_sources   := $(wildcard dev/fake-model/*.cpp)
 programs_sources := $(lib_sources) $(api_sources) $(runner_sources) $(ctl_sources)
 support_sources := $(wildcard tests/support/*.cpp $(patsubst %,tests/support/%/*.cpp,rigs clients peers rows))
-# What reads bytes from outside, the sources it needs beside lib, and the targets that try it.
+# Readers of bytes from outside, the sources they need beside lib, and the targets that try them.
 parsers := $(shell sed '/^\#/d' tests/fuzz/parsers)
 fuzzed_sources := $(filter-out lib/%,$(parsers)) runner/tools/tool_provider.cpp runner/access_log/geo_lookup.cpp
 fuzz_targets   := $(wildcard tests/fuzz/*_fuzz.cpp tests/fuzz/*/*_fuzz.cpp)
@@ -111,7 +111,7 @@ $(generated): sql/embed_queries.py sql/VERSION $(wildcard sql/queries/*.sql)
 	@mkdir -p $(@D)
 	$(call short,SQL)sql/embed_queries.py $(BUILD)/generated
 
-# What else it writes, each only when it changes: make looks again at what has a recipe, be it empty.
+# Its other outputs, each written only when it changes: make looks again at a target with a recipe, even an empty one.
 $(patsubst sql/%.sql,$(BUILD)/generated/%.h,$(wildcard sql/queries/*.sql)) $(BUILD)/generated/schema_version.h: $(generated) ;
 
 $(schema): sql/embed_schema.sh sql/VERSION sql/schema/order $(wildcard sql/schema/*.sql sql/migrations/*.sql)
@@ -158,7 +158,7 @@ $(call objects,$(filter-out $(awaiting),$(lib_sources)) $(parsers) $(fuzz_target
 $(call objects,$(parsers)): FUZZ_FLAGS += -fsanitize=fuzzer-no-link -fprofile-instr-generate -fcoverage-mapping
 # RapidJSON adds to a null pointer before its first allocation.
 $(BUILD)/lib/json.o: FUZZ_FLAGS += -fno-sanitize=pointer-overflow
-# Of the archive only what the targets call is linked.
+# Only the parts of the archive that the targets call are linked.
 $(BUILD)/libfuzzed.a: $(call objects,$(fuzzed_sources))
 	@rm -f $@
 	$(call short,AR)ar qcs $@ $^
@@ -173,7 +173,7 @@ include dev/read_once.mk
 # One test program a kind. Unit tests may look inside the programs: they link everything but the mains.
 $(BUILD)/unit_test: $(call objects,$(filter-out %/main.cpp,$(api_sources) $(runner_sources) $(ctl_sources) $(model_sources)))
 $(foreach kind,$(test_kinds),$(eval $(BUILD)/$(kind)_test: $(call objects,$(wildcard tests/$(kind)/*_test.cpp tests/$(kind)/*/*_test.cpp)) $(call objects,$(support_sources)) $(lib_archive)))
-# Those of the schema read it as hostlerctl does, those of columns make JSON of them as the pool does.
+# Tests of the schema read it like hostlerctl, tests of columns make JSON of them like the pool.
 $(BUILD)/sql_test: $(call objects,ctl/schema.cpp runner/agent/round_robin.cpp fcgi/http/items.cpp)
 # They also try the inputs that the fuzzers keep.
 $(BUILD)/unit_test: $(call objects,$(fuzz_targets))
@@ -216,7 +216,7 @@ console-sheets: ## what the flows look at, at three widths and in both colours, 
 # ---------------------------------------------------------------- the private stack
 
 stack := dev/stack
-# What a target on a bare machine needs exists only after install-packages: the rest is a make of its own.
+# On a bare machine the needs of a target exist only after install-packages: the rest is a make of its own.
 parallel = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 on_stack = $(if $(NODES),NODES='$(NODES)') PORT='$(PORT)' VAR='$(VAR)' BUILD_DIR='$(CURDIR)/$(BUILD)'
 

@@ -54,7 +54,7 @@ std::string ask_unseen(std::string_view question) {
   return line;
 }
 
-// Nothing, and told why, when there is no usable answer.
+// Returns nothing, with the reason printed, if there is no usable answer.
 std::optional<std::string> read_password(bool from_stdin) {
   std::string password;
   if (from_stdin) {
@@ -63,7 +63,7 @@ std::optional<std::string> read_password(bool from_stdin) {
     return password;
   }
   if (isatty(STDIN_FILENO) == 0) {
-    fail(exit_usage, "standard input is no terminal; give the password with --password-stdin");
+    fail(exit_usage, "standard input is not a terminal; give the password with --password-stdin");
     return std::nullopt;
   }
   password = ask_unseen("Password: ");
@@ -160,9 +160,8 @@ void add_admin_commands(CommandLine& line) {
   add_create_command(line, admin, "a new user, who is administrator", true);
   add_change_command<query::AdminPromote>(line, admin, "promote", "make a user administrator",
                                           administrator);
-  add_change_command<query::AdminDemote>(line, admin, "demote",
-                                         "make an administrator a user like others",
-                                         "no platform administrator");
+  add_change_command<query::AdminDemote>(
+      line, admin, "demote", "take the administrator's rights away", "no platform administrator");
 }
 
 }  // namespace hostler

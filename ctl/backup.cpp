@@ -52,7 +52,7 @@ int tool_failed(const char* tool, int status) {
     return fail(exit_unavailable,
                 fmt::format("{} is missing: apt install postgresql-client", tool));
   }
-  return fail(exit_bad_input, fmt::format("{} failed; its words are above", tool));
+  return fail(exit_bad_input, fmt::format("{} failed; its messages are above", tool));
 }
 
 std::string manifest(const postgres::Row& facts) {
@@ -145,7 +145,7 @@ int back_up(const CommandCall& call, const std::string& file) {
       {"pg_dump", "--dbname=" + address_without_password(session, url), "--role=hostler_owner",
        "--format=custom", "--snapshot=" + snapshot, "--file=" + unfinished.path()},
       false);
-  // Ends the transaction. By now the connection may be gone; the copy is whole all the same.
+  // Ends the transaction. By now the connection may be gone, but the copy is complete.
   owner.session.reset();
   if (run.status != 0) return tool_failed("pg_dump", run.status);
   if (!write_whole(file + ".json", manifest(facts.front()) + "\n")) {
@@ -156,8 +156,8 @@ int back_up(const CommandCall& call, const std::string& file) {
     return fail(exit_cannot_create, fmt::format("cannot write {}: {}", file, std::strerror(errno)));
   }
   std::string lines = fmt::format(
-      "{} and {}.json: {}, {}\n"
-      "Not inside: {}. Keep a copy of it elsewhere; without it no stored secret opens.\n",
+      "{} and {}.json: {}, {}\nNot included: {}. Keep a copy of it elsewhere, because without it "
+      "no stored secret opens.\n",
       file, file, count_text(facts.front().integer("users"), "user"),
       count_text(facts.front().integer("runs"), "run"), settings.text("secrets.key_file"));
   return answer(call.as_json, manifest(facts.front()), lines);
@@ -165,12 +165,14 @@ int back_up(const CommandCall& call, const std::string& file) {
 
 int restore(const CommandCall& call, const std::string& file) {
   std::optional<std::string> text = read_whole(file + ".json");
-  if (!text) return fail(exit_bad_input, file + ".json is missing; backup wrote it beside " + file);
+  if (!text)
+    return fail(exit_bad_input, file + ".json is missing; backup writes it beside " + file);
   std::optional<Json> parsed = parse_json_or_nothing(*text);
-  if (!parsed) return fail(exit_bad_input, file + ".json is not what backup wrote");
+  if (!parsed) return fail(exit_bad_input, file + ".json is not a file that backup wrote");
   const Json& wanted = *parsed;
   std::string version(wanted.text_or("schema_version"));
-  if (version.empty()) return fail(exit_bad_input, file + ".json is not what backup wrote");
+  if (version.empty())
+    return fail(exit_bad_input, file + ".json is not a file that backup wrote");
   if (version > schema_version_expected) {
     return fail(exit_bad_input,
                 fmt::format("the backup has schema {}, this program only knows {}; {}", version,
@@ -188,7 +190,7 @@ int restore(const CommandCall& call, const std::string& file) {
     }
     address = address_without_password(*owner.session, url);
   }
-  // Comments on extensions belong to whoever made them.
+  // Comments on extensions belong to their makers.
   SubprocessRun run =
       run_subprocess({"pg_restore", "--dbname=" + address, "--role=hostler_owner", "--no-comments",
                       "--exit-on-error", "--single-transaction", file},
@@ -203,17 +205,18 @@ int restore(const CommandCall& call, const std::string& file) {
     int64_t found = facts.front().integer(name);
     int64_t expected = wanted.integer_or(name, -1);
     if (found != expected) {
-      return fail(exit_bad_input,
-                  fmt::format("{}: the backup had {}, the database has {}; drop it, it is "
-                              "filled all the same",
-                              name, expected, found));
+      return fail(
+          exit_bad_input,
+          fmt::format(
+              "{}: the backup had {}, the database has {}; drop it, because it is incomplete", name,
+              expected, found));
     }
   }
   // Without it Postgres knows nothing of what the tables hold: of small ones for a minute, of large
   // ones for longer, of those in partitions for ever.
   owner.session->run_text("ANALYZE");
   return answer(call.as_json, manifest(facts.front()),
-                fmt::format("restored: schema {}, {}, {}; hostlerctl migrate is next\n", version,
+                fmt::format("restored: schema {}, {}, {}; now run hostlerctl migrate\n", version,
                             count_text(facts.front().integer("users"), "user"),
                             count_text(facts.front().integer("runs"), "run")));
 }
@@ -223,13 +226,13 @@ int restore(const CommandCall& call, const std::string& file) {
 void add_backup_commands(CommandLine& line) {
   auto file = std::make_shared<std::string>();
   CommandWord backup =
-      line.command("backup", "copy the database into a file, while all runs",
+      line.command("backup", "copy the database into a file, without stopping anything",
                    [file](const CommandCall& call) { return back_up(call, *file); });
-  backup.add_option("FILE", *file, "a new file; FILE.json says what is inside").required();
+  backup.add_option("FILE", *file, "a new file; FILE.json lists its content").required();
   CommandWord restored =
-      line.command("restore", "fill an empty database out of such a file",
+      line.command("restore", "fill an empty database from such a file",
                    [file](const CommandCall& call) { return restore(call, *file); });
-  restored.add_option("FILE", *file, "what backup wrote").required();
+  restored.add_option("FILE", *file, "a file that backup wrote").required();
 }
 
 }  // namespace hostler

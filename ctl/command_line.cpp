@@ -31,7 +31,7 @@ std::string whole_number_fault(const std::string& text, int64_t least, int64_t m
   size_t first = text.starts_with('-') ? 1 : 0;
   bool has_zeros = text.size() > first + 1 && text[first] == '0';
   if (stop != end || fault == std::errc::invalid_argument || has_zeros) {
-    return fmt::format("{} is no whole number written in digits alone", text);
+    return fmt::format("{} is not a whole number written only in digits", text);
   }
   if (fault != std::errc() || value < least || value > most) {
     return fmt::format("{} is not within {} and {}", text, least, most);
@@ -119,7 +119,7 @@ CommandLine::CommandLine()
   });
   app_->require_subcommand(0, 1);  // none: the help; an unknown one is then told by its name
   app_->fallthrough();             // --config and -o may stand after the command too
-  app_->add_option("--config", config_, "the file of settings")
+  app_->add_option("--config", config_, "the settings file")
       ->type_name("FILE")
       ->default_str(std::string(config::default_settings_file));
   app_->add_option("-o,--output", output_, "text, or json for programs")
@@ -153,7 +153,7 @@ CommandWord CommandLine::command(const std::string& name, const std::string& sen
 void CommandLine::name_options_of_all(CLI::App& command) {
   command.footer([this] {
     if (is_all_wanted_) return std::string();
-    return std::string("--config FILE and -o text|json may stand here too: hostlerctl --help");
+    return std::string("--config FILE and -o text|json work here too: hostlerctl --help");
   });
 }
 
@@ -189,7 +189,7 @@ int CommandLine::run(int argc, char** argv) {
   if (found->second.needs_settings) loaded = config::load_settings(config_, environ);
   for (const std::string& fault : loaded.faults) fail(config::exit_bad_configuration, fault);
   if (!loaded.faults.empty()) {
-    // Whoever asks in JSON what is wrong is told in JSON.
+    // With JSON output, faults are printed as JSON too.
     if (chosen->get_name() == "check-config" && output_ == "json") print_faults(loaded.faults);
     return config::exit_bad_configuration;
   }

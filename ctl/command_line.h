@@ -1,6 +1,6 @@
-// The words of hostlerctl's command line and what each does: the topics (ctl/<topic>.cpp) add
-// theirs, main.cpp runs the one that was said. Knows no command itself. CLI11 is behind it: its one
-// header takes longer to read than all else of a topic.
+// The words of hostlerctl's command line and their actions: the topics (ctl/<topic>.cpp) add
+// theirs, main.cpp runs the given one. Knows no command itself. Hides CLI11, whose one header takes
+// longer to compile than the rest of a topic.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class CommandOption {
 
   CommandOption& required();
   CommandOption& excludes(CommandOption other);
-  // What the help calls its value.
+  // Name of its value in the help.
   CommandOption& type_name(const std::string& name);
   // The help shows the value that it has now.
   CommandOption& shows_default();
@@ -60,7 +60,7 @@ class CommandWord {
   CLI::App* app_;
 };
 
-// What every command is called with.
+// Arguments of every command.
 struct CommandCall {
   const config::LoadedSettings& loaded;  // empty for a command without settings
   bool as_json = false;
@@ -77,7 +77,7 @@ class CommandLine {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
-  // A word that needs another one behind it; alone it prints what there is.
+  // A word that needs another one after it; alone it prints the list of them.
   CommandWord topic(const std::string& name, const std::string& sentence);
   // under: a topic. What it returns takes the command's options; their values must live as long as
   // run does: keep them in a shared_ptr that run captures.

@@ -92,7 +92,7 @@ std::string quoted(std::string text) {
   return "'" + text + "'";
 }
 
-// What bash and zsh compare with the position and the word before.
+// Values that bash and zsh compare with the position and the word before.
 std::string pattern_of(const Choices& choice) {
   if (choice.path.empty()) return "*" + quoted(" " + choice.option);
   return quoted(choice.path + " " + choice.option);

@@ -32,7 +32,7 @@
 namespace hostler {
 namespace {
 
-// Nothing when it cannot be used.
+// Returns nothing if it cannot be used.
 std::optional<config::SecretBox> look_at_key_file(const config::Settings& settings,
                                                   DoctorReport& report) {
   const std::string& path = settings.text("secrets.key_file");
@@ -46,10 +46,9 @@ std::optional<config::SecretBox> look_at_key_file(const config::Settings& settin
   if ((mode & S_IWGRP) != 0) {
     report.warn("key file", fmt::format("its group may write {}: chmod g-w {}", path, path));
   } else if ((mode & S_IRGRP) != 0 && has_systemd()) {
-    report.warn("key file",
-                fmt::format("its group may read {}: where systemd hands it to the programs nobody "
-                            "else needs it, chmod 0600 {}",
-                            path, path));
+    report.warn("key file", fmt::format("its group may read {}: systemd hands it to the programs "
+                                        "and nobody else needs it, so chmod 0600 {}",
+                                        path, path));
   } else {
     report.well("key file", path);
   }
@@ -61,8 +60,8 @@ void look_at_secrets_without_key(const postgres::Result& newest, DoctorReport& r
     report.well("secrets", "none is stored");
   } else {
     report.fault("secrets",
-                 "some are stored, and none opens here until the key file is as the finding "
-                 "above says; a new key would open none of them");
+                 "some are stored, and none opens here until the key file is fixed as described "
+                 "above; a new key would open none of them");
   }
 }
 
@@ -76,7 +75,7 @@ void look_at_secrets(const config::SecretBox* usable, int64_t version_wanted,
   if (version_wanted > box.newest_version()) {
     report.fault("secrets",
                  fmt::format("some need version {} of the key file, which ends with {}: copy it "
-                             "from the host where hostlerctl secret rotate was said",
+                             "from the host where hostlerctl secret rotate was run",
                              version_wanted, box.newest_version()));
     return;
   }
@@ -111,7 +110,7 @@ bool look_at_pooler(const std::string& url, DoctorReport& report) {
   if (pooling == postgres::Pooling::transactions) {
     report.fault("pooler", postgres::transaction_pooling_fault);
   } else if (pooling == postgres::Pooling::sessions) {
-    report.well("pooler", "one stands in front of Postgres and keeps sessions whole");
+    report.well("pooler", "a pooler stands in front of Postgres and keeps sessions whole");
   }
   return pooling != postgres::Pooling::transactions;
 }
@@ -122,8 +121,8 @@ void look_at_database(const config::Settings& settings, const std::optional<conf
   look_at_cluster(settings, report);
   if (std::optional<std::string> why = postgres::why_no_connection(url)) {
     report.fault("database", *why +
-                                 ": systemctl status postgresql there; database.url and who "
-                                 "says it: hostlerctl config --changed");
+                                 ": systemctl status postgresql there; database.url and its "
+                                 "source: hostlerctl config --changed");
     return;
   }
   if (!look_at_pooler(url, report)) return;
@@ -196,8 +195,7 @@ int run_doctor(const CommandCall& call) {
 }  // namespace
 
 void add_doctor_command(CommandLine& line) {
-  line.command("doctor", "look at this installation and say what is wrong, with the mend",
-               run_doctor);
+  line.command("doctor", "check this installation and report faults, with their fixes", run_doctor);
 }
 
 }  // namespace hostler

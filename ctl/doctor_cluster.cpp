@@ -1,5 +1,5 @@
-// What the doctor says of several Postgres hosts: each is asked by itself, then the one that leads
-// of those that follow it. See ctl/doctor_report.h. docs/scaling.md has the shape.
+// The doctor's findings about several Postgres hosts: each is asked by itself, then the leader
+// about its standbys. See ctl/doctor_report.h. docs/scaling.md describes the setup.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -97,18 +97,20 @@ void tell_of_leader(const Cluster& cluster, const Server& server, DoctorReport& 
   });
   std::string what = "postgres " + server.host;
   if (is_waited_for) {
-    report.well(what, fmt::format("leads, timeline {}; what is acknowledged is on a standby too",
+    report.well(what, fmt::format("leads, timeline {}; acknowledged writes are on a standby too",
                                   server.timeline));
   } else if (server.synchronous_standby_names.empty()) {
     report.warn(
-        what, fmt::format("leads, timeline {}, and waits for no standby: what is acknowledged now "
-                          "may be lost with it; start the others, and patronictl edit-config: "
-                          "synchronous_mode: true",
-                          server.timeline));
+        what,
+        fmt::format("leads, timeline {}, and waits for no standby: acknowledged writes may be lost "
+                    "with it; start the others, and patronictl edit-config: synchronous_mode: true",
+                    server.timeline));
   } else {
-    report.fault(what, fmt::format("leads, timeline {}, and every write waits: no standby of '{}' "
-                                   "is there; start one",
-                                   server.timeline, server.synchronous_standby_names));
+    report.fault(
+        what,
+        fmt::format(
+            "leads, timeline {}, and every write waits: no standby of '{}' is connected; start one",
+            server.timeline, server.synchronous_standby_names));
   }
 }
 
@@ -119,10 +121,10 @@ void tell_of_standby(const Cluster& cluster, const Server& server, DoctorReport&
   int64_t behind_bytes = server.behind_bytes + (seen == nullptr ? 0 : seen->behind_bytes);
   if (!server.streams || (cluster.leader && seen == nullptr) || server.timeline != timeline) {
     report.warn(what, fmt::format("follows nobody, timeline {} of {}: its log says why; patronictl "
-                                  "reinit when it does not come back by itself",
+                                  "reinit if it does not come back by itself",
                                   server.timeline, timeline));
   } else if (behind_bytes > behind_bytes_max) {
-    report.warn(what, fmt::format("follows, {} MiB behind: its disk or the network is too slow",
+    report.warn(what, fmt::format("follows, lags {} MiB: its disk or the network is too slow",
                                   behind_bytes / 1024 / 1024));
   } else {
     report.well(what, fmt::format("follows, {}, {} bytes behind, timeline {}",
@@ -152,12 +154,12 @@ void look_at_cluster(const config::Settings& settings, DoctorReport& report) {
   }
   if (cluster.leaders == 0) {
     report.fault("postgres",
-                 "none of the hosts takes writes: patronictl list; etcd needs more than "
-                 "half of its members");
+                 "none of the hosts accepts writes: patronictl list; etcd needs more than half of "
+                 "its members");
   } else if (cluster.leaders > 1) {
     report.fault("postgres",
-                 "several hosts take writes, each without the other's: stop all but the "
-                 "one that patronictl list names");
+                 "several hosts accept writes, each without the others': stop all except the one "
+                 "that patronictl list names");
   }
 }
 
@@ -169,11 +171,11 @@ void look_at_disk(postgres::DbSession& session, DoctorReport& report) {
   if (!why) return;
   postgres::Result facts = session.run(query::DoctorServer{});
   std::string_view address = facts.front().text("address");
-  report.fault("database disk",
-               fmt::format("the volume of the data on {} takes nothing: {}. Writes are answered "
-                           "503 until it has room. No standby is promoted for that: its volume is "
-                           "as full",
-                           address.empty() ? "this host" : address, *why));
+  report.fault(
+      "database disk",
+      fmt::format("the data volume of {} accepts no writes: {}. Writes are answered 503 until it "
+                  "has room. No standby is promoted for that, because its volume is as full",
+                  address.empty() ? "this host" : address, *why));
 }
 
 }  // namespace hostler

@@ -1,4 +1,4 @@
-// What the doctor says of the order that indexes were built in; see ctl/doctor_report.h.
+// The doctor's findings about the order in which indexes were built; see ctl/doctor_report.h.
 #include <string>
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ void look_at_collations(postgres::DbSession& session, DoctorReport& report) {
                             row.text("recorded"), row.text("actual"), row.integer("count"),
                             row.text("mend"), row.text("indexes")));
   }
-  if (changed.empty()) report.well("collations", "indexes stand in the order they were built in");
+  if (changed.empty()) report.well("collations", "indexes have the order in which they were built");
 }
 
 }  // namespace hostler

@@ -1,5 +1,5 @@
-// What the doctor examines on one host; see ctl/doctor_report.h. Reads what nginx and the kernel
-// say, never the files that were meant.
+// The doctor's checks on one host; see ctl/doctor_report.h. Reads the state of nginx and the
+// kernel, never the files that were meant.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -78,7 +78,7 @@ void look_at_certificate(const std::string& path, DoctorReport& report) {
   }
 }
 
-// The first one in PEM; empty when there is none.
+// The first certificate in PEM, or empty.
 std::string certificate_in(std::string_view text) {
   size_t begin = text.find("-----BEGIN CERTIFICATE-----");
   size_t end = text.find("-----END CERTIFICATE-----");
@@ -86,8 +86,8 @@ std::string certificate_in(std::string_view text) {
   return is_there ? std::string(text.substr(begin, end - begin)) : "";
 }
 
-// Where this host reaches what nginx has behind a listen: of "443 ssl" 127.0.0.1:443. Empty where
-// no port is told.
+// Address at which this host reaches a listen of nginx: for "443 ssl" 127.0.0.1:443. Empty if no
+// port is named.
 std::string endpoint_of_listen(std::string_view value) {
   std::string endpoint(value.substr(0, value.find(' ')));
   if (endpoint.find_first_not_of("0123456789") == std::string::npos) return "127.0.0.1:" + endpoint;
@@ -99,7 +99,7 @@ std::string endpoint_of_listen(std::string_view value) {
   return (host == "[::]" ? "[::1]" : host) + endpoint.substr(colon);
 }
 
-// What was renewed is served from nginx's next reload on.
+// A renewed certificate is served from nginx's next reload on.
 void look_at_served_certificate(std::string_view text, const std::set<std::string>& files,
                                 DoctorReport& report) {
   for (const std::string& listen : directives(text, "listen")) {
@@ -116,8 +116,8 @@ void look_at_served_certificate(std::string_view text, const std::set<std::strin
     };
     if (served.empty() || std::any_of(files.begin(), files.end(), is_served)) return;
     report.warn("certificate",
-                fmt::format("nginx at {} serves another than its files hold: systemctl reload "
-                            "nginx; a hook does it after each renewal, man hostler",
+                fmt::format("nginx at {} serves another certificate than its files have: systemctl "
+                            "reload nginx; a hook does it after each renewal, man hostler",
                             endpoint));
     return;
   }
@@ -129,7 +129,7 @@ void look_at_nginx_limits(std::string_view text, DoctorReport& report) {
                                       : number_of(found.front(), nginx_connections_default);
   std::vector<std::string> files = directives(text, "worker_rlimit_nofile");
   if (connections < nginx_connections_min) {
-    report.warn("nginx", fmt::format("worker_connections {}: each stream takes two; 16384 is well",
+    report.warn("nginx", fmt::format("worker_connections {}: each stream takes two; set 16384",
                                      connections));
   } else if (files.empty() || number_of(files.front(), 0) < connections) {
     report.warn("nginx", fmt::format("worker_rlimit_nofile is below worker_connections {}: "
@@ -157,13 +157,13 @@ void look_at_nginx(DoctorReport& report) {
   std::vector<std::string> kept = directives(text, "fastcgi_keep_conn");
   if (std::find(kept.begin(), kept.end(), "on") == kept.end()) {
     report.warn("nginx",
-                "fastcgi_keep_conn off: clients wait for the rest of an answer that was "
-                "cut short; say on");
+                "fastcgi_keep_conn off: clients wait for the rest of an answer that was cut short; "
+                "set it to on");
   }
   for (const std::string& value : directives(text, "fastcgi_max_temp_file_size")) {
     if (number_of(value, 1) == 0) {
       report.fault("nginx",
-                   "fastcgi_max_temp_file_size 0: a slow client blocks a worker; leave it out");
+                   "fastcgi_max_temp_file_size 0: a slow client blocks a worker; remove it");
     }
   }
   std::vector<std::string> paths = directives(text, "ssl_certificate");
@@ -187,7 +187,7 @@ int64_t files_limit_of(std::string_view limits) {
   return number_of(rest, -1);
 }
 
-// What the running programs may open, not what a unit promises.
+// Limit of the running programs, not the one that a unit promises.
 void look_at_file_limits(DoctorReport& report) {
   int64_t min = -1;
   DIR* open = opendir("/proc");
@@ -243,7 +243,7 @@ void look_at_disk(const config::Settings& settings, DoctorReport& report) {
     uint64_t free_bytes = uint64_t{space.f_bavail} * space.f_frsize;
     bool is_short_of_inodes = space.f_files > 0 && space.f_favail * 50 < space.f_files;
     if (free_bytes < disk_free_min_bytes) {
-      report.warn("disk", fmt::format("{} MiB left below {}: remove something, or enlarge it",
+      report.warn("disk", fmt::format("{} MiB left below {}: remove files, or enlarge it",
                                       free_bytes >> 20, folder));
     } else if (is_short_of_inodes) {
       report.warn("disk", fmt::format("only {} inodes left below {}: remove small files",
@@ -273,11 +273,10 @@ void look_at_access_log(const config::Settings& settings, DoctorReport& report) 
   }
   if (open != nullptr) closedir(open);
   if (now_s - oldest_s < access_log_wait_max_s) return;
-  report.warn(
-      "access log",
-      fmt::format("{}: {} waiting, the oldest for {} s: no hostler-runner of this host takes "
-                  "them away; where none shall, say access_log off in nginx's site",
-                  folder, count_text(count, "file"), now_s - oldest_s));
+  report.warn("access log",
+              fmt::format("{}: {} waiting, the oldest for {} s: no hostler-runner of this host "
+                          "reads them; if none should, set access_log off in nginx's site",
+                          folder, count_text(count, "file"), now_s - oldest_s));
 }
 
 }  // namespace
@@ -293,7 +292,7 @@ void look_at_host(const config::Settings& settings, DoctorReport& report) {
   look_at_access_log(settings, report);
   if (!settings.strings("outbound.allow_cidrs").empty()) {
     report.warn("outbound.allow_cidrs",
-                "tenants may reach private networks; meant for tests: empty it else");
+                "tenants may reach private networks, which is meant for tests; otherwise empty it");
   }
 }
 

@@ -1,4 +1,4 @@
-// What the doctor asks the mail server; see ctl/doctor_report.h. Sends no mail.
+// The doctor's questions to the mail server; see ctl/doctor_report.h. Sends no mail.
 #include <unistd.h>
 
 #include <filesystem>
@@ -53,14 +53,15 @@ void look_at_mail(const config::Settings& in_force, const config::SecretBox* box
   if (!mail.folder.empty()) {
     bool is_there = std::filesystem::is_directory(mail.folder);
     is_there ? report.warn("mail", mail.folder +
-                                       " takes all mail, nobody gets any: empty mail.dir "
-                                       "and set mail.smtp_host and mail.from")
-             : report.fault("mail", mail.folder + " is no folder: make it, or empty mail.dir");
+                                       " takes all mail, so nobody gets any: empty mail.dir and "
+                                       "set mail.smtp_host and mail.from")
+             : report.fault("mail", mail.folder + " is not a folder: make it, or empty mail.dir");
     return;
   }
   const std::string& ca_file = in_force.text("outbound.ca_file");
   if (!ca_file.empty() && access(ca_file.c_str(), R_OK) != 0) {
-    report.fault("outbound.ca_file", ca_file + " cannot be read: name a file that all may read");
+    report.fault("outbound.ca_file",
+                 ca_file + " cannot be read: name a file that everybody may read");
     return;
   }
   std::string server = fmt::format("{}:{}", mail.server.host, mail.server.port);
@@ -69,8 +70,8 @@ void look_at_mail(const config::Settings& in_force, const config::SecretBox* box
     report.well("mail", server + " takes the connection" +
                             (mail.server.user.empty() ? "" : " and the login"));
   } else {
-    report.fault("mail", fmt::format("{}: {}; see mail.smtp_host, _port, _tls_mode, _user and "
-                                     "_pass, and what that server logs",
+    report.fault("mail", fmt::format("{}: {}; check mail.smtp_host, _port, _tls_mode, _user and "
+                                     "_pass, and the log of that server",
                                      server, outcome.words));
   }
 }

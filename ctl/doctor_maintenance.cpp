@@ -1,4 +1,4 @@
-// What the doctor says of the periodic jobs; see ctl/doctor_report.h.
+// The doctor's findings about the periodic jobs; see ctl/doctor_report.h.
 #include <string>
 
 #include <fmt/format.h>
@@ -14,16 +14,16 @@ void look_at_maintenance(postgres::DbSession& session, DoctorReport& report) {
   const postgres::Row& place = maintainer.front();
   if (place.is_null("host")) {
     report.fault("maintenance",
-                 "no daemon does the periodic jobs: a living one takes them on within 15 s; "
-                 "systemctl status hostler-runner");
+                 "no daemon does the periodic jobs: a live one takes over within 15 s; systemctl "
+                 "status hostler-runner");
     return;
   }
   postgres::Result clock = session.run(query::MaintenanceClockState{.accept = false});
   if (clock.front().boolean("is_held")) {
     report.fault("maintenance clock",
-                 fmt::format("nothing is deleted or ended: the database says {}, maintenance last "
-                             "accepted {}; set the database host's clock, or run hostlerctl "
-                             "maintenance clock --accept when it is right",
+                 fmt::format("nothing is deleted or ended: the database's clock is {}, maintenance "
+                             "last accepted {}; set the database host's clock, or run hostlerctl "
+                             "maintenance clock --accept if it is right",
                              clock.front().text("now_at"), clock.front().text("accepted_at")));
   }
   postgres::Result jobs = session.run(query::DoctorJobs{});

@@ -1,4 +1,4 @@
-// What the doctor finds in each part of an installation, gathered. For ctl/doctor.cpp.
+// The doctor's findings about each part of an installation, gathered. For ctl/doctor.cpp.
 #pragma once
 
 #include "lib/config/secret_box.h"
@@ -12,9 +12,9 @@ using DoctorReport = health::Report;
 using health::Finding;
 using health::Verdict;
 
-// What the server says of itself: lib/health/database_health.h.
-// ctl/doctor_cluster.cpp: the hosts that database.url names, when they are several: who leads, who
-// follows it, how far behind.
+// Report of the server about itself: lib/health/database_health.h.
+// ctl/doctor_cluster.cpp: the hosts that database.url names, if there are several: which one leads,
+// which follow it, and their lag.
 void look_at_cluster(const config::Settings& settings, DoctorReport& report);
 // Whether the volume of the data takes anything.
 void look_at_disk(postgres::DbSession& session, DoctorReport& report);

@@ -47,8 +47,8 @@ void look_at_settings_files(DoctorReport& report) {
   for (const std::string& path : paths) {
     if (may_read(path, services->gr_gid)) continue;
     report.warn("settings",
-                fmt::format("{} cannot be read by hostler-api and hostler-runner, which end with "
-                            "78 when they start: chgrp {} {}; chmod g+rX {}",
+                fmt::format("{} cannot be read by hostler-api and hostler-runner, so they exit "
+                            "with 78 at their start: chgrp {} {}; chmod g+rX {}",
                             path, services_group, path, path));
   }
 }

@@ -80,7 +80,7 @@ void look_at_socket(const std::string& what, const std::string& path, std::strin
   if (!connection.is_there()) {
     fault = strerror(connection.cause());
   } else if (!connection.answer_to(question).starts_with(answer)) {
-    fault = "takes the connection and does not answer";
+    fault = "accepts the connection but does not answer";
   }
   if (fault.empty()) {
     report.well(what, path);

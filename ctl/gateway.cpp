@@ -80,10 +80,10 @@ int list_ip_rules_of(const CommandCall& call, const IpRulesOrder& order) {
 
 int delete_ip_rules_of(const CommandCall& call, const IpRulesOrder& order) {
   if (order.rule_id.empty() != order.is_all) {
-    return fail(exit_usage, "say either RULE_ID or --all");
+    return fail(exit_usage, "give either RULE_ID or --all");
   }
   if (!order.is_all && !is_uuid(order.rule_id)) {
-    return fail(exit_usage, fmt::format("{} is no id of a rule", order.rule_id));
+    return fail(exit_usage, fmt::format("{} is not the id of a rule", order.rule_id));
   }
   OwnerSession owner = open_session(call.settings());
   if (!owner.session) return fail(owner.status, owner.refusal);
@@ -115,21 +115,21 @@ int reset_gateway(const CommandCall& call) {
 
 void add_gateway_commands(CommandLine& line) {
   CommandWord rules = line.topic("ip-rules", "an organization's IP rules");
-  constexpr const char* named = "id or slug, or a login for somebody's own";
+  constexpr const char* named = "id or slug, or a login for that user's own";
   auto order = std::make_shared<IpRulesOrder>();
   CommandWord list = line.command(rules, "list", "show them", [order](const CommandCall& call) {
     return list_ip_rules_of(call, *order);
   });
   list.add_option("ORG", order->org, named).required();
   CommandWord remove =
-      line.command(rules, "delete", "take one or all of them away",
+      line.command(rules, "delete", "remove one or all of them",
                    [order](const CommandCall& call) { return delete_ip_rules_of(call, *order); });
   remove.add_option("ORG", order->org, named).required();
   remove.add_option("RULE_ID", order->rule_id, "which one");
   remove.add_flag("--all", order->is_all, "all of them");
   CommandWord gateway = line.topic("gateway", "how clients are recognized");
-  line.command(gateway, "show", "what is in force", show_gateway);
-  line.command(gateway, "reset", "forget what administrators stored", reset_gateway);
+  line.command(gateway, "show", "the settings in force", show_gateway);
+  line.command(gateway, "reset", "remove the settings that administrators stored", reset_gateway);
 }
 
 std::vector<std::string> gateway_doubts(const config::Settings& in_force,

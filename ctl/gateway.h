@@ -14,8 +14,8 @@ namespace hostler {
 // count again, within a second everywhere.
 void add_gateway_commands(CommandLine& line);
 
-// What keeps everybody outside, or makes one client of all: for the doctor. orgs_shut:
-// the answer of doctor_orgs_shut.
+// Settings that keep everybody outside, or make all clients one: for the doctor. orgs_shut: the
+// answer of doctor_orgs_shut.
 std::vector<std::string> gateway_doubts(const config::Settings& in_force,
                                         const postgres::Row& orgs_shut);
 

@@ -90,7 +90,7 @@ std::string replace(const std::string& path, const std::vector<std::string>& lin
 int64_t prepared_version(const std::string& path) {
   for (const std::string& line : lines_of(path)) {
     if (!line.starts_with(next_mark)) continue;
-    // Whoever calls has read the file as a SecretBox: its lines are well.
+    // The caller has read the file as a SecretBox, so its lines are valid.
     return std::strtoll(line.c_str() + next_mark.size(), nullptr, 10);
   }
   return 0;

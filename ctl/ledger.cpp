@@ -76,7 +76,7 @@ struct CreditAdjustment {
   std::optional<std::string> note;
 };
 
-// As over HTTP: members of the organization read it.
+// Like over HTTP, because members of the organization read it.
 bool is_note(std::string_view text) {
   constexpr size_t characters_max = 1000;
   return is_utf8(text) && !has_control(text) && character_count(text) <= characters_max;
@@ -86,7 +86,7 @@ bool is_note(std::string_view text) {
 int adjust_credits(const CommandCall& call, const CreditAdjustment& adjustment) {
   if (adjustment.amount == 0) return fail(exit_usage, "--amount must not be 0");
   if (adjustment.note && !is_note(*adjustment.note)) {
-    return fail(exit_usage, "--note has at most 1000 characters, none of them control characters");
+    return fail(exit_usage, "--note must have at most 1000 characters and no control characters");
   }
   OwnerSession owner = open_migrated(call.settings().text("database.url"), "hostlerctl credits");
   if (!owner.session) return fail(owner.status, owner.refusal);
@@ -107,18 +107,18 @@ int adjust_credits(const CommandCall& call, const CreditAdjustment& adjustment) 
 
 void add_ledger_commands(CommandLine& line) {
   CommandWord ledger = line.topic("ledger", "check the ledger of credits");
-  line.command(ledger, "verify", "name the first row that is wrong, or none", verify_ledger);
+  line.command(ledger, "verify", "print the first row that is wrong, or none", verify_ledger);
   CommandWord credits = line.topic("credits", "change credits by hand");
   auto adjustment = std::make_shared<CreditAdjustment>();
   CommandWord adjust = line.command(
       credits, "adjust", "add or take credits of an organization",
       [adjustment](const CommandCall& call) { return adjust_credits(call, *adjustment); });
-  adjust.add_option("--org", adjustment->org, "id or slug, or a login for somebody's own")
+  adjust.add_option("--org", adjustment->org, "id or slug, or a login for that user's own")
       .required();
   adjust.add_option("--amount", adjustment->amount, "negative takes")
       .within(-INT64_MAX, INT64_MAX)
       .required();
-  adjust.add_option("--note", adjustment->note, "why, for the ledger");
+  adjust.add_option("--note", adjustment->note, "the reason, for the ledger");
 }
 
 }  // namespace hostler

@@ -52,10 +52,10 @@ int status_of(ErrorCode code) {
   }
 }
 
-// What happened, what is wrong with which word, and how to mend it.
+// Prints what happened, which word is at fault, and how to fix it.
 std::string words_of(const Error& error) {
   if (error.code == ErrorCode::overload_busy) return "something holds a lock; try again";
-  // Of an HTTP request, which there is none: the detail is all.
+  // Status of an HTTP request, which does not exist here: the detail is everything.
   bool is_of_request = error.code == ErrorCode::http_bad_request && !error.detail.empty();
   if (is_of_request) return error.detail;
   std::string words(error_row(error.code).title);

@@ -24,7 +24,7 @@ int show_clock(const CommandCall& call, bool accept) {
   json.begin_object().member("is_held", is_held);
   json.member("accepted_at", state.text("accepted_at")).member("now", state.text("now_at"));
   int status = answer(call.as_json, json.end_object().take(),
-                      fmt::format("{}: the database says {}, maintenance accepted {}\n",
+                      fmt::format("{}: the database's clock is {}, maintenance accepted {}\n",
                                   is_held ? "held, nothing is deleted or ended" : "accepted",
                                   state.text("now_at"), state.text("accepted_at")));
   return is_held ? exit_try_again : status;
@@ -36,9 +36,9 @@ void add_maintenance_commands(CommandLine& line) {
   CommandWord topic = line.topic("maintenance", "the periodic jobs of the daemons");
   auto accept = std::make_shared<bool>(false);
   CommandWord clock =
-      line.command(topic, "clock", "whether jobs that delete or end go by the database's clock",
+      line.command(topic, "clock", "show whether jobs that delete or end use the database's clock",
                    [accept](const CommandCall& call) { return show_clock(call, *accept); });
-  clock.add_flag("--accept", *accept, "it is right: go by it from now on");
+  clock.add_flag("--accept", *accept, "accept the clock, because it is right");
 }
 
 }  // namespace hostler

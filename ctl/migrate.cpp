@@ -30,7 +30,7 @@ struct Applied {
   std::string applied_at;
 };
 
-// What the database has.
+// State of the database.
 struct Found {
   std::vector<Applied> applied;    // in the order of their versions; empty: nothing is there
   std::string functions_checksum;  // empty: none was recorded
@@ -38,7 +38,7 @@ struct Found {
   std::string version() const { return applied.empty() ? "" : applied.back().version; }
 };
 
-// What is to be done, in this order.
+// Steps to do, in this order.
 struct Plan {
   bool makes_all = false;  // an empty database
   std::vector<const Migration*> migrations;
@@ -75,7 +75,7 @@ std::optional<std::string> mismatch(const Schema& schema, const Found& found) {
   if (found.is_preview) {
     if (found.version() == preview_version) return std::nullopt;
     return fmt::format(
-        "the database is of a build between releases ({}); what can be brought to {} is {}",
+        "the database comes from a build between releases ({}); only {} can be brought to {}",
         found.version(), schema.version, preview_version);
   }
   if (found.version() > schema.version) {
@@ -89,14 +89,13 @@ std::optional<std::string> mismatch(const Schema& schema, const Found& found) {
                      [&](const Applied& row) { return row.version == migration.version; });
     if (previous == found.applied.end()) {
       if (migration.version > found.version()) continue;
-      return fmt::format("migration {} is to be applied before {}, which the database has already",
+      return fmt::format("migration {} belongs before {}, which the database already has",
                          migration.version, found.version());
     }
     if (previous->checksum != migration.checksum) {
       return fmt::format(
           "migration {} ({}) was applied with another text on {}; an applied migration must never "
-          "change: restore "
-          "its text and put the change into a new one",
+          "change, so restore its text and put the change into a new one",
           previous->version, migration.name, previous->applied_at);
     }
   }
@@ -152,7 +151,7 @@ int print_status(const Found& found, const Schema& schema, const Plan& plan, boo
   return answer(as_json, json.take(), lines);
 }
 
-// What is missing, as migrate would apply it.
+// Missing steps, as migrate would apply them.
 int print_missing(const Schema& schema, const Plan& plan, bool as_json) {
   std::string lines;
   JsonWriter json;
@@ -210,7 +209,8 @@ int apply(postgres::DbSession& session, const Schema& schema, const Plan& plan,
   if (plan.makes_all) {
     steps.begin(schema.version, "the whole schema");
     session.run_text(whole_schema(schema));
-    // What led here is part of it: later programs ask which versions this one is compatible with.
+    // The way here is part of it, because later programs ask which versions this one is compatible
+    // with.
     for (const Migration& migration : schema.migrations) record(session, migration);
     session.run(query::SchemaFunctionsRecord{.checksum = checksum});
     steps.commit();
@@ -261,8 +261,8 @@ void add_migrate_command(CommandLine& line) {
                      return migrate(*options);
                    });
   CommandOption status =
-      command.add_flag("--status", options->status_only, "only list what is applied");
-  command.add_flag("--dry-run", options->dry_run, "only say what would be applied")
+      command.add_flag("--status", options->status_only, "only list the applied migrations");
+  command.add_flag("--dry-run", options->dry_run, "only print what would be applied")
       .excludes(status);
   command
       .add_option("--directory", options->folder,

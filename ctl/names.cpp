@@ -47,13 +47,14 @@ void look_at_addresses(postgres::DbSession& session, DoctorReport& report) {
     if (emails.size() > 1) list(met, met_count++, fmt::format("{}", fmt::join(emails, " and ")));
   }
   if (met_count > 0) {
-    report.warn("addresses", fmt::format("these are one mailbox each, and accounts of several: {}: "
-                                         "PATCH /v1/admin/users/{{user_id}} gives one another",
-                                         met));
+    report.warn("addresses",
+                fmt::format("each of these mailboxes belongs to several accounts: {}: give one "
+                            "another address with PATCH /v1/admin/users/{{user_id}}",
+                            met));
   } else if (changed_count > 0) {
     report.warn("addresses",
-                fmt::format("of {} the key is another one than is stored: PATCH "
-                            "/v1/admin/users/{{user_id}} with its address stores it: {}",
+                fmt::format("the stored key of {} is outdated: PATCH /v1/admin/users/{{user_id}} "
+                            "with its address stores the new one: {}",
                             count_text(static_cast<int64_t>(changed_count), "address"), changed));
   } else {
     report.well("addresses", "no two are one mailbox");

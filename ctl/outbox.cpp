@@ -167,7 +167,7 @@ std::string lines_of(const RetryCounts& counts) {
 }
 
 int retry_outbox(const CommandCall& call, const std::string& id, bool all_failed) {
-  if (id.empty() != all_failed) return fail(exit_usage, "name a message, or say --all-failed");
+  if (id.empty() != all_failed) return fail(exit_usage, "name a message, or give --all-failed");
   if (!id.empty() && !is_uuid(id)) return fail(exit_usage, "the id of a message is a UUID");
   const config::Settings& settings = call.settings();
   OwnerSession owner = open_migrated(settings.text("database.url"), "hostlerctl outbox");
@@ -180,7 +180,7 @@ int retry_outbox(const CommandCall& call, const std::string& id, bool all_failed
   if (counts.as_it_was + counts.renewed > 0) owner.session->run(query::OutboxNotify{});
   if (!id.empty() && counts.as_it_was + counts.renewed == 0) {
     return fail(exit_bad_input, counts.reasons.empty()
-                                    ? "there is no such message, or it is delivered or under way"
+                                    ? "the message does not exist, or is delivered or under way"
                                     : counts.reasons.begin()->first);
   }
   return answer(call.as_json, json_of(counts), lines_of(counts));
@@ -192,7 +192,7 @@ int drop_outbox(const CommandCall& call, const std::string& id) {
   if (!owner.session) return fail(owner.status, owner.refusal);
   postgres::Result done = owner.session->run(query::OutboxDrop{.message_id = id});
   if (done.front().integer("dropped") == 0) {
-    return fail(exit_bad_input, "there is no such message, or it is delivered");
+    return fail(exit_bad_input, "the message does not exist, or is delivered");
   }
   return answer(call.as_json, "{\"dropped\":1}", "dropped\n");
 }
@@ -200,28 +200,30 @@ int drop_outbox(const CommandCall& call, const std::string& id) {
 void add_list_command(CommandLine& line, CommandWord topic) {
   auto filter = std::make_shared<OutboxFilter>();
   CommandWord list =
-      line.command(topic, "list", "what waits or failed, oldest first",
+      line.command(topic, "list", "waiting and failed messages, oldest first",
                    [filter](const CommandCall& call) { return list_outbox(call, *filter); });
   list.add_option("--status", filter->status, "only this status")
       .one_of({"pending", "failed", "expired", "cancelled", "delivered"});
   list.add_option("--kind", filter->kind, "only mails, or only webhooks")
       .one_of({"mail", "webhook"});
-  list.add_option("--limit", filter->limit, "at most so many").within(1, 10'000).shows_default();
+  list.add_option("--limit", filter->limit, "maximum number of rows")
+      .within(1, 10'000)
+      .shows_default();
 }
 
 }  // namespace
 
 void add_outbox_commands(CommandLine& line) {
-  CommandWord topic = line.topic("outbox", "see and mend mails and webhooks that are stuck");
+  CommandWord topic = line.topic("outbox", "list and fix mails and webhooks that are stuck");
   add_list_command(line, topic);
   auto id = std::make_shared<std::string>();
   auto all_failed = std::make_shared<bool>(false);
   CommandWord retry = line.command(
-      topic, "retry", "try again now what failed or waits, with a new code or link where needed",
+      topic, "retry", "send failed or waiting messages now, with a new code or link if needed",
       [id, all_failed](const CommandCall& call) { return retry_outbox(call, *id, *all_failed); });
   retry.add_option("ID", *id, "the message");
   retry.add_flag("--all-failed", *all_failed, "every message that failed or expired");
-  CommandWord drop = line.command(topic, "drop", "take a message away that nobody shall get",
+  CommandWord drop = line.command(topic, "drop", "remove a message that nobody should get",
                                   [id](const CommandCall& call) { return drop_outbox(call, *id); });
   drop.add_option("ID", *id, "the message").required();
 }

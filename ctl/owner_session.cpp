@@ -20,7 +20,7 @@ OwnerSession open_as_owner(const std::string& database_url, const std::string& a
   } else if (!facts.front().boolean("may_become")) {
     owner.status = exit_no_permission;
     owner.refusal = fmt::format(
-        "the role {} may not act as hostler_owner; connect as a superuser, or let one make it a "
+        "the role {} may not act as hostler_owner; connect as a superuser, or ask one to make it a "
         "member: GRANT hostler_owner TO …",
         facts.front().text("session_role"));
   } else {

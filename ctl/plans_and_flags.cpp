@@ -60,7 +60,7 @@ void add_plan_commands(CommandLine& line) {
   auto key = std::make_shared<std::string>();
   auto value = std::make_shared<bool>(false);
   CommandWord set =
-      line.command(flag, "set", "the value where no organization overrides it",
+      line.command(flag, "set", "the value for organizations without an override",
                    [key, value](const CommandCall& call) { return set_flag(call, *key, *value); });
   set.add_option("KEY", *key, "the flag").required();
   set.add_option("VALUE", *value, "true or false").required().one_of({"true", "false"});

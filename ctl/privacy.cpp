@@ -68,7 +68,7 @@ int replay_journal(const CommandCall& call) {
     ++nth;
     std::optional<Json> entry = parse_json_or_nothing(line);
     if (!entry || !entry->is_object() || entry->text_or("kind").empty()) {
-      return fail(exit_bad_input, fmt::format("line {} is no line of the journal", nth));
+      return fail(exit_bad_input, fmt::format("line {} is not a line of the journal", nth));
     }
     replay_line(*owner.session, line, nth, replayed);
   }
@@ -76,7 +76,7 @@ int replay_journal(const CommandCall& call) {
   json.begin_object().member("applied", replayed.applied).member("known", replayed.known);
   json.member("failed", replayed.failed).end_object();
   int printed = answer(call.as_json, json.take(),
-                       fmt::format("{} applied, {} there already, {} failed\n", replayed.applied,
+                       fmt::format("{} applied, {} already present, {} failed\n", replayed.applied,
                                    replayed.known, replayed.failed));
   return replayed.failed > 0 ? exit_bad_input : printed;
 }
@@ -84,13 +84,14 @@ int replay_journal(const CommandCall& call) {
 }  // namespace
 
 void add_privacy_commands(CommandLine& line) {
-  CommandWord privacy = line.topic("privacy", "keep deletions deleted when a backup is restored");
+  CommandWord privacy = line.topic("privacy", "repeat deletions after a backup is restored");
   auto after = std::make_shared<std::string>(first_id);
   CommandWord journal =
-      line.command(privacy, "journal", "print what was deleted, a JSON object a line",
+      line.command(privacy, "journal", "print the deletions, one JSON object per line",
                    [after](const CommandCall& call) { return print_journal(call, *after); });
-  journal.add_option("--after", *after, "the id of the last line that is kept already");
-  line.command(privacy, "replay", "delete again what lines of standard input say", replay_journal);
+  journal.add_option("--after", *after, "the id of the last line that you already have");
+  line.command(privacy, "replay", "repeat the deletions of the lines of standard input",
+               replay_journal);
 }
 
 }  // namespace hostler

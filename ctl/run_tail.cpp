@@ -121,7 +121,7 @@ class Tail {
                              .bytes_max = page_bytes};
   }
 
-  // What a client is not told: on the error output, for people.
+  // Prints facts that clients do not get on the error output, for people.
   void print_status(const postgres::Row& run) {
     std::string status(run.boolean("queued") ? "queued" : run.text("status"));
     if (call_.as_json || status == status_) return;
@@ -176,12 +176,12 @@ void add_run_commands(CommandLine& line) {
   CommandWord topic = line.topic("run", "look at runs");
   auto options = std::make_shared<TailOptions>();
   CommandWord tail =
-      line.command(topic, "tail", "print the events of a run, each new one as it comes, to its end",
+      line.command(topic, "tail", "print the events of a run as they happen, until its end",
                    [options](const CommandCall& call) { return tail_run(call, *options); });
   tail.add_option("RUN_ID", options->run_id, "as POST …/runs answered it").required();
-  tail.add_option("--after-seq", options->after_seq, "only events behind this one")
+  tail.add_option("--after-seq", options->after_seq, "only events after this one")
       .within(0, INT64_MAX);
-  tail.add_flag("--no-follow", options->no_follow, "only what is stored already");
+  tail.add_flag("--no-follow", options->no_follow, "only stored events");
 }
 
 }  // namespace hostler

@@ -1,4 +1,4 @@
-// Follows a run as its clients see it, for whoever is called at night.
+// Follows a run as its clients see it, for operators at night.
 #pragma once
 
 #include "ctl/command_line.h"

@@ -87,7 +87,7 @@ void check(const Schema& schema, const std::string& whence) {
   std::string newest = schema.migrations.empty() ? "" : schema.migrations.back().version;
   if (newest != schema.version) {
     throw bad_folder(
-        fmt::format("{0}/VERSION says {1}, and the newest file of {0}/migrations is {2}", whence,
+        fmt::format("{0}/VERSION has {1}, but the newest file of {0}/migrations is {2}", whence,
                     schema.version, newest.empty() ? "none" : newest));
   }
 }

@@ -39,15 +39,15 @@ struct Schema {
 };
 
 Schema schema_of_program();
-// Of VERSION, schema/order, schema/NAME.sql and migrations/NNNNN_name.sql in the folder. Throws
-// http_bad_request when one cannot be read, has a bad name, or disagrees with the others.
+// Reads VERSION, schema/order, schema/NAME.sql and migrations/NNNNN_name.sql of the folder. Throws
+// http_bad_request if one cannot be read, has a bad name, or disagrees with the others.
 Schema schema_of_folder(const std::string& folder);
 
-// What makes the whole schema in an empty database.
+// Statements that create the whole schema in an empty database.
 std::string whole_schema(const Schema& schema);
-// Of all topics what can be repeated at any time: functions, and who may call them. A statement of
-// this kind begins a line with "CREATE OR REPLACE FUNCTION", "REVOKE EXECUTE" or "GRANT EXECUTE"; a
-// function ends with a line "$$;".
+// The repeatable part of all topics: functions, and who may call them. A statement of this kind
+// begins a line with "CREATE OR REPLACE FUNCTION", "REVOKE EXECUTE" or "GRANT EXECUTE"; a function
+// ends with a line "$$;".
 std::string functions_of(const Schema& schema);
 
 }  // namespace hostler

@@ -62,12 +62,11 @@ KeyFileChange choose_key(postgres::DbSession& session, const std::string& path,
   if (prepared_version(path) > 0) return use_prepared_key(path);
   if (was_broken_off(session, box)) return {"", box.newest_version()};
   if (path == packaged_key_file && !rotation.is_now) {
-    return {
-        "hostler-api and hostler-runner have copies of " + path +
-            ", which lack a new key until they start again. Say `hostlerctl secret rotate "
-            "--prepare`, give every host the file, restart both, then say this again; or --now, "
-            "and restart them at once",
-        0};
+    return {"hostler-api and hostler-runner have copies of " + path +
+                ", which lack a new key until they restart. Run `hostlerctl secret rotate "
+                "--prepare`, give every host the file, restart both, then run this again. Or use "
+                "--now, and restart them at once",
+            0};
   }
   rotated.is_new_key = true;
   return add_key(path, false);
@@ -123,12 +122,11 @@ int prepare(const std::string& path, bool as_json) {
   if (!change.fault.empty()) return fail(exit_bad_input, change.fault);
   JsonWriter json;
   json.begin_object().member("prepared_version", change.version).member("key_file", path);
-  return answer(
-      as_json, json.end_object().take(),
-      fmt::format("Key {} stands in {} and opens; nothing is sealed with it yet. Give every host "
-                  "this file, restart hostler-api and hostler-runner, then say `hostlerctl secret "
-                  "rotate`.\n",
-                  change.version, path));
+  return answer(as_json, json.end_object().take(),
+                fmt::format("Key {} is in {} and can open secrets, but no secret is sealed with it "
+                            "yet. Give every host this file, restart hostler-api and "
+                            "hostler-runner, then run `hostlerctl secret rotate`.\n",
+                            change.version, path));
 }
 
 int report(const Rotated& rotated, bool as_json) {
@@ -141,7 +139,7 @@ int report(const Rotated& rotated, bool as_json) {
                      rotated.version, rotated.is_new_key ? ", which is new" : ""));
   if (rotated.unreadable == 0) return exit_ok;
   return fail(exit_bad_input,
-              fmt::format("no key of the file opens {}, left as before; the first is {}",
+              fmt::format("no key of the file opens {}, which stay unchanged; the first is {}",
                           count_text(rotated.unreadable, "secret"), rotated.first_unreadable));
 }
 
@@ -197,11 +195,10 @@ int verify(const CommandCall& call) {
          fmt::format("{}, to be opened: {}.\n", count_text(looked_at, "secret"),
                      looked_at - std::ssize(unreadable)));
   if (unreadable.empty()) return exit_ok;
-  return fail(
-      exit_bad_input,
-      fmt::format("no key of the file opens {}, the first is {}: it is not the file that the "
-                  "programs had when this was stored",
-                  count_text(std::ssize(unreadable), "secret"), unreadable.front()));
+  return fail(exit_bad_input,
+              fmt::format("no key of the file opens {}, the first is {}: it is not the file that "
+                          "the programs had when these were stored",
+                          count_text(std::ssize(unreadable), "secret"), unreadable.front()));
 }
 
 }  // namespace
@@ -216,19 +213,20 @@ bool secret_opens(const config::SecretBox& box, const postgres::Row& secret) {
 
 void add_secret_commands(CommandLine& line) {
   CommandWord topic = line.topic("secret", "the keys that encrypt stored secrets");
-  line.command(topic, "verify", "say whether the key file opens all that is stored", verify);
+  line.command(topic, "verify", "check whether the key file opens all stored secrets", verify);
   auto rotation = std::make_shared<KeyRotation>();
   CommandWord command =
-      line.command(topic, "rotate", "put all under a new key, while all runs",
+      line.command(topic, "rotate", "put all secrets under a new key, without stopping anything",
                    [rotation](const CommandCall& call) { return rotate(call, *rotation); });
   CommandOption prepare =
       command.add_flag("--prepare", rotation->only_prepares,
-                       "only add the key to the file, for hosts and programs that have a copy");
+                       "only add the key to the file, because hosts and programs have copies");
   command
-      .add_flag("--now", rotation->is_now,
-                "though the programs have a copy without the key, and must be restarted at once")
+      .add_flag(
+          "--now", rotation->is_now,
+          "alalthough the programs have a copy without the key, and must be restarted at once")
       .excludes(prepare);
-  command.add_option("--batch", rotation->batch, "so many in one transaction")
+  command.add_option("--batch", rotation->batch, "number of secrets in one transaction")
       .within(1, 10'000)
       .shows_default();
 }

@@ -7,12 +7,12 @@
 
 namespace hostler {
 
-// secret rotate: puts every secret under the newest key, in small batches; what is inside is not
+// secret rotate: puts every secret under the newest key, in small batches; their content is not
 // touched. Makes that key unless a rotation was broken off or one is prepared. May be killed and
-// begun anew at any moment: the key stands in the file before the first secret needs it, the old
-// ones stay. Ends with exit_bad_input when secrets do not open, with exit_try_again while another
-// rotation is under way. secret verify: whether the key file opens all that is stored, behind a
-// restore; exit_bad_input when it does not. Changes nothing.
+// started again at any moment: the key stands in the file before the first secret needs it, the old
+// ones stay. Ends with exit_bad_input if secrets do not open, with exit_try_again while another
+// rotation is under way. secret verify: whether the key file opens everything that is stored, after
+// a restore; exit_bad_input if it does not. Changes nothing.
 void add_secret_commands(CommandLine& line);
 
 // Whether a key of the box's file opens it. secret: a row of secrets with id, org_id, kind,

@@ -37,7 +37,7 @@ constexpr size_t key_bytes = 32;
 // A package makes users and folders itself; `make install` leaves them to this.
 int set_up_users(const SetupOptions& options) {
   if (getpwnam("hostler_api") != nullptr && getpwnam("hostler_runner") != nullptr) {
-    report_step("users", "hostler_api and hostler_runner are there");
+    report_step("users", "hostler_api and hostler_runner exist");
     return exit_ok;
   }
   report_change(options, "users",
@@ -48,7 +48,7 @@ int set_up_users(const SetupOptions& options) {
   return is_done ? exit_ok : exit_software;
 }
 
-// What is to become the database, where it has our tables already.
+// The future database, if it already has our tables.
 std::optional<postgres::DbSession> database_in_use(const SetupOptions& options) {
   bool is_here = options.superuser_url.empty();
   std::string url = postgres::conninfo_with(is_here ? "postgresql:///" : options.superuser_url,
@@ -72,14 +72,14 @@ std::string why_no_new_key(postgres::DbSession& database, const SetupOptions& op
                       database.run(query::SetupOtherHosts{}).front().boolean("have_a_key");
   if (is_of_others) {
     return fmt::format(
-        "the database is in use, and what it stores opens with the key of those "
-        "who use it alone: copy their {} to here, mode 0600, owner root",
+        "the database is in use, and only the key of its users opens its secrets: copy their {} to "
+        "here, mode 0600, owner root",
         key_file);
   }
   if (options.superuser_url.empty() && !database.run(query::DoctorSecrets{}).empty()) {
     return fmt::format(
-        "{} is missing, and the database holds secrets that no other key opens: "
-        "put your copy of it there, mode 0600, owner root",
+        "{} is missing, and the database has secrets that no other key opens: put your copy of it "
+        "there, mode 0600, owner root",
         key_file);
   }
   return "";
@@ -100,10 +100,11 @@ int set_up_key(const SetupOptions& options) {
   std::optional<postgres::DbSession> database = database_in_use(options);
   if (file_exists(key_file)) {
     if (database && is_key_of_another(*database)) {
-      return fail(exit_bad_input,
-                  fmt::format("{} opens nothing of what the database holds: the package makes one "
-                              "on each host. Put there that of the other hosts, or your copy",
-                              key_file));
+      return fail(
+          exit_bad_input,
+          fmt::format("{} opens no secret of the database, because the package makes one on each "
+                      "host. Replace it by that of the other hosts, or by your copy",
+                      key_file));
     }
     report_step("key file", fmt::format("{} is there", key_file));
     return exit_ok;
@@ -138,15 +139,16 @@ int set_up_database_here(const SetupOptions& options) {
                                     "root"};
   if (options.dry_run) words.emplace_back("--dry-run");
   if (getpwnam("postgres") == nullptr) {
-    return fail(exit_unavailable,
-                "no Postgres here (no user postgres): install it, or name one by --superuser-url");
+    return fail(
+        exit_unavailable,
+        "no Postgres here (no user postgres): install it, or name one with --superuser-url");
   }
   if (geteuid() != 0) {  // of a dry run
-    report_step("database", "who is not root cannot look: repeat it as root");
+    report_step("database", "only root can check this: repeat it as root");
     return exit_ok;
   }
   SubprocessRun run = run_subprocess(words, false);
-  // Those of hostlerctl are of sysexits.h; the others are runuser's.
+  // Exit codes of hostlerctl are those of sysexits.h; the others are runuser's.
   bool is_of_hostlerctl = run.status >= exit_usage && run.status <= config::exit_bad_configuration;
   if (run.status == exit_ok || is_of_hostlerctl) return run.status;
   return fail(exit_software, "runuser is missing, or cannot call hostlerctl as user postgres");
@@ -259,29 +261,29 @@ int set_up(const SetupOptions& options) {
 void add_setup_command(CommandLine& line) {
   auto options = std::make_shared<SetupOptions>();
   CommandWord command = line.command(
-      "setup", "make this host ready: key file, database, certificate, nginx; may be repeated",
+      "setup", "prepare this host: key file, database, certificate, nginx; may be repeated",
       [options](const CommandCall&) { return set_up(*options); });
   line.needs_no_settings(command);
   command
       .add_option("--superuser-url", options->superuser_url,
-                  "how to connect as a superuser; else to the Postgres here, as user postgres")
+                  "connection URL of a superuser; default: the Postgres here, as user postgres")
       .type_name("URL");
   command.add_option("--database", options->database, "the database")
       .type_name("NAME")
       .shows_default();
-  CommandOption certificate =
-      command.add_option("--certificate", options->certificate, "link nginx to this chain, PEM");
+  CommandOption certificate = command.add_option("--certificate", options->certificate,
+                                                 "link nginx to this certificate chain, PEM");
   certificate.type_name("FILE");
-  command.add_option("--certificate-key", options->certificate_key, "and to its key")
+  command.add_option("--certificate-key", options->certificate_key, "link nginx to its key")
       .type_name("FILE");
   command.add_option("--self-signed", options->self_signed, "make a certificate for this host name")
       .type_name("NAME")
       .excludes(certificate);
   command.add_flag("--without-nginx", options->without_nginx, "leave nginx alone");
   command.add_flag("--confine-nginx", options->confines_nginx,
-                   "let systemd take from nginx what it does not need");
+                   "let systemd take unneeded rights from nginx");
   command.add_flag("--enable", options->enables, "also start the services, now and at boot");
-  command.add_flag("--dry-run", options->dry_run, "only say what would be done");
+  command.add_flag("--dry-run", options->dry_run, "only print what would be done");
 }
 
 }  // namespace hostler

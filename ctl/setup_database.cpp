@@ -16,7 +16,7 @@ namespace hostler {
 
 namespace {
 
-// What a setup did, or would do.
+// Actions that a setup did, or would do.
 struct Account {
   std::string lines;
   bool created_database = false;
@@ -40,8 +40,8 @@ std::optional<std::string> why_not_allowed(postgres::DbSession& cluster,
        cluster.run(query::SetupOperatorText{.role = options.operator_role}).empty());
   if (is_all_there || facts.front().boolean("may_create")) return std::nullopt;
   return fmt::format(
-      "the role {} may not make roles and databases: name a superuser in --superuser-url; on the "
-      "host of Postgres that is who says it behind `runuser -u postgres --`",
+      "the role {} may not create roles and databases: name a superuser in --superuser-url; on the "
+      "host of Postgres use `runuser -u postgres --`",
       facts.front().text("session_role"));
 }
 
@@ -130,23 +130,22 @@ int setup_database(const SetupDatabase& options) {
 
 void add_setup_database_command(CommandLine& line) {
   auto options = std::make_shared<SetupDatabase>();
-  CommandWord command = line.command("setup-database", "make roles and database; may be repeated",
+  CommandWord command = line.command("setup-database", "create roles and database; may be repeated",
                                      [options](const CommandCall& call) {
                                        options->as_json = call.as_json;
                                        return setup_database(*options);
                                      });
   line.needs_no_settings(command);
-  command.add_option("--superuser-url", options->superuser_url, "how to connect as a superuser")
+  command.add_option("--superuser-url", options->superuser_url, "connection URL of a superuser")
       .type_name("URL")
       .required();
-  command.add_option("--database", options->database, "the database to make ready")
+  command.add_option("--database", options->database, "the database to prepare")
       .type_name("NAME")
       .shows_default();
-  command
-      .add_option("--operator", options->operator_role, "a role that may work as hostlerctl does")
+  command.add_option("--operator", options->operator_role, "a role that may act as hostlerctl does")
       .type_name("ROLE");
   command.add_flag("--migrate", options->applies_migrations, "apply the migrations as well");
-  command.add_flag("--dry-run", options->dry_run, "only say what would be done");
+  command.add_flag("--dry-run", options->dry_run, "only print what would be done");
 }
 
 }  // namespace hostler

@@ -13,7 +13,7 @@ struct SetupDatabase {
   std::string database = "hostler";
   std::string operator_role;        // made, and let act as hostler_owner; empty: nobody
   bool applies_migrations = false;  // afterwards, as the same superuser
-  bool dry_run = false;             // only say what would be done
+  bool dry_run = false;             // only print what would be done
   bool as_json = false;
 };
 

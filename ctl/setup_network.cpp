@@ -60,8 +60,8 @@ int link_drop_in(const std::string& source, const std::string& folder, const std
 std::string difference_from_package(const std::string& path, const std::string& source) {
   if (!file_exists(source) || text_of(path) == text_of(source)) return "";
   return fmt::format(
-      ", which is not what {} says now: rm {}, then hostlerctl setup as before; "
-      "changes of yours belong in another file beside it",
+      ", which differs from {}: rm {}, then hostlerctl setup as before; put your own changes into "
+      "another file beside it",
       source, path);
 }
 
@@ -70,18 +70,18 @@ std::string pool_network_difference() {
 }
 
 int set_up_network(const SetupOptions& options) {
-  // What the services read: a variable of this shell is none of theirs.
+  // Configuration that the services read; variables of this shell do not reach them.
   char* const no_variables[] = {nullptr};
   config::LoadedSettings loaded = config::load_settings("", no_variables);
   if (!loaded.faults.empty()) {
     return fail(config::exit_bad_configuration,
-                loaded.faults.front() + "; hostlerctl check-config says all of it");
+                loaded.faults.front() + "; hostlerctl check-config reports all of it");
   }
   const std::string& url = loaded.settings.text("database.url");
   if (is_of_another_database(options, url)) {
     report_step("settings",
-                fmt::format("database.url is {} and names another database than was asked for: "
-                            "say which in /etc/hostler/conf.d/database.toml",
+                fmt::format("database.url is {} and names another database than the requested one: "
+                            "choose one in /etc/hostler/conf.d/database.toml",
                             config::without_password(url)));
   }
   bool is_there = file_exists(drop_in);
@@ -92,7 +92,7 @@ int set_up_network(const SetupOptions& options) {
     return exit_ok;
   }
   if (is_there || !has_systemd()) {
-    report_step("network", is_there ? has_one : "without systemd: as it is");
+    report_step("network", is_there ? has_one : "without systemd: unchanged");
     return exit_ok;
   }
   report_change(options, "network",

@@ -49,10 +49,9 @@ int make_certificate(const SetupOptions& options) {
       true);
   umask(before);
   if (run.status == 0) return exit_ok;
-  return fail(exit_software,
-              fmt::format("openssl is missing, or makes no certificate for {}: give the name or "
-                          "address by which clients call this host",
-                          options.self_signed));
+  return fail(exit_software, fmt::format("openssl is missing, or cannot make a certificate for {}: "
+                                         "give the name or address by which clients call this host",
+                                         options.self_signed));
 }
 
 // A link that leads elsewhere is led here; a file of somebody's is left alone.
@@ -67,7 +66,7 @@ int link_certificate(const SetupOptions& options, const std::string& path,
     return exit_ok;
   }
   if (now.empty() && file_exists(path)) {
-    return fail(exit_bad_input, path + " is a file of its own: remove it, or leave the option out");
+    return fail(exit_bad_input, path + " is not a link: remove it, or leave the option out");
   }
   report_change(options, "certificate", fmt::format("link {} to {}", path, target));
   if (options.dry_run) return exit_ok;
@@ -109,9 +108,11 @@ int set_up_certificate(const SetupOptions& options) {
   for (const char* lone : {certificate_file, certificate_key_file}) {
     if (options.self_signed.empty() || !file_exists(lone)) continue;
     // Such as the key of a certificate that is still to come: nothing brings it back.
-    return fail(exit_bad_input, fmt::format("{} is there without its other half: put that beside "
-                                            "it, or take it away, and repeat",
-                                            lone));
+    return fail(
+        exit_bad_input,
+        fmt::format(
+            "{} exists without its other half: put that beside it, or remove it, and repeat",
+            lone));
   }
   if (!options.self_signed.empty()) return make_certificate(options);
   return fail(exit_bad_input, certificate_advice);
@@ -119,9 +120,10 @@ int set_up_certificate(const SetupOptions& options) {
 
 int set_up_site(const SetupOptions& options) {
   if (!file_exists(site_file)) {
-    return fail(exit_bad_input, fmt::format("{} is not there: is nginx's part installed? "
-                                            "--without-nginx leaves it out",
-                                            site_file));
+    return fail(
+        exit_bad_input,
+        fmt::format("{} is missing: is nginx's part installed? --without-nginx leaves it out",
+                    site_file));
   }
   bool is_linked = file_exists(site_link);
   if (is_linked) {
@@ -138,9 +140,9 @@ int set_up_site(const SetupOptions& options) {
     if (!is_linked) unlink(site_link);
     return fail(config::exit_bad_configuration,
                 is_linked ? "nginx -t refuses the configuration; nothing was reloaded"
-                          : "nginx -t refuses the configuration; the link is taken back");
+                          : "nginx -t refuses the configuration; the link is removed again");
   }
-  report_step("site", "nginx -t is content");
+  report_step("site", "nginx -t accepts the configuration");
   return report_reload(options);
 }
 

@@ -1,5 +1,5 @@
-// What the steps of hostlerctl setup share: how they tell what they found and did, files and links.
-// Used by ctl/setup*.cpp and the doctor.
+// Shared parts of the steps of hostlerctl setup: reports about findings and actions, files and
+// links. Used by ctl/setup*.cpp and the doctor.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ bool file_exists(const std::string& path);
 // Both return whether it worked and have told why not. The file must not exist yet.
 bool write_new_file(const std::string& path, std::string_view content, unsigned mode);
 bool make_link(const std::string& path, const std::string& target);
-// Where a symbolic link leads; empty when path is none.
+// Target of a symbolic link, or empty if path is not one.
 std::string link_target(const std::string& path);
 // Whether the program ended with 0; tells its words when not.
 bool ran_well(const std::vector<std::string>& words);
@@ -29,14 +29,14 @@ bool has_systemd();
 // Links a file of the package beside a unit, so that upgrades bring it along, and systemd reads it.
 // Returns the exit status.
 int link_drop_in(const std::string& source, const std::string& folder, const std::string& path);
-// Of a copy that is not what the package has now, in words behind its name; else empty.
+// Describes a copy that differs from the package, for use after its name; else empty.
 std::string difference_from_package(const std::string& path, const std::string& source);
 
-// Of the pool's unit, which has no network by itself; ctl/setup_network.cpp.
+// State of the pool's unit, which has no network by itself; ctl/setup_network.cpp.
 int set_up_network(const SetupOptions& options);
 bool pool_needs_network(const config::Settings& settings);
 bool pool_has_network();
-// As difference_from_package, of the file that gives it one.
+// Like difference_from_package, for the file that gives it one.
 std::string pool_network_difference();
 
 // The parts that belong to nginx, in their order. Return the exit status.

@@ -26,7 +26,7 @@ struct InForce {
   std::array<bool, config::setting_count> is_hidden{};  // a stored secret: it stays closed here
 };
 
-// What is stored lies on top of what files and environment say, when the database can be asked.
+// Stored values win over files and environment, if the database can be asked.
 InForce settings_in_force(const CommandCall& call) {
   InForce in_force{call.settings(), {}};
   const std::string& url = call.settings().text("database.url");
@@ -35,7 +35,7 @@ InForce settings_in_force(const CommandCall& call) {
   if (!why_not) owner = open_migrated(url, "hostlerctl config");
   if (!why_not && !owner.session) why_not = owner.refusal;
   if (why_not) {
-    print_err("hostlerctl: what administrators stored is missing here: " + *why_not);
+    print_err("hostlerctl: settings that administrators stored are missing here: " + *why_not);
     return in_force;
   }
   postgres::Result stored = owner.session->run(query::SettingsAll{});
@@ -109,17 +109,17 @@ int report_checked(const CommandCall& call) { return answer(call.as_json, R"({"o
 void add_config_commands(CommandLine& line) {
   auto options = std::make_shared<ConfigOptions>();
   CommandWord config =
-      line.command("config", "print the settings in force, each with who said so; secrets masked",
+      line.command("config", "print the settings in force, each with its source; secrets masked",
                    [options](const CommandCall& call) { return print_config(call, *options); });
   CommandOption changed =
-      config.add_flag("--changed", options->changed_only, "only what is not the default");
+      config.add_flag("--changed", options->changed_only, "only settings without their default");
   config
       .add_flag("--example", options->as_example,
-                "print the file of files and environment, with a comment a setting")
+                "print the settings of files and environment as a file, with a comment for each")
       .excludes(changed);
-  line.command("cors-map", "print http.cors_origins as nginx reads it, for cors_origins.map",
+  line.command("cors-map", "print http.cors_origins in nginx's form, for cors_origins.map",
                print_cors_map);
-  line.command("check-config", "say what is wrong with the settings, or nothing", report_checked);
+  line.command("check-config", "print the faults of the settings, if any", report_checked);
 }
 
 }  // namespace hostler

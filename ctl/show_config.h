@@ -1,4 +1,4 @@
-// What the settings are and who said so.
+// Lists the settings and their sources.
 #pragma once
 
 #include "ctl/command_line.h"

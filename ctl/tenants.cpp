@@ -124,7 +124,7 @@ void add_tenant_commands(CommandLine& line) {
   auto max = std::make_shared<int>(50);
   CommandWord list = line.command(org, "list", "all, newest first",
                                   [max](const CommandCall& call) { return list_orgs(call, *max); });
-  list.add_option("--limit", *max, "at most so many").within(1, 100'000).shows_default();
+  list.add_option("--limit", *max, "maximum number of rows").within(1, 100'000).shows_default();
   auto shown = std::make_shared<std::string>();
   CommandWord show =
       line.command(org, "show", "one with its members",
@@ -134,7 +134,7 @@ void add_tenant_commands(CommandLine& line) {
   CommandWord apikey = line.topic("apikey", "end API keys");
   auto key = std::make_shared<KeyToRevoke>();
   CommandWord revoke =
-      line.command(apikey, "revoke", "a key is dead from the next request on",
+      line.command(apikey, "revoke", "revoke a key, from the next request on",
                    [key](const CommandCall& call) { return revoke_api_key(call, *key); });
   CommandOption id = revoke.add_option("KEY_ID", key->id, "the id of the key");
   revoke

@@ -1,4 +1,4 @@
-// What an operator asks about organizations, and the end of an API key.
+// Questions of an operator about organizations, and the end of an API key.
 #pragma once
 
 #include "ctl/command_line.h"

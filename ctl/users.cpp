@@ -156,17 +156,17 @@ void add_session_commands(CommandLine& line) {
 }  // namespace
 
 void add_user_commands(CommandLine& line) {
-  CommandWord topic = line.topic("user", "make, show, suspend users");
+  CommandWord topic = line.topic("user", "create, show, suspend users");
   add_create_command(line, topic, "a new user, as by registration", false);
   auto login = std::make_shared<std::string>();
   CommandWord show =
       line.command(topic, "show", "print a user with organizations and sessions",
                    [login](const CommandCall& call) { return show_user(call, *login); });
   show.add_option("LOGIN", *login, "login, username or mail address").required();
-  add_status_command(line, topic, "suspend", "end the sessions and let nobody in", "suspended");
+  add_status_command(line, topic, "suspend", "suspend a user: end the sessions and refuse logins",
+                     "suspended");
   add_status_command(line, topic, "activate", "let a suspended user in again", "active");
-  line.command(topic, "looks", "compute again what names look like, after an upgrade of ICU",
-               refresh_looks);
+  line.command(topic, "looks", "recompute how names look, after an upgrade of ICU", refresh_looks);
   add_session_commands(line);
 }
 

@@ -1,4 +1,4 @@
-// What an operator sees of users and does with them and their sessions.
+// An operator's view of users, and actions on them and their sessions.
 #pragma once
 
 #include "ctl/command_line.h"

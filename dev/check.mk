@@ -21,7 +21,7 @@ check-long: check ## the same, with clang-tidy over everything and a whole build
 	+@$(MAKE) --no-print-directory $(parallel) VARIANT=release tidy
 	+@$(MAKE) --no-print-directory $(parallel) VARIANT=clang syntax-tests build
 
-# What clang says of a source, without making anything of it: all it warns of it knows before.
+# Checks a source with clang and writes no object: all of its warnings are known before code is made.
 clang_syntax = $(CXX_clang) $(CPPFLAGS) -std=c++20 -pthread $(WARNINGS)
 .PHONY: syntax syntax-tests
 syntax: $(patsubst %.cpp,$(BUILD)/syntax/%.ok,$(programs_sources))
@@ -33,7 +33,7 @@ $(BUILD)/syntax/%.ok: %.cpp $(BUILD)/read_once.pch | $(generated) $(schema) $(op
 	$(call short,READ)$(clang_syntax) -include-pch $(BUILD)/read_once.pch -MMD -MP -MF $(@:.ok=.d) -MT $@ -fsyntax-only $<
 	@touch $@
 
-# Findings that are none are listed with their reasons in the file of suppressions.
+# False findings are listed with their reasons in the file of suppressions.
 .PHONY: style cppcheck
 style: $(BUILD)/style_test
 	$< --gtest_brief=1

@@ -1,4 +1,4 @@
-# What `make install` puts where, and the Debian package. Included by the top level Makefile.
+# Files of `make install` and their places, and the Debian package. Included by the top level Makefile.
 
 installed := $(DESTDIR)$(PREFIX)
 
@@ -44,8 +44,8 @@ install: programs install-documents ## programs, SQL, nginx and documents below 
 	$(BUILD)/hostlerctl completion zsh > $(installed)/share/zsh/vendor-completions/_hostlerctl
 	$(BUILD)/hostlerctl completion fish > $(installed)/share/fish/vendor_completions.d/hostlerctl.fish
 
-# Of a checkout what git knows, of an unpacked archive all that came with it. The console goes along as it was built, so
-# that what is made of the archive needs no network.
+# From a checkout the files that git knows, from an unpacked archive all its files. The built console goes along, so
+# that a build of the archive needs no network.
 list_sources = { if [ -e .git ]; then git ls-files; else find . -type f ! -path './build/*' ! -path './var/*' -printf '%P\n'; fi; \
   [ ! -f build/console/index.html ] || find build/console -type f; } | LC_ALL=C sort
 

@@ -1,4 +1,4 @@
-# What nearly all sources include is read once: half of what the tests take to build, two fifths of the programs. Not
+# Headers that nearly all sources include are read once: half of the tests' build time, two fifths of the programs'. Not
 # beside ccache, which serves a tree of the same headers better without that. Included by the top level Makefile.
 
 ifeq ($(VARIANT)$(findstring ccache,$(CXX)),release)

@@ -2,8 +2,9 @@
 """Turns docs/openapi.yaml into JSON and into the header that hostler-api serves it from.
 
 Called by the Makefile: openapi_to_json.py IN.yaml OUT.json OUT.h. Runs at build time only, with
-Debian's python3-yaml. Refuses what YAML would take silently: a member given twice, a value that is
-no JSON (an unquoted date). It never checks the document's meaning; tests/style does.
+Debian's python3-yaml. Refuses input that YAML would accept silently: a member given twice, a value
+that is not JSON (an unquoted date), a text that an unquoted comma cuts. It never checks the
+document's meaning; tests/style does.
 """
 
 import json
@@ -24,6 +25,8 @@ def object_without_duplicates(loader, node):
             raise SystemExit(f"{key_node.start_mark}: quote the member {key!r}, it is not text")
         if key in members:
             raise SystemExit(f"{key_node.start_mark}: member {key!r} is given twice")
+        if " " in key and value_node.value == "":
+            raise SystemExit(f"{key_node.start_mark}: a comma cuts a text before {key!r}, quote it")
         members[key] = loader.construct_object(value_node, deep=True)
     return members
 

@@ -92,7 +92,13 @@ class Page:
 
     def paragraph(self, text):
         for part in re.split(r"\n\s*\n", text.strip()):
-            self.wrapped(" ".join(part.split()), "", "")
+            if part.startswith("|"):
+                self.lines += part.split("\n")
+            elif part.startswith("- "):
+                for item in re.split(r"(?m)^- ", part)[1:]:
+                    self.item(item)
+            else:
+                self.wrapped(" ".join(part.split()), "", "")
             self.line()
 
     def item(self, text, depth=0):
@@ -105,7 +111,8 @@ class Page:
 
 
 def one_line(text):
-    return " ".join(text.split())
+    """The text without line breaks; items of a list become sentences."""
+    return " ".join(re.sub(r"(?m)^- ", "", text).split())
 
 
 def remarks(*texts):

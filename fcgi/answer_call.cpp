@@ -27,8 +27,7 @@ Error out_of_memory() {
   return error;
 }
 
-// What the handler makes of its input: the statement, steps that are still to be taken, or what is
-// wrong.
+// Result of the handler for its input: the statement, the remaining steps, or the faults.
 struct InputFault {
   Error error;
   bool is_of_body = false;   // alone: path, query and Idempotency-Key are good
@@ -36,7 +35,7 @@ struct InputFault {
 };
 using Reading = std::variant<OneStatement, Handler::Steps, InputFault>;
 
-// What is not even the form of an id does not exist.
+// A value that does not even have the form of an id does not exist.
 std::optional<Error> path_id_fault(const Routed& routed) {
   for (const auto& [name, value] : routed.path_values) {
     ErrorCode code = not_found_code(routed.route, name);
@@ -53,7 +52,7 @@ std::optional<Error> id_fault(const Routed& routed) {
   return path_id_fault(routed);
 }
 
-// What is wrong with the values that no handler reads. Told with those of its own.
+// Faults of the values that no handler reads. Reported with those of the handler.
 std::vector<FieldFault> faults_beside(const Input& input) {
   std::vector<FieldFault> faults = unknown_parameters(input.routed);
   auto add_those_of = [&faults](auto check) {
@@ -70,7 +69,7 @@ std::vector<FieldFault> faults_beside(const Input& input) {
   return faults;
 }
 
-// As the handler reads it; of one whose steps read it themselves, its type and form alone.
+// Reads the body like the handler. For steps, which read it themselves, checks only type and form.
 Reading read_by_handler(const Input& input, bool is_to_run) {
   const Handler& handler = input.routed.route.handler;
   if (handler.kind == Handler::Kind::reader) return handler.reader(input);
@@ -84,7 +83,7 @@ Reading read(const Input& input) {
   std::optional<Error> query = http::query_fault(input.routed.target);
   if (query) return InputFault{std::move(*query), false, true};
   std::vector<FieldFault> beside = faults_beside(input);
-  // Ids are looked up in a scope; in none that is, whoever asks would be told 403.
+  // Ids are looked up in a scope. In an unknown scope the caller would get 403.
   bool ids_are_well = std::ranges::find(beside, "scope", &FieldFault::field) == beside.end();
   try {
     Reading reading = read_by_handler(input, beside.empty());
@@ -97,7 +96,7 @@ Reading read(const Input& input) {
   return InputFault{Error::validation(std::move(beside)), false, ids_are_well};
 }
 
-// ---------------------------------------------------------------- who calls
+// ---------------------------------------------------------------- the caller
 
 void add_guard(const Routed& routed, postgres::Batch& batch) {
   std::optional<postgres::BoundStatement> guard = body_guard(routed);
@@ -105,7 +104,7 @@ void add_guard(const Routed& routed, postgres::Batch& batch) {
   if (routed.route.guard != nullptr) batch.add(routed.route.guard(routed.path_values));
 }
 
-// What the organization may by its entitlements. When this fails, the next one asks.
+// Asks for the organization's entitlements. If this fails, the next request asks.
 Task<void> ask_entitlement(WorkerParts& parts, std::string org_id) {
   postgres::BoundStatement asked = query::RequestsGranted{.org_id = org_id};
   postgres::Result found = co_await parts.database.pipelined(std::move(asked));
@@ -151,8 +150,8 @@ account::Caller identified(WorkerParts& parts, const Admitted& request,
   return caller;
 }
 
-// The same of a batch that began with it. Whoever was authenticated is known also when the
-// statement behind failed: the log names them.
+// The same for a batch that began with it. An authenticated caller is known also if the next
+// statement failed, and the log names them.
 account::Caller identified(WorkerParts& parts, const Admitted& request,
                            const config::Settings& settings, const postgres::BatchOutcome& outcome,
                            Progress progress, Trail& trail) {
@@ -165,8 +164,8 @@ account::Caller identified(WorkerParts& parts, const Admitted& request,
 
 // ---------------------------------------------------------------- the handler's work
 
-// Who shares turns at the database: the organization that the token was last seen in, and its user;
-// of those whom nobody knows yet, all who ask for the same route.
+// Key by which callers share turns at the database: the organization in which the token was last
+// seen, and its user; for unknown callers, the route.
 constexpr uint64_t upper_half = 0xFFFF'FFFF'0000'0000;
 postgres::Party party_of(const Route& route) {
   return spread_id(reinterpret_cast<uintptr_t>(&route)) & upper_half;
@@ -201,7 +200,7 @@ Task<Response> work(CallerDatabase& database, OneStatement statement) {
   co_return statement.render(std::move(results.front()));
 }
 
-// Of a caller, one statement at once: it travels with the one that authenticates.
+// One statement of a caller: it travels with the one that authenticates.
 Task<Response> answer_by_statement(WorkerParts& parts, const Admitted& request, const Input& input,
                                    OneStatement statement, Trail& trail) {
   const Route& route = request.routed.route;
@@ -320,7 +319,7 @@ Task<Response> answer_idempotent(WorkerParts& parts, const Admitted& request, co
       answer_and_store(parts, request, input, std::move(opened), std::move(reading));
   Outcome outcome = co_await caught(std::move(answering));
   if (Error* error = std::get_if<Error>(&outcome)) {
-    // Before the answer: whoever calls again after it with the same key must not meet this call.
+    // Before the answer, so that a repeat after it with the same key does not meet this call.
     co_await transaction.roll_back();
     throw std::move(*error);
   }
@@ -359,7 +358,7 @@ Task<Response> answer_caller(WorkerParts& parts, const Admitted& request, const 
   bool is_path_good = fault == nullptr || fault->is_of_body;
   std::optional<std::string_view> key;
   if (is_path_good) key = idempotency_key(request.routed);
-  // Of a token that is new here nobody knows yet whether its organization has room.
+  // It is not yet known whether the organization of a new token has room.
   bool is_alone = std::holds_alternative<OneStatement>(reading) && !key;
   bool is_counted = trail.rate || request.routed.route.rate == Rate::none;
   if (is_alone && !is_counted) {

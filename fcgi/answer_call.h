@@ -1,5 +1,5 @@
-// What a handler answers, for whom: asks who calls, in one round trip with the handler's statement
-// where there is one, and tells a denial before any fault of the input. Called by
+// Answers a call with its handler: authenticates the caller, in one round trip with the handler's
+// statement if there is one, and reports a denial before any fault of the input. Called by
 // fcgi/dispatch.cpp.
 #pragma once
 
@@ -22,13 +22,13 @@ using Outcome = std::variant<Response, Error>;
 // Every fault as a value: the pool's only catch of what ends a request.
 Task<Outcome> caught(Task<Response> task);
 
-// What logs and header fields tell of a request; filled on its way, read when its answer leaves.
+// Facts about a request for logs and header fields; filled on its way, read when its answer leaves.
 struct Trail {
   std::optional<RateCount> rate;
   Identity identity;
 };
 
-// What they refer to outlives the tasks. Both throw the Error that ends the request.
+// The referenced objects outlive the tasks. Both throw the Error that ends the request.
 Task<Response> answer_caller(WorkerParts& parts, const Admitted& request, const Input& input,
                              Trail& trail);
 Task<Response> answer_open(WorkerParts& parts, const Admitted& request, const Input& input);

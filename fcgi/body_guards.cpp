@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view no_id = "00000000-0000-0000-0000-000000000000";
 
-// Nothing for a body that is not a JSON object: its 400 or 415 follows.
+// Returns nothing for a body that is not a JSON object: its 400 or 415 follows.
 std::optional<Json> object_of(std::string_view body) {
   if (body.empty()) return Json(Json::Object());
   std::variant<Json, JsonFault> parsed = parse_bounded_json(body, json_values_of_body_max);
@@ -46,7 +46,7 @@ postgres::BoundStatement guard_new_run(const Json& body) {
 postgres::BoundStatement guard_begun_run(const Json& body) {
   const Json* named = body.find("thread_id");
   if (named == nullptr || named->is_null()) return guard_run(body, std::nullopt, true);
-  // What is no UUID names no thread.
+  // A value that is not a UUID names no thread.
   bool is_id = named->is_text() && is_uuid(*named->as_text());
   return guard_run(body, is_id ? *named->as_text() : std::string(no_id), false);
 }

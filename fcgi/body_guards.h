@@ -9,7 +9,7 @@
 
 namespace hostler {
 
-// Nothing for routes whose bodies need no guard, and for a body that is not a JSON object.
+// Returns nothing for routes whose bodies need no guard, and for a body that is not a JSON object.
 std::optional<postgres::BoundStatement> body_guard(const Routed& routed);
 
 }  // namespace hostler

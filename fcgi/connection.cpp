@@ -9,7 +9,7 @@
 namespace hostler {
 namespace {
 
-// What is read of a body that nobody wants, so that nginx takes the answer.
+// Maximum that is read of a body that no handler wants, so that nginx takes the answer.
 constexpr int64_t discard_bytes_max = 8 << 20;
 
 }  // namespace
@@ -38,7 +38,8 @@ Connection::Next Connection::next() {
   if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
     return Next::nothing;
   if (count > 0) {
-    // What is no request is closed; libfcgi would put another connection into its place.
+    // An invalid request closes the connection; libfcgi would put another connection into its
+    // place.
     fcgx_.listen_sock = -1;
     int failed = FCGX_Accept_r(&fcgx_);
     fcgx_.listen_sock = listen_fd_;

@@ -29,15 +29,15 @@ class Connection {
   int adopt(int fd);
 
   enum class Next { nothing, request, end };
-  // What a connection that was kept says, without waiting. Behind an end it is closed.
+  // Reads the state of a kept connection without waiting. After its end it is closed.
   Next next();
-  // libfcgi takes a write that would have to wait for an error, and a watch makes a descriptor one
-  // that does not wait: to be called behind its making.
+  // libfcgi treats a write that would have to wait as an error, and a watch makes a descriptor
+  // non-blocking. So call this after the watch is made.
   void make_blocking() const;
   bool is_open() const { return fcgx_.ipcFd >= 0; }
   int fd() const { return fcgx_.ipcFd; }
 
-  // Of the request: NAME=value…, ended by a null pointer, until finish().
+  // Parameters of the request: NAME=value…, ended by a null pointer, until finish().
   const char* const* params() const { return fcgx_.envp; }
   // Reads the input to its end, whatever becomes of it, into the room that the body has. Of one
   // that nobody wants so much that nginx takes the answer; false: more of it is left.

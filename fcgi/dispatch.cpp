@@ -38,17 +38,17 @@ void check_body_size(const Routed& routed) {
   }
 }
 
-// ---------------------------------------------------------------- what failed
+// ---------------------------------------------------------------- failures
 
 Task<void> learn_later(WorkerParts& parts, postgres::BoundStatement query, uint64_t token) {
   postgres::Result found = co_await parts.database.pipelined(std::move(query));
   parts.limiter.remember(token, account::read_caller(found.text()).org_id);
 }
 
-// Whoever shows a token that is none, or lost it, must not use up what others of the organization
-// may: that counts for the address. A token that is good counts for its organization, also when its
-// first requests fail, and for its owner's personal one when they are no member of that. Answers
-// the 429 that stands before a 401 or such a 404.
+// A client with an invalid or lost token must not use up the organization's limit, so it counts for
+// the address. A valid token counts for its organization, also if its first requests fail, and for
+// its owner's personal one if they are not a member of that. Returns the 429 that comes before a
+// 401 or such a 404.
 std::optional<Error> count_failure(WorkerParts& parts, const Admitted& request,
                                    const config::Settings& settings, const Error& fault,
                                    Trail& trail) {
@@ -116,7 +116,7 @@ Response error_response(const Request& request, const Client& client, const Answ
                {"path", std::string(request.uri.substr(0, request.uri.find('?')))},
                {"cause", error.cause}});
   } else if (status >= 500) {
-    // The database and the semaphores tell of their own trouble; a line a request would be a flood.
+    // The database and the semaphores report their own faults; a line per request would be a flood.
     log_debug("request_unavailable", {{"trace_id", client.trace_id}, {"cause", error.cause}});
   }
   const Route* route = answered.route;

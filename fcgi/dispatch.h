@@ -17,7 +17,7 @@
 
 namespace hostler {
 
-// The answer, and what logs and metrics are told of the request.
+// The answer, and facts about the request for logs and metrics.
 struct Answered {
   Response response;
   const Route* route = nullptr;  // null: it has none

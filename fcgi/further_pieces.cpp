@@ -12,7 +12,8 @@
 namespace hostler {
 namespace {
 
-// What nginx keeps for a slow client (fastcgi_max_temp_file_size); further writes would block.
+// Bytes that nginx keeps for a slow client (fastcgi_max_temp_file_size); further writes would
+// block.
 constexpr size_t bytes_max = size_t{1000} << 20;
 
 }  // namespace

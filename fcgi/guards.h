@@ -31,7 +31,7 @@ inline postgres::BoundStatement guard_thread(const PathValues& path) {
   return query::ThreadGuard{.thread_id = path.find("thread_id")};
 }
 
-// The id behind what OpenAI's names begin with. A name that is none is nobody's id.
+// The id after the prefix of OpenAI's names. An invalid name is nobody's id.
 inline std::string id_behind(std::string_view begin, std::string_view name) {
   bool is_id = name.starts_with(begin) && is_uuid(name.substr(begin.size()));
   return is_id ? std::string(name.substr(begin.size())) : "00000000-0000-0000-0000-000000000000";

@@ -27,7 +27,7 @@ namespace {
 
 constexpr int exit_os_error = 71;  // sysexits.h
 
-// What the last generation left, when this program took its place.
+// State that the last generation left when this program took its place.
 std::optional<Inheritance> inherited(const config::Settings& settings) {
   const char* text = getenv(inheritance_variable);
   if (text == nullptr) return std::nullopt;
@@ -45,7 +45,7 @@ config::SecretBox load_secret_box(const std::string& path) {
   return std::move(std::get<config::SecretBox>(loaded));
 }
 
-// Of a database that answers; without one the pool starts, and waits for it.
+// Checks a database that answers. Without one the pool starts, and waits for it.
 int check_pooling(const config::Settings& settings) {
   postgres::DatabaseOptions options;
   options.conninfo = settings.text("database.url");
@@ -75,10 +75,10 @@ int main(int argc, char** argv) {
   hostler::program::ProgramStart started = hostler::program::start_program(
       argc, argv, "hostler-api",
       "The pool of FastCGI workers that answers Hostler's REST requests.",
-      {{"routes", "prints the route table and ends"},
-       {"metrics", "prints the metrics that there are, with nothing counted, and ends"},
+      {{"routes", "prints the route table and exits"},
+       {"metrics", "prints all metrics, with nothing counted, and exits"},
        {hostler::check_start_flag,
-        "says what would keep the pool from starting, or nothing, and ends"}});
+        "prints the faults that would keep the pool from starting, and exits"}});
   if (started.exit_status) return *started.exit_status;
   if (started.has("routes")) {
     fputs(hostler::print_routes().c_str(), stdout);

@@ -1,5 +1,5 @@
-// The values in paths of the route table, by their names, and the 404 of one that is none. Included
-// by fcgi/route_table.h alone.
+// The values in paths of the route table, by their names, and the 404 for an invalid one. Included
+// only by fcgi/route_table.h.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ struct PathName {
   std::string_view under = "/";  // the beginning of the paths it holds for
 };
 
-// What a path value that is no UUID is the absence of. The first row that fits.
+// The 404 of a path value that is not a UUID. The first row that fits.
 inline constexpr std::array path_names{
     PathName{"session_id", ErrorCode::sessions_not_found},
     PathName{"export_id", ErrorCode::exports_not_found},

@@ -41,7 +41,7 @@ std::string response_head(const Request& request, const Answered& answered,
   append_field("X-Trace-Id", answered.trace_id, out);
   if (answered.is_openai) append_field("x-request-id", answered.trace_id, out);
   append_field(client::access_note_header, client::access_note_text(answered.note), out);
-  // nginx keeps this one field when it sends the request on, and then whoever answers adds theirs.
+  // nginx keeps this one field when it sends the request on, and the next program adds its own.
   if (!is_sent_on(response)) out += "Cache-Control: no-store\r\n";
   out += "X-Content-Type-Options: nosniff\r\n";
   if (request.is_tls) out += "Strict-Transport-Security: max-age=63072000\r\n";

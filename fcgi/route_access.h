@@ -1,5 +1,5 @@
-// Who may call a route: the words for it that the rows of the table use. Included by
-// fcgi/route_table.h alone.
+// Words for the allowed callers of a route, used by the rows of the table. Included only by
+// fcgi/route_table.h.
 #pragma once
 
 #include "fcgi/http/route.h"

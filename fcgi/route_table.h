@@ -23,7 +23,7 @@ constexpr Rate uncounted = Rate::none;
 constexpr Rate by_address = Rate::anonymous;
 constexpr Rate by_org = Rate::org;
 
-// What the server of a webhook tool asks for with the token of one call. No caller, and no key.
+// Routes that the server of a webhook tool calls with the token of one call. No caller, and no key.
 inline constexpr Route tool_results_by_token{
     post,       "/v1/runs/{run_id}/tool-results", open, dedicated, mib,
     by_address, answer_tool_call_by_token};

@@ -65,7 +65,7 @@ constexpr bool rows_are_whole() {
     // Whose call it is decides whose key it is.
     bool may_take_key = route.method == post && !is_open(route);
     if (route.sending.takes_idempotency_key && !may_take_key) return false;
-    // Who writes waits for the end of the caller, and everybody on the same connection with them.
+    // A write waits for the end of the caller, and so does everybody on the same connection.
     if (route.sending.is_pipelined && writes(route)) return false;
     // Without a caller no handler runs that asks for one.
     Handler::Kind unfit = is_open(route) ? Handler::Kind::steps : Handler::Kind::open_steps;
@@ -191,11 +191,11 @@ RouteMatch find_route(Method method, const http::Target& target) {
     return match;
   }
   if (known == routes.size()) {
-    throw Error(ErrorCode::http_not_found, "No part of the API has this path.");
+    throw Error(ErrorCode::http_not_found, "The API has no such path.");
   }
   match.allow = methods_of(known);
   if (method == options) return match;
-  Error error(ErrorCode::http_method_not_allowed, "This path takes " + match.allow + ".");
+  Error error(ErrorCode::http_method_not_allowed, "This path supports " + match.allow + ".");
   error.headers.emplace_back("Allow", std::move(match.allow));
   throw error;
 }
@@ -214,9 +214,10 @@ std::vector<FieldFault> unknown_parameters(const Routed& routed) {
       return fault.field == parameter;
     };
     if (std::any_of(faults.begin(), faults.end(), is_known)) continue;
-    std::string message = names.empty()
-                              ? std::string("is no query parameter: this route takes none")
-                              : fmt::format("is no query parameter: this route takes {}", names);
+    std::string message =
+        names.empty()
+            ? std::string("is not a query parameter of this route, which takes none")
+            : fmt::format("is not a query parameter of this route, which takes {}", names);
     faults.push_back({parameter, "unknown", std::move(message)});
   }
   return faults;

@@ -43,8 +43,8 @@ constexpr int64_t heartbeat_every_ms = 250;
 constexpr int64_t drain_limit_ms = 20'000;
 constexpr timeval peer_limit{.tv_sec = 2, .tv_usec = 0};
 constexpr int64_t refusal_logged_every_us = 1'000'000;
-// What is read of a body while all other requests of the worker wait. A socket holds some 200 KiB;
-// the rest of a longer one comes as fast as nginx finds a core.
+// Maximum that is read of a body while all other requests of the worker wait. A socket holds some
+// 200 KiB; the rest of a longer one comes as fast as nginx finds a core.
 constexpr int64_t body_at_once_bytes = 96 << 10;
 
 // One connection and its request in flight, used again and again.
@@ -190,7 +190,7 @@ bool Worker::accept_one(Listener& listener) {
   int failed = is_of_port ? take_peer(listener, slot.connection) : slot.connection.accept();
   if (failed == 0) {
     free_.pop_back();
-    // Of a host that vanished nginx would hear only after the time it waits for an answer.
+    // Without this nginx would notice a vanished host only after its time limit for an answer.
     slot.may_be_kept = !is_of_port;
     begin(slot);
     return true;
@@ -337,7 +337,7 @@ void Worker::take_next(Slot& slot, bool keeps) {
   next == Connection::Next::request ? begin(slot) : release(slot);
 }
 
-// What kept connections have sent already is still taken.
+// Requests that kept connections have already sent are still served.
 void Worker::end_kept() {
   for (const std::shared_ptr<Slot>& slot : slots_) {
     if (slot->watch && !slot->request) take_next(*slot, false);
@@ -350,7 +350,7 @@ void Worker::release(Slot& slot) {
   free_.push_back(&slot);
 }
 
-// What connected already is still taken: when the whole pool stops, nobody else would.
+// Connections that exist already are still served: when the whole pool stops, nobody else would.
 void Worker::drain() {
   if (is_draining_) return;
   is_draining_ = true;

@@ -1,6 +1,5 @@
-// What one worker consists of beside its connections: made by fcgi/worker.cpp, used by
-// fcgi/dispatch.cpp and fcgi/answer_call.cpp, which hand each handler what it needs of it. Only
-// composes.
+// Parts of one worker beside its connections: made by fcgi/worker.cpp, used by fcgi/dispatch.cpp
+// and fcgi/answer_call.cpp, which hand each handler the parts that it needs. Only composes.
 #pragma once
 
 #include <memory>
@@ -34,7 +33,7 @@ class LastUsed {
 };
 
 struct WorkerParts {
-  // What they refer to outlives this.
+  // The referenced objects outlive this.
   WorkerParts(loop::Loop& loop, const config::Settings& configured,
               const config::SecretBox& secret_box, SharedPool& shared, int slot_number,
               client::RiskyNetworks risky_networks);

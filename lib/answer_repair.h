@@ -1,5 +1,5 @@
-// How a model is told that its answer does not fit: the daemon's words, by which the stand-in model
-// of the tests knows that its script goes on.
+// The words in which the daemon tells a model that its answer does not fit. The fake model of the
+// tests recognizes by them that its script continues.
 #pragma once
 
 #include <string_view>

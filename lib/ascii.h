@@ -38,7 +38,7 @@ constexpr std::string_view trimmed(std::string_view text, std::string_view chara
   return text.substr(begin, text.find_last_not_of(characters) + 1 - begin);
 }
 
-// Of a hexadecimal digit in either case; -1: it is none.
+// Value of a hexadecimal digit in either case, or -1 for any other character.
 constexpr int hex_value(char c) {
   if (is_digit(c)) return c - '0';
   char small = lower(c);

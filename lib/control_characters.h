@@ -1,5 +1,5 @@
-// What no name or title holds, since it makes them look like others: control characters, and those
-// that turn the direction of what stands behind them.
+// Characters that no name or title contains, because they make it look like another: control
+// characters, and those that change the direction of the text after them.
 #pragma once
 
 #include <string_view>

@@ -24,7 +24,7 @@ std::string to_base64url(std::string_view bytes);  // without padding
 // AES-256-GCM. key is 32 bytes; the result is nonce (12) + ciphertext + tag (16). bound is
 // authenticated, not stored: opening needs the same text again.
 std::string seal(std::string_view key, std::string_view plain, std::string_view bound);
-// Nothing when key, bound or any byte differs.
+// Returns nothing if key, bound or any byte differs.
 std::optional<std::string> open_sealed(std::string_view key, std::string_view sealed,
                                        std::string_view bound);
 

@@ -1,5 +1,5 @@
-// What went wrong, for two readers: code and message go to the client, cause goes to the log.
-// Thrown wherever a request or a run ends; caught only by answer_call, supervise_run, the relay's
+// An error for two readers: code and message go to the client, cause goes to the log. Thrown
+// wherever a request or a run ends. Caught only by answer_call, supervise_run, the relay's
 // per-client function and the mains. The codes are the API's contract: none changes its meaning.
 #pragma once
 
@@ -177,12 +177,13 @@ struct Error : std::exception {
 
   // The 422 that lists every fault of the input.
   static Error validation(std::vector<FieldFault> faults);
-  // Those of two checks; what the first one says of a field is enough.
+  // Faults of two checks. If the first check reports a field, the second one's faults of it are
+  // left out.
   static Error validation(std::vector<FieldFault> faults, const std::vector<FieldFault>& more);
   static Error validation(std::string field, std::string code, std::string message);
 
   const char* what() const noexcept override { return detail.c_str(); }
-  // Of the answer.
+  // Headers of the answer.
   int status() const { return other_status > 0 ? other_status : error_row(code).status; }
 
   ErrorCode code;
@@ -195,7 +196,7 @@ struct Error : std::exception {
   std::vector<std::pair<std::string, std::string>> members;
   // Further header fields of the answer (a cleared cookie, Allow).
   std::vector<std::pair<std::string, std::string>> headers;
-  // Whom the database refused, for the access log and the audit log; no answer tells it.
+  // Caller whom the database refused, for the access log and the audit log. No answer contains it.
   std::optional<Identity> refused;
 };
 

@@ -1,7 +1,6 @@
-// What the database means by an error that a function of ours raised: SQL tells a code, which
-// occurrence of it (the reason) and facts; the words, the field at fault, a second status and
-// Retry-After stand here. Called by lib/postgres/errors.cpp; tests/style compares the table with
-// SQL.
+// Meaning of an error that a function of ours raised in the database. SQL names a code, which
+// occurrence of it (the reason), and facts. The words, the field at fault, a second status and
+// Retry-After are here. Called by lib/postgres/errors.cpp. tests/style compares the table with SQL.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// Who a request acted as, for logs: the note of an access, the audit of a refusal. Written by the
-// programs and by authenticate() in the database, as one line. Never in what a client may see.
+// Identity that a request acted as, for logs: the note of an access, the audit of a refusal.
+// Written by the programs and by authenticate() in the database, as one line. Clients never see it.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ struct Identity {
 
 // "user ORG USER"; absent ids are "-".
 std::string identity_text(const Identity& identity);
-// Nothing when the text has another form.
+// Returns nothing if the text has another form.
 std::optional<Identity> read_identity(std::string_view text);
 
 }  // namespace hostler

@@ -24,8 +24,8 @@ constexpr size_t members_compared_max = 16;
 // numeric, where such texts are stored, takes far more.
 constexpr size_t number_bytes_kept_max = 400;
 
-// What a double stands for that was written in this way. Exponents are never kept: in few bytes
-// they write numbers that numeric has no room for. Whole numbers that a double rounds are, with all
+// Returns the double that was written in this way. Exponents are never kept, because in few bytes
+// they write numbers that numeric has no room for. Whole numbers that a double rounds keep all
 // their digits.
 Json rounded(double value, std::string_view written) {
   bool has_exponent = written.find_first_of("eE") != written.npos;

@@ -81,7 +81,7 @@ struct JsonFault {
 
 // Either the value or the first fault.
 std::variant<Json, JsonFault> parse_json(std::string_view text);
-// The value, or nothing: for peers whose faults are told in another way.
+// Returns the value, or nothing. For peers whose faults are reported in another way.
 std::optional<Json> parse_json_or_nothing(std::string_view text);
 
 // Writes JSON piece by piece. The caller balances begin and end (asserted at text()).

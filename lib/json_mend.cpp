@@ -16,7 +16,7 @@ constexpr size_t first_high = 0xD800;
 constexpr size_t behind_low = 0xE000;
 constexpr size_t no_unit = SIZE_MAX;
 
-// The UTF-16 unit of the escape that begins here; no_unit: it is none.
+// Returns the UTF-16 unit of the escape that begins here, or no_unit if none does.
 size_t escaped_unit(std::string_view text, size_t at) {
   if (text.size() - at < escape_bytes || text[at] != '\\' || text[at + 1] != 'u') return no_unit;
   size_t unit = 0;

@@ -1,5 +1,5 @@
-// What a mail address is: for whoever takes one, and for whoever sends mail to it, so that nobody
-// has an address that no mail reaches.
+// Form of a mail address. Input and delivery use the same, so that nobody has an address that no
+// mail reaches.
 #pragma once
 
 #include <cstddef>

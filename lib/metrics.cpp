@@ -14,7 +14,7 @@
 namespace hostler {
 namespace {
 
-// Of a histogram: the buckets, the one above all bounds, and the sum of what was observed.
+// Cells of a histogram: the buckets, the one above all bounds, and the sum of the observed values.
 constexpr size_t histogram_slots = metric_buckets_us.size() + 2;
 constexpr size_t sum_slot = histogram_slots - 1;
 

@@ -22,7 +22,7 @@ struct MetricRow {
   // The labels of each series, as Prometheus writes them: route="GET /v1/runs",status="2xx". One
   // empty text: a series without labels.
   std::vector<std::string> series;
-  // Of a counter with labels: written before it counts, so that increase() sees the first event.
+  // Registers a counter with labels before it counts, so that increase() sees the first event.
   bool begins_at_zero = false;
 };
 

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t query_words_max = 8;
 constexpr size_t prefix_characters_min = 3;
 
-// What glibc knows of Unicode, whatever the process' locale is.
+// glibc's knowledge of Unicode, whatever the process' locale is.
 struct UnicodeClasses {
   locale_t locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
   wctype_t mark{};
@@ -32,7 +32,7 @@ const UnicodeClasses& unicode() {
 
 bool is_letter(char32_t character) { return iswalnum_l(character, unicode().locale) != 0; }
 
-// What changes the letter before it.
+// Characters that change the letter before them.
 bool is_mark(char32_t character) {
   return iswctype_l(character, unicode().mark, unicode().locale) != 0;
 }
@@ -95,7 +95,7 @@ class WordReader {
     letters_.reserve(text.size());
   }
 
-  // False: there is none any more.
+  // Returns false if no further one exists.
   bool next(Word& word) {
     while (!rest_.empty()) {
       Character here = first_character(rest_);
@@ -147,8 +147,8 @@ class WordReader {
     }
   }
 
-  // The pair of `here`, which the rest begins with, and the character behind it. False: there is
-  // none behind the pair before, and `here` is no word either.
+  // Handles the pair of `here`, with which the rest begins, and the next character. Returns false
+  // if no character follows the previous pair and `here` is not a word either.
   bool pair(Character here, Word& word) {
     word = {.begin = letters_.size(), .size = here.size, .characters = 1, .is_pair = true};
     append(letters_, here.code);
@@ -185,7 +185,7 @@ void keep_distinct(std::vector<std::string_view>& words) {
   words.erase(std::unique(words.begin(), words.end()), words.end());
 }
 
-// Those that come first in the text, as many as count.
+// The words that come first in the text, as many as count.
 void keep_first(std::vector<std::string_view>& words) {
   std::ranges::sort(words, {}, [](std::string_view word) { return word.data(); });
   size_t bytes = 0;
@@ -223,7 +223,8 @@ std::string search_query(std::string_view typed_utf8) {
   WordReader reader(typed_utf8, true);
   std::vector<Word> words;
   for (Word word; words.size() < query_words_max && reader.next(word);) {
-    // What another word says too is not looked up again: each look-up costs as much as the first.
+    // A word that another word covers is not looked up again, because each look-up costs as much as
+    // the first.
     auto is_in = [&](const Word& one, const Word& other) {
       std::string_view whole = reader.text(other);
       return counts_as_beginning(one) ? whole.starts_with(reader.text(one))

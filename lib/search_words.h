@@ -13,9 +13,9 @@
 
 namespace hostler {
 
-// Of a longer word the beginning counts, for the index and for what is looked for.
+// Only the beginning of a longer word counts, for the index and for queries.
 constexpr size_t search_word_bytes_max = 240;
-// Of all distinct words of a text; those that come first count. Keeps the index entry of a message
+// Limit of all distinct words of a text; the first ones count. Keeps the index entry of a message
 // far below the mebibyte that a tsvector may have.
 constexpr size_t search_words_bytes_max = 131072;
 
@@ -23,11 +23,11 @@ constexpr size_t search_words_bytes_max = 131072;
 // them (sql/schema/foundation.sql). Bytes that are no UTF-8 separate.
 std::string search_words(std::string_view utf8);
 
-// What somebody typed, as the text of a tsquery: every word must occur, from three characters on at
-// least as the beginning of one. Of shorter ones that would be all words of all tenants that begin
-// so, and the index has them together; a character of Chinese, Japanese or Korean is rare enough.
-// The first eight words count, of those alone that no other one begins with. Empty when nothing of
-// it is a word.
+// Converts a typed query into the text of a tsquery. Every word must occur, from three characters
+// on at least as the beginning of one. Shorter beginnings would match all words of all tenants that
+// begin so, and the index has them together; a character of Chinese, Japanese or Korean is rare
+// enough. The first eight words count, without those that begin another one. Empty if the text
+// contains no word.
 std::string search_query(std::string_view typed_utf8);
 
 }  // namespace hostler

@@ -10,7 +10,7 @@
 namespace hostler {
 namespace {
 
-// Of a valid sequence of one to three bytes; longer ones are none of those below.
+// Code point of a valid sequence of one to three bytes. Longer ones cannot be one of those below.
 unsigned code_point(std::string_view character) {
   auto byte = [&](size_t i) { return static_cast<unsigned char>(character[i]); };
   if (character.size() == 1) return byte(0);

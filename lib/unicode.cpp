@@ -84,8 +84,8 @@ UChar32 at(const Text& text, size_t i) { return i < text.size() ? text[i] : 0; }
 
 bool is_emoji(UChar32 c) { return u_hasBinaryProperty(c, UCHAR_EMOJI) != 0 && c > 0x7F; }
 
-// Bytes aside: how many characters the emoji at i has, with what changes it (UTS 51, ED-15a); 0:
-// there is none.
+// Number of characters of the emoji at i, with its modifiers (UTS 51, ED-15a), or 0 if there is no
+// emoji. Bytes are counted elsewhere.
 size_t emoji_length(const Text& text, size_t i) {
   bool is_key = u_hasBinaryProperty(at(text, i), UCHAR_EMOJI) != 0 && at(text, i) <= 0x7F;
   if (is_key) return at(text, i + 1) == emoji_style && at(text, i + 2) == keycap ? 3 : 0;
@@ -252,8 +252,8 @@ std::string version() { return U_ICU_VERSION; }
 std::optional<std::string> visible_name_fault(std::string_view text) {
   bool has_visible = false;
   std::optional<UChar32> unseen = first_unseen(characters_of(text), has_visible);
-  if (unseen) return "not hold " + named(*unseen) + ", which nobody sees";
-  if (!has_visible) return "hold a character that can be seen";
+  if (unseen) return "not contain " + named(*unseen) + ", which is invisible";
+  if (!has_visible) return "contain a visible character";
   return std::nullopt;
 }
 
@@ -262,14 +262,14 @@ std::optional<std::string> identifier_fault(std::string_view text) {
   for (UChar32 c : characters_of(text)) {
     int8_t type = u_charType(c);
     if (type == U_PRIVATE_USE_CHAR || type == U_UNASSIGNED) {
-      return "not hold " + named(c) + ", which is no character for all";
+      return "not contain " + named(c) + ", which is not a standard character";
     }
   }
   int32_t found = spoof_checks_failed(wide(text));
   if (found == 0) return std::nullopt;
   std::string character = named(spoofing_character(characters_of(text)));
   if ((found & USPOOF_INVISIBLE) != 0) return "not repeat " + character + " on a letter";
-  return "not hold " + character + " beside letters of scripts that look like its own";
+  return "not contain " + character + " beside letters of scripts that look like its own";
 }
 
 }  // namespace hostler::unicode

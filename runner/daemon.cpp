@@ -11,7 +11,7 @@
 namespace hostler::runner {
 namespace {
 
-// Whatever the pipelined connection is asked is short: when it says nothing for so long, it is
+// All queries on the pipelined connection are short. If it does not answer for this long, it is
 // replaced.
 constexpr int64_t silence_max_ms = 3'000;
 constexpr int64_t drain_limit_ms = 15'000;
@@ -67,8 +67,8 @@ Daemon::Daemon(loop::Loop& loop, const config::Settings& start, config::SecretBo
       long_turns_(loop, long_turn_shares),
       tasks_(loop, log_failure) {}
 
-// What is still deferred, when the loop was stopped in the midst of work, holds writers of runs,
-// which point into what goes here.
+// If the loop was stopped in the midst of work, deferred actions hold writers of runs, which point
+// into the members that are destroyed here.
 Daemon::~Daemon() { loop_.drop_deferred(); }
 
 std::string Daemon::metrics_text() {
@@ -221,7 +221,7 @@ void Daemon::hear_of_control(std::string_view run_id) {
 }
 
 void Daemon::listen() {
-  // What concerns this daemon alone: a run of its own, or that there is a new one.
+  // Notifications for this daemon alone: a run of its own, or that a new one exists.
   std::string channel = "hostler_daemon_" + id_;  // as daemon_channel() names it
   std::erase(channel, '-');
   notifications_.on(std::move(channel), [this](std::string_view run_id) {
@@ -258,7 +258,7 @@ void Daemon::listen() {
   notifications_.listen([this] { on_listening(); });
 }
 
-// What was notified while nobody listened is looked up.
+// Looks up whatever was notified while nobody listened.
 void Daemon::on_listening() {
   settings_.reload();
   if (egress_proxy_) egress_proxy_->look_at_settings();
@@ -272,7 +272,7 @@ void Daemon::on_listening() {
   outbox_->look();
 }
 
-// The settings in force, for those that are told of them; others ask.
+// Passes the settings in force to the parts that do not ask for them.
 void Daemon::apply(const config::Settings& now) {
   std::optional<net::CidrList> allowed = net::CidrList::parse(now.strings("outbound.allow_cidrs"));
   if (!allowed) log_error("setting_bad", {{"key", "outbound.allow_cidrs"}});

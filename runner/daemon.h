@@ -39,7 +39,7 @@ struct DaemonOptions {
   client::RiskyNetworks risky_networks;
 };
 
-// What serves the streams, in a thread of its own: asked and told from this one.
+// Serves the streams in a thread of its own. This thread asks and notifies it.
 struct StreamSide {
   std::function<void(RunnerCounts&)> count;  // fills the members of streams
   std::function<void(std::vector<std::string> cors_origins)> allow_origins;

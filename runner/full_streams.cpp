@@ -12,8 +12,8 @@ namespace {
 
 constexpr int64_t look_every_ms = 1'000;
 constexpr int64_t report_again_ms = 10'000;
-// Who makes as many short calls at once as may be, has room again after each: what is reported is a
-// second old at times, and would refuse what the stream server takes.
+// A client that makes as many short calls at once as allowed has room again after each. The report
+// is sometimes a second old, and would refuse streams that the stream server accepts.
 constexpr int64_t full_for_ms = 1'000;
 
 }  // namespace

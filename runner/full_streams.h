@@ -20,8 +20,8 @@ class FullStreams {
               std::function<std::string(int64_t for_ms)> holders)
       : loop_(loop), db_(db), daemon_id_(std::move(daemon_id)), holders_(std::move(holders)) {}
 
-  // What changed, once a second at most, and what did not now and then: another daemon may have
-  // taken this one for dead, and its rows away.
+  // Changed rows, at most once a second, and sometimes unchanged ones, because another daemon may
+  // have taken this one for dead and removed its rows.
   Task<void> report_forever();
 
  private:

@@ -121,17 +121,19 @@ void set_limits_and_signals() {
 // Tells why the instance is not ours; the status to end with.
 int refuse_instance(const std::string& instance, const std::string& fault) {
   if (fault.empty()) {
-    log_error("instance_taken", {{"socket", instance},
-                                 {"mend",
-                                  "another hostler-runner has this stream.socket: stop it, "
-                                  "or give this one another"}});
+    log_error(
+        "instance_taken",
+        {{"socket", instance},
+         {"mend",
+          "another hostler-runner uses this stream.socket; stop it, or give this one another"}});
     return exit_instance_taken;
   }
-  log_error("instance_not_locked", {{"file", instance + ".lock"},
-                                    {"cause", fault},
-                                    {"mend",
-                                     "the folder of stream.socket must be there, and this user "
-                                     "able to write in it"}});
+  log_error(
+      "instance_not_locked",
+      {{"file", instance + ".lock"},
+       {"cause", fault},
+       {"mend",
+        "the folder of stream.socket must exist, and this user must be able to write in it"}});
   return exit_os_error;
 }
 
@@ -194,9 +196,7 @@ int main(int argc, char** argv) {
   using namespace hostler;
   program::ProgramStart start = program::start_program(
       argc, argv, "hostler-runner", "Executes agent runs and serves their event streams.",
-      {{"metrics",
-        "prints the metrics that there are, with nothing counted, and "
-        "ends"}});
+      {{"metrics", "prints all metrics, with nothing counted, and exits"}});
   if (start.exit_status) return *start.exit_status;
   if (start.has("metrics")) {
     fputs(runner::RunnerMetrics().prometheus_text({}).c_str(), stdout);

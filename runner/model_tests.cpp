@@ -29,7 +29,8 @@ void log_test_failure(const std::string& name, std::exception_ptr failure) {
   log_error("model_test_failed", {{"test_id", name}, {"cause", loop::cause_of(failure)}});
 }
 
-// As a run's (runner/agent/run_parts.cpp). Nothing: the provider's key cannot be read.
+// Like that of a run (runner/agent/run_parts.cpp). Returns nothing if the provider's key cannot be
+// read.
 std::optional<ModelRequest> request_of(AgentServices& services, const postgres::Row& row) {
   ModelRequest request;
   bool is_anthropic = row.text("provider_kind") == "anthropic";

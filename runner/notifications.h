@@ -1,6 +1,6 @@
-// What the database notifies this daemon of: a connection that LISTENs and carries nothing else, is
-// asked again and again whether it is there, and is made anew when it is not. A notification is a
-// hint, and may be lost: whoever acts on one also looks by itself.
+// Notifications of the database for this daemon. A connection that LISTENs and does nothing else is
+// probed regularly, and replaced when it fails. A notification is a hint and may be lost, so its
+// users also look by themselves.
 #pragma once
 
 #include <functional>

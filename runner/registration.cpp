@@ -39,8 +39,8 @@ Task<void> Registration::until_schema_fits() {
     if (why.empty()) co_return;
     if (why != logged) {
       log_warning("daemon_waits", {{"why", why}});
-      // Started it is: a service manager would end it for a start that takes long, and whoever
-      // upgrades the package would wait for that.
+      // The daemon counts as started. A service manager would end it for a start that takes long,
+      // and an upgrade of the package would wait for that.
       program::notify_service("READY=1\nSTATUS=waiting: " + why);
     }
     logged = why;

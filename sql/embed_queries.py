@@ -21,7 +21,7 @@ import pathlib
 import re
 import sys
 
-# What a caller gives for a type of Postgres: a class of lib/postgres/param.h.
+# Class of lib/postgres/param.h that a caller gives for a type of Postgres.
 CPP_TYPES = {
     "bigint": "Integer",
     "bigint[]": "Integers",

@@ -10,7 +10,7 @@ namespace hostler::relay {
 namespace {
 
 constexpr int64_t rows_max = 500;
-// Of frames, about: the statement adds what stands around the data.
+// Approximate size of frames: the statement adds the text around the data.
 constexpr int64_t bytes_max = 48 << 10;
 
 }  // namespace

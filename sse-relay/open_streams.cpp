@@ -66,7 +66,7 @@ int64_t OpenStreams::limit_of_org() const {
   return limits_.of_org;
 }
 
-// Of a key's streams only the organization's are counted.
+// A key's streams count only for the organization.
 OpenStreams::Key OpenStreams::user_key(const StreamReader& reader) {
   return key_of('u', reader.user_id);
 }
@@ -99,7 +99,7 @@ void OpenStreams::check_one(const Key& key, int64_t limit, const char* whose) {
   mark(key, found->second);
   if (limit <= 0 || found->second.streams < limit) return;
   Error error(ErrorCode::streams_limit_exceeded,
-              fmt::format("{} may hold {} streams open; close one first.", whose, limit));
+              fmt::format("{} may have {} open streams. Close one first.", whose, limit));
   error.retry_after_s = retry_after_s;
   throw error;
 }

@@ -1,6 +1,6 @@
-// How many streams are open here, of each user, organization and network, and whether one more may
-// be (contract section 7). Counted by this daemon alone: what it forgets with its end are streams
-// that ended with it. Who holds as many as may be is told to whoever asks, from any thread.
+// Counts the open streams of each user, organization and network, and decides whether one more is
+// allowed (contract section 4). Counted by this daemon alone: its count ends together with its
+// streams. Any thread may ask who has reached the limit.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@
 
 namespace hostler::relay {
 
-// Who follows, for the checks that they may, and still may: a session's id and its user's, or a
-// key's; the others all zero.
+// Identity of a subscriber for the permission checks: a session's id and its user's, or a key's;
+// the others all zero.
 struct StreamReader {
   UuidBytes session_id{};
   UuidBytes user_id{};
@@ -31,16 +31,16 @@ class OpenStreams {
   void use_limits(const StreamLimits& limits);
   int64_t limit_of_org() const;  // unless an entitlement says otherwise
 
-  // Each throws streams_limit_exceeded; a limit of 0 is none.
+  // Each throws streams_limit_exceeded; a limit of 0 means any number.
   void check_network(const net::IpAddress& address);
   void check(const StreamReader& reader, int64_t limit_of_org);
 
   void add(const StreamReader& reader, int64_t limit_of_org);
   void remove(const StreamReader& reader);
 
-  // Who may open no more since so long without a break, as JSON: [{kind, id, streams,
-  // limit_streams}]. From any thread. Of more than a thousand those that came last are left out:
-  // they are refused all the same.
+  // Callers that have been at their limit for so long without a break, as JSON: [{kind, id,
+  // streams, limit_streams}]. From any thread. Of more than a thousand the newest are left out:
+  // they are refused anyway.
   std::string full_holders(int64_t for_ms) const;
 
  private:

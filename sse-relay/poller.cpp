@@ -25,7 +25,7 @@ void log_fault(const Error& fault) {
   log_error("relay_question_failed", {{"cause", fault.cause}});
 }
 
-// Who follows what: a row of the question.
+// A subscriber and its run: a row of the question.
 struct Following {
   std::array<UuidBytes, 4> ids;  // session, key, organization, run
   net::IpAddress address;
@@ -62,7 +62,7 @@ bool is_same(const Following& a, const Following& b) {
   return a.order == b.order && a.ids == b.ids && a.address == b.address;
 }
 
-// Of the clients from one index on, up to another.
+// Rows of the clients from one index on, up to another.
 std::vector<Following> distinct_rows(const StreamClients& clients, size_t from, size_t to) {
   std::vector<Following> rows;
   rows.reserve(to - from);
@@ -133,7 +133,7 @@ void Poller::tick() {
   }
 }
 
-// A notification may be lost, and whoever should have sent it may be dead.
+// A notification may be lost, and its sender may be dead.
 void Poller::poll_idle_runs() {
   int64_t idle_ms = bus_.is_listening() ? options_.look_anyway_ms : options_.look_alone_ms;
   if (loop_.now_ms() - looked_ms_ < idle_ms / 4) return;
@@ -206,10 +206,10 @@ Task<void> Poller::look_what_is_stored() {
   looked_in_session_ = session;
 }
 
-// Asks for every open stream; of those that are asked for together equal ones share a row. Rows of
-// all would be a fifth of what the streams take. From the end of the list on, which may change
-// while Postgres is asked: whoever leaves is replaced by the last of it, for whom was asked already
-// or who is still to come; so nobody is left out.
+// Asks for every open stream. Equal rows of one question are sent once. Rows of all would be a
+// fifth of the memory of the streams. Goes from the end of the list, which may change while
+// Postgres is asked. A client that leaves is replaced by the last of the list, which was asked
+// already or still follows, so nobody is left out.
 Task<void> Poller::recheck() {
   std::vector<Following> denied;
   for (size_t left = clients_.size(); left > 0; left = std::min(left, clients_.size())) {

@@ -1,6 +1,6 @@
-// What the relay asks of Postgres for many clients at once, again and again: the new events of runs
-// that others execute, and whether everybody may still follow. Nothing here throws when Postgres is
-// away.
+// Periodic questions of the relay to Postgres for many clients at once: the new events of runs that
+// other daemons execute, and whether everybody may still follow. Nothing here throws while Postgres
+// is away.
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,7 @@ class Poller {
   // Begins what is due.
   void tick();
 
-  // Of the followed runs, those whose newest events another server lacked. From any thread.
+  // Followed runs whose newest events another server lacked. From any thread.
   int64_t runs_gone_back() const { return runs_gone_back_.load(); }
 
  private:

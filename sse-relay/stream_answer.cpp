@@ -20,7 +20,7 @@ constexpr const char* error_type = "application/json";
 void append_fields(const http::HeaderList& fields, std::string& out) {
   for (const auto& [name, value] : fields) {
     out.append(name).append(": ");
-    // What a client sent may come back in a field: no line may end inside.
+    // A value from a client may come back in a field: no line may end inside.
     for (char c : value) out += static_cast<unsigned char>(c) < ' ' || c == 0x7F ? ' ' : c;
     out += "\r\n";
   }
@@ -58,8 +58,8 @@ void add_request_id(const formats::Format& format, const AnswerContext& context,
   if (format.error_body != nullptr) fields.emplace_back("x-request-id", context.trace_id);
 }
 
-// Of an error behind which a run goes on, or has ended: a client that repeats its request by itself
-// would begin another one, which has to be paid for too (the SDKs of OpenAI read this field).
+// Field of an error during or after a run. A client that repeats its request by itself would begin
+// another charged run (the SDKs of OpenAI read this field).
 constexpr const char* not_again = "x-should-retry: false\r\n";
 
 }  // namespace

@@ -1,6 +1,6 @@
 // The relay's answers as bytes for nginx: the head of a stream, the whole of everything else. CGI
-// style, as SCGI wants: a Status line, fields, an empty line. `run_id` is told to the client whom
-// the pool sent here, who does not know it yet; empty: nothing is told.
+// style, as SCGI wants: a Status line, fields, an empty line. `run_id` is sent to a client that the
+// pool sent here, because it does not know it yet; empty: nothing is sent.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ std::string held_answer_fields(const AnswerContext& context,
                                std::span<const std::string> cors_origins,
                                const formats::Format& format, std::string_view run_id);
 std::string held_head(formats::HeldStatus status, std::string_view fields, size_t body_bytes);
-// Of an error of ours in its stead: the run goes on.
+// Error of ours in its stead: the run continues.
 std::string held_error_answer(std::string_view fields, const formats::Format& format,
                               const Error& error);
 

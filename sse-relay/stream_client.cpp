@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t standstill_look_ms = 5000;
 
 Error crowded() {
-  Error error(ErrorCode::overload_busy, "This host has as many open streams as it takes.");
+  Error error(ErrorCode::overload_busy, "This host has reached its limit of open streams.");
   error.retry_after_s = 2;
   return error;
 }
@@ -32,9 +32,9 @@ void refuse_while_away(const postgres::Database& db) {
   throw error;
 }
 
-// What they are told who cannot come back for the rest.
+// Error for clients that cannot come back for the rest.
 Error broken_off() {
-  return Error(ErrorCode::http_unavailable, "The answer ends here, but its run goes on.");
+  return Error(ErrorCode::http_unavailable, "The answer ends here, but its run continues.");
 }
 
 Error not_now(const char* why) {
@@ -67,7 +67,7 @@ void StreamClient::on_bytes(std::string_view bytes) {
   arrival.context = answer_context(arrival.reader.request(),
                                    gateway ? *gateway : client::Gateway(config::Settings()));
   if (!gateway) {
-    refuse(not_now("The service is being started."));
+    refuse(not_now("The service is starting."));
   } else if (state == ScgiReader::State::broken) {
     refuse(Error(ErrorCode::http_bad_request, arrival.reader.fault()));
   } else {
@@ -126,7 +126,7 @@ Task<void> StreamClient::open() {
   const ScgiRequest& request = arrival_->reader.request();
   wanted = read_stream_request(request, *format_);
   if (!request.format.empty() && format_->name != request.format) {
-    throw Error(ErrorCode::internal_error, {}, "no format has the name that the pool says");
+    throw Error(ErrorCode::internal_error, {}, "the pool named an unknown format");
   }
   const std::string& client_ip = arrival_->context.note.client_ip;
   reader_.address = net::IpAddress::parse(client_ip).value_or(net::IpAddress());
@@ -224,14 +224,14 @@ std::string StreamClient::head_text(bool is_over) const {
   return stream_head(context, *origins, *format_, run_to_tell(), services_.host.retry_ms());
 }
 
-// Whoever asked for the stream by its path named the run.
+// A client that asked for the stream by its path named the run.
 std::string StreamClient::run_to_tell() const {
   const ScgiRequest& request = arrival_->reader.request();
   return is_uuid(request.run_id) ? std::string(request.run_id) : "";
 }
 
-// What stands before the page, and its frames, in one write; then what it means for the client, and
-// how far the run is. A page for which there is no room ends the stream.
+// Sends the text before the page, and its frames, in one write. Then applies its meaning for the
+// client, and how far the run is. A page without room ends the stream.
 void StreamClient::send_page(std::vector<loop::SharedBytes> buffers, const EventPage& page) {
   is_page_due_ = page.is_full;
   bool is_last = !follows_ && !page.is_full;
@@ -278,7 +278,7 @@ Task<void> StreamClient::catch_up() {
     EventPage page = std::move(pages_of(rows, {followed.run_id()}).front());
     bool is_pruned = page.events->is_empty() && cursor() < followed.newest_seq();
     if (is_pruned) {
-      // While it was read. Whoever comes back is told so.
+      // It happened while the page was read. A client that comes back gets that answer.
       finish_early();
       co_return;
     }
@@ -301,8 +301,7 @@ void StreamClient::take_fault(const Error& fault) {
     return;
   }
   // An open stream outlives the absence of Postgres: the tick goes on with it.
-  if (fault.code == ErrorCode::database_unavailable ||
-      fault.code == ErrorCode::database_timeout) {
+  if (fault.code == ErrorCode::database_unavailable || fault.code == ErrorCode::database_timeout) {
     services_.host.stalled();
     return;
   }
@@ -328,7 +327,7 @@ void StreamClient::refuse(Error error) {
   end();
 }
 
-// The run has not ended. Who does not come back by itself is told.
+// The run has not ended. Clients that do not come back by themselves get a note.
 void StreamClient::finish_early() {
   if (is_held()) {
     send(held_error_answer(held_fields(), *format_, broken_off()), now_ms());
@@ -343,13 +342,14 @@ void StreamClient::end_early() {
   finish_early();
 }
 
-// Whoever follows on comes back for the rest.
+// A client that follows on comes back for the rest.
 void StreamClient::end_with_retry() {
   if (comes_back()) send(retry_block(services_.host.retry_ms()), now_ms());
   end_early();
 }
 
-// What was committed and told before the stop has been sent; the rest is read after the reconnect.
+// Events that were committed and published before the stop have been sent; the rest is read after
+// the reconnect.
 void StreamClient::drain() {
   switch (phase()) {
     case Phase::reading:
@@ -357,7 +357,7 @@ void StreamClient::drain() {
       break;
     case Phase::opening:
       task_.cancel();
-      refuse(not_now("The service is being restarted."));
+      refuse(not_now("The service is restarting."));
       break;
     case Phase::behind:
     case Phase::live:

@@ -60,7 +60,7 @@ class StreamHost {
   ~StreamHost() = default;
 };
 
-// What all clients share.
+// Services that all clients share.
 struct StreamServices {
   const StreamOptions& options;
   loop::Loop& loop;
@@ -102,7 +102,7 @@ class StreamClient final : public Subscriber, public TimerWheel::Entry, loop::St
   void set_index(uint32_t index) { index_ = index; }
 
  private:
-  // What is only needed until the stream is open.
+  // State that is only needed until the stream is open.
   struct Arrival {
     ScgiReader reader;
     AnswerContext context;

@@ -26,8 +26,8 @@ void check_form(const StreamRequest& wanted) {
   if (!is_uuid(wanted.run_id)) throw Error(ErrorCode::runs_not_found);
 }
 
-// Of whoever sent the request. What an access token grants its row says, if nothing is asked that
-// it does not know (as fcgi/identity/authentication.cpp).
+// Credential of the request. The row of an access token has its rights, if the request asks nothing
+// that it does not know (as in fcgi/identity/authentication.cpp).
 postgres::BoundStatement authentication(const StreamRequest& wanted, const AnswerContext& answer) {
   client::RequestContext context;
   context.trace_id = answer.trace_id;
@@ -35,7 +35,7 @@ postgres::BoundStatement authentication(const StreamRequest& wanted, const Answe
   context.user_agent = wanted.user_agent;
   context.is_risky = answer.is_risky;
   context.needs_proof = answer.needs_proof;
-  // An X-Org-Id that is no UUID is told after who asks.
+  // An X-Org-Id that is not a UUID is reported after the caller is known.
   std::optional<std::string_view> org = std::nullopt;
   if (is_uuid(wanted.org_id)) org = wanted.org_id;
   bool is_key = wanted.credential.kind == account::Credential::Kind::api_key;

@@ -1,5 +1,5 @@
-// What Postgres is asked, in one round trip, before a stream opens: who this is, whether they may
-// read the run, its first events; and what the answer means.
+// Queries that go to Postgres, in one round trip, before a stream opens, and the meaning of the
+// answer: the caller, whether they may read the run, its first events.
 #pragma once
 
 #include <cstdint>

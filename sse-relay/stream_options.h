@@ -19,7 +19,7 @@ struct StreamOptions {
   std::string conninfo;
   int clients_max = 20'000;          // open streams; more are told 503
   size_t asked_at_once_max = 2'000;  // streams or runs in one question of the database
-  // What is kept for clients that leave a mebibyte or more unread, in all.
+  // Memory for all clients that leave a mebibyte or more unread.
   size_t unread_bytes_max = size_t{256} << 20;
   std::vector<std::string> cors_origins;
   std::span<const formats::Format> formats = formats::all_formats();

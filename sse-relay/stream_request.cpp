@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* route = "GET /v1/runs/{run_id}/events";
 
-// Nothing, with a fault, when the text is not a whole number from 0 to 2^63-1.
+// Returns nothing, with a fault, if the text is not a whole number from 0 to 2^63-1.
 std::optional<int64_t> read_cursor(std::string_view name, std::string_view text,
                                    std::vector<FieldFault>& faults) {
   const char* end = text.data() + text.size();
@@ -55,14 +55,14 @@ void read_follow(const http::Target& target, StreamRequest& wanted) {
   wanted.faults.push_back({"follow", "wrong_type", "must be true or false"});
 }
 
-// As the pool does for its routes (fcgi/http/query_names.h).
+// Checks like the pool does for its routes (fcgi/http/query_names.h).
 void refuse_unknown(const http::Target& target, StreamRequest& wanted) {
   for (const auto& [name, value] : target.query) {
     auto is_known = [&name = name](const FieldFault& fault) { return fault.field == name; };
     if (name == "after_seq" || name == "follow") continue;
     if (std::any_of(wanted.faults.begin(), wanted.faults.end(), is_known)) continue;
     wanted.faults.push_back(
-        {name, "unknown", "is no query parameter: this route takes after_seq follow"});
+        {name, "unknown", "is not a query parameter of this route, which takes after_seq follow"});
   }
 }
 
@@ -130,7 +130,7 @@ postgres::Denial denial_of(const StreamRequest& wanted, const AnswerContext& con
   if (is_key) denial.api_key_hash = wanted.credential.hash;
   denial.route = route;
   denial.code = error_row(error.code).name;
-  // What is no id may be anything: it is not told.
+  // An invalid id may be any text, so it is not logged.
   denial.target =
       is_uuid(wanted.run_id)
           ? fmt::format("{} /v1/runs/{}/events", wanted.is_head ? "HEAD" : "GET", wanted.run_id)
@@ -147,7 +147,7 @@ StreamRequest read_stream_request(const ScgiRequest& request, const formats::For
   http::parse_target(request.uri, target);
   bool is_known = target.segment_count == 4 && !target.is_too_deep && target.segments[0] == "v1" &&
                   target.segments[1] == "runs" && target.segments[3] == "events";
-  if (!is_known) throw Error(ErrorCode::http_not_found, "No part of the API has this path.");
+  if (!is_known) throw Error(ErrorCode::http_not_found, "The API has no such path.");
   bool is_head = request.method == "HEAD";
   if (!is_head && request.method != "GET") {
     Error error(ErrorCode::http_method_not_allowed, "This path takes GET.");

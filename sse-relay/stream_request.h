@@ -1,4 +1,4 @@
-// What a client of the relay wants, as a plain value: which run, who asks, from where on. Made from
+// Request of a client of the relay, as a plain value: which run, who asks, from where on. Made from
 // nginx's parameters; the database has not been asked yet.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace hostler::relay {
 
-// What every answer needs, also one to a request that cannot be read.
+// Values that every answer needs, also one to a request that cannot be read.
 struct AnswerContext {
   std::string trace_id;  // a trusted proxy's, nginx's, else a new one
   std::string origin;
@@ -44,7 +44,7 @@ struct StreamRequest {
   std::string user_agent;
 };
 
-// For the audit log: whoever is refused with 403.
+// For the audit log: the caller that is refused with 403.
 postgres::Denial denial_of(const StreamRequest& wanted, const AnswerContext& context,
                            const Error& error);
 

@@ -1,4 +1,4 @@
-// What happens to all clients: accepting, updates, ticks, draining; see sse-relay/stream_server.h.
+// Work for all clients: accepting, updates, ticks, draining; see sse-relay/stream_server.h.
 #include "sse-relay/stream_server.h"
 
 #include <fcntl.h>
@@ -23,8 +23,8 @@ namespace {
 constexpr size_t questions_max = 256;
 // Connections above the open streams: requests that arrive, answers that leave.
 constexpr size_t over_limit_max = 1024;
-// Of a client, from which on they are counted: what waits for one that follows a run is less, but
-// an event may be as long as all that was said before it.
+// Size from which on a client is counted. The backlog of a client that follows a run is smaller,
+// but an event may be as long as all earlier text.
 constexpr size_t unread_bytes_counted = size_t{1} << 20;
 // How soon to come back: never all at once.
 constexpr int64_t retry_min_ms = 1000;
@@ -179,8 +179,8 @@ void StreamServer::tick() {
   if (has_stalled_) resume_stalled();
 }
 
-// Who leaves most unread is cut off, of the organization whose clients leave most, until the others
-// have half of what may be: the other half may come before the next tick.
+// Disconnects the client with the largest backlog, of the organization with the largest backlog,
+// until the others have half of the limit: the other half may come before the next tick.
 void StreamServer::bound_unread() {
   unread_bytes_ = count_unread();
   size_t kept_max = options_.unread_bytes_max / 2;
@@ -231,7 +231,7 @@ void StreamServer::stop_when_done() {
   if (clients_.empty() && denials_.is_written()) loop_.stop();
 }
 
-// ---------------------------------------------------------------- what clients ask
+// ---------------------------------------------------------------- requests of clients
 
 bool StreamServer::is_crowded() const {
   return streams_.load() >= options_.clients_max || are_descriptors_scarce();

@@ -38,7 +38,7 @@ class Subscriber {
   int64_t cursor() const { return cursor_; }
   Subscription* subscription() const { return subscription_; }
 
-  // Everything goes through here, so that silence and standstill can be told.
+  // All output goes through here, so that silence and standstill are noticed.
   void send(std::span<const loop::SharedBytes> buffers, int64_t now_ms) {
     bool was_clear = stream_.pending_bytes() == 0;
     for (const loop::SharedBytes& buffer : buffers) {
@@ -56,7 +56,7 @@ class Subscriber {
   void send_frames(const loop::SharedBytes& frames, formats::HeldStatus status, int64_t now_ms);
   bool is_held() const { return held_fields_ != nullptr; }
   size_t pending_bytes() const { return stream_.pending_bytes(); }
-  // What is kept for it alone until it has read more.
+  // Bytes kept for it alone until it has read more.
   size_t unread_bytes() const { return pending_bytes() + (state_ ? state_->kept_bytes() : 0); }
 
  protected:
@@ -72,19 +72,19 @@ class Subscriber {
     phase_ = Phase::behind;
     go_on(cursor, std::move(state));
   }
-  // Of one that is not live: it has all up to the cursor.
+  // For one that is not live: it has everything up to the cursor.
   void go_on(int64_t cursor, formats::EncoderState state) {
     cursor_ = cursor;
     state_ = std::move(state);
   }
-  // Nothing is sent before the body, and these fields of the head with it.
+  // The head waits for the body, and these fields of it too.
   void hold_back(std::string fields) {
     held_fields_ = std::make_unique<const std::string>(std::move(fields));
   }
   const std::string& held_fields() const { return *held_fields_; }
-  // Of one that is not live: the encoder's behind the cursor.
+  // For one that is not live: the encoder's state after the cursor.
   const formats::EncoderState& state() const { return state_; }
-  // Nothing follows. Of one with a subscription only that calls this: Subscription::finish.
+  // No event follows. With a subscription only that calls this: Subscription::finish.
   void end() {
     phase_ = Phase::ending;
     stream_.end();

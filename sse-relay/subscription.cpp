@@ -86,8 +86,8 @@ void Subscription::go_back(int64_t seq) {
   }
 }
 
-// Whoever came with a cursor beyond what is stored has seen what is lost, when a run.resumed is
-// numbered below it: it is for them too.
+// A subscriber with a cursor beyond the stored events has seen lost ones, if a run.resumed has a
+// lower number: it is for them too.
 void Subscription::take_beyond(const events::EventBatch& batch) {
   int64_t resumed = batch.resumed_seq();
   if (resumed <= live_seq_) return;
@@ -199,7 +199,7 @@ bool Subscription::deliver(const events::SharedBatch& batch, Source source, int6
   updates_ms_ = now_ms;
   saw(batch->last_seq());
   bool is_new = !live_.empty() && batch->last_seq() > live_seq_;
-  // What the run took stands in the table alone.
+  // Only the table has the usage of the run.
   bool lacks_usage = source == Source::bus && format().tells_usage && batch->ends_run();
   bool is_behind_gap = source == Source::bus && batch->first_seq() > live_seq_ + 1;
   bool has_gap = is_new && (is_behind_gap || lacks_usage);
@@ -209,7 +209,8 @@ bool Subscription::deliver(const events::SharedBatch& batch, Source source, int6
     frames = std::make_shared<const formats::FrameBatch>(state_, *batch, live_seq_);
     formats::EncoderState before = std::exchange(state_, frames->state());
     live_seq_ = batch->last_seq();
-    // Backwards: whoever leaves the list is replaced by one that was served already.
+    // Backwards, because a subscriber that leaves the list is replaced by one that was served
+    // already.
     for (size_t i = live_.size(); i-- > 0;) {
       Subscriber& subscriber = *live_[i];
       if (give(subscriber, frames, now_ms) == Given::nothing) set_behind(subscriber, before);

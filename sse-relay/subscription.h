@@ -25,7 +25,7 @@ namespace hostler::relay {
 // The batch's frames as they are sent: not copied, the batch lives as long as they do.
 loop::SharedBytes bytes_of(const formats::SharedFrames& batch);
 
-// What a subscription is of: it may be gone when this is looked at again.
+// The subject of a subscription: it may be gone when this is looked at again.
 struct FollowedRun {
   std::string run_id;
   const formats::Format* format;
@@ -53,7 +53,7 @@ class Subscription {
   void join(Subscriber& subscriber);
   void leave(Subscriber& subscriber);
 
-  // What comes in one turn is gathered, then delivered together. True: it is the first.
+  // Gathers events of one turn, which are then delivered together. True: it is the first.
   bool gather(events::SharedBatch batch);
   std::vector<events::SharedBatch> take_gathered();
   // New events, in the order of their coming. From the bus there may be a gap, when something was
@@ -68,8 +68,8 @@ class Subscription {
   // 4, Streams). Subscribers go on from there.
   void go_back(int64_t seq);
 
-  // There may be something new in the table. True: it has to be read, and was not due before.
-  // While nobody is live there is nobody to read it for: whoever gets live next looks for it.
+  // The table may have something new. True: it has to be read, and was not due before. While nobody
+  // is live, no subscriber needs it, and the next one that gets live looks for it.
   bool wake(int64_t now_ms);
   bool has_pending_wake() const { return has_pending_wake_; }
   bool has_been_idle(int64_t idle_ms, int64_t now_ms) const {
@@ -85,7 +85,7 @@ class Subscription {
   enum class Served { done, needs_table };
   Served serve(Subscriber& subscriber, int64_t now_ms);
 
-  // What was sent is the last of it for this subscriber.
+  // This subscriber gets nothing after the sent events.
   void finish(Subscriber& subscriber);
 
   // At most this much waits for a subscriber that does not read; more is dropped and read again.
@@ -93,7 +93,7 @@ class Subscription {
 
  private:
   enum class Given { all, nothing };
-  // What is kept of the run: what came, and its frames once somebody needed them.
+  // Kept part of the run: its events, and their frames once somebody needed them.
   struct Recent {
     events::SharedBatch events;
     formats::SharedFrames frames;

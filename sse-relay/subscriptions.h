@@ -35,14 +35,14 @@ class Subscriptions {
   void wake(Subscription& subscription);
   void wake_idle(int64_t idle_ms);  // each run of which nothing was heard for so long
 
-  // Of a run that the server has up to seq only: whether more of it was known.
+  // For a run that the server has up to seq only: whether more of it was known.
   bool go_back(const std::string& run_id, int64_t seq);
   // All followed runs, with what is known of each to be committed.
   std::vector<std::pair<std::string, int64_t>> followed() const;
 
   // The runs with live subscribers whose new events are to be read: at most that many.
   std::vector<Subscription*> take_read_due(size_t max);
-  // What was taken has to be read later, or again. Calls nobody.
+  // The taken rows have to be read later, or again. Calls nobody.
   void postpone(const FollowedRun& followed);
   bool is_read_due() const { return !read_due_.empty(); }
 

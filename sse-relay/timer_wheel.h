@@ -11,7 +11,7 @@ namespace hostler::relay {
 
 class TimerWheel {
  public:
-  // What can be scheduled: a base of it. Taken out before it is destroyed.
+  // Base of everything that can be scheduled. Taken out before it is destroyed.
   class Entry {
    protected:
     Entry() = default;

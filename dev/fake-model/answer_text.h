@@ -1,4 +1,4 @@
-// What the fake model says when nothing tells it what to say. The same request, the same words.
+// Answer of the fake model when no script names one. The same request gets the same words.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ std::string answer_after_tools(const ChatRequest& request);
 // So many words with spaces between them, ending in a full stop.
 std::string some_words(int64_t count);
 
-// The next piece of text as a stream would carry it: up to and with the next space, at most 24
-// bytes where there is none, never half a character. Empty at the end.
+// The next piece of text as a stream would carry it: up to and with the next space, or at most 24
+// bytes without one, never half a character. Empty at the end.
 std::string_view next_piece(std::string_view text);
 
 }  // namespace hostler::fake_model

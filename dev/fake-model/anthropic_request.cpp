@@ -111,7 +111,7 @@ Fault read_user_blocks(const Json::Array& blocks, const std::string& where, Read
   return std::nullopt;
 }
 
-// Counts turns anew when the user said something; a message of tool results alone does not.
+// Counts turns again after a message of the user; a message of tool results alone does not count.
 Fault read_user(const Json& content, const std::string& where, Reading& reading) {
   reading.chat.tool_results.clear();
   if (const Json::Array* blocks = content.as_array()) {

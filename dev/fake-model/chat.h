@@ -1,5 +1,5 @@
-// What the two wire forms have in common: a checked request, and the answer as a sequence of calls
-// that a form turns into its own bytes. Read by the player; written by openai_* and anthropic_*.
+// Shared part of the two wire forms: a checked request, and the answer as a sequence of calls that
+// a form turns into its own bytes. Read by the player; written by openai_* and anthropic_*.
 #pragma once
 
 #include <cstdint>
@@ -111,7 +111,7 @@ class AnswerForm {
 class WireForm {
  public:
   virtual ~WireForm() = default;
-  // Nothing when the request carries the key (asked only when the server requires one).
+  // Returns nothing if the request has the key (checked only if the server requires one).
   virtual std::optional<Refusal> refuse_key(const HttpRequest& request,
                                             std::string_view key) const = 0;
   virtual std::variant<ChatRequest, Refusal> read(const Json& body) const = 0;

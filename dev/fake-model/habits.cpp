@@ -100,7 +100,7 @@ Fault alternate(const Json& body) {
   return std::nullopt;
 }
 
-// Of both forms.
+// Members of both forms.
 const Json* schema_of(const Json& tool) {
   const Json* function = tool.find("function");
   return function != nullptr ? function->find("parameters") : tool.find("input_schema");

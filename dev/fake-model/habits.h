@@ -1,6 +1,6 @@
-// What a provider refuses although its protocol has it: members by name, roles, schemas of tools,
-// requests over its context. A script names them ([refuses …], [context …]) for every request that
-// plays it. Read by the planner.
+// Things that a provider refuses although its protocol has them: members by name, roles, schemas of
+// tools, requests over its context. A script names them ([refuses …], [context …]) for every
+// request that plays it. Read by the planner.
 #pragma once
 
 #include <optional>

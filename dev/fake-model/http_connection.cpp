@@ -52,7 +52,8 @@ void HttpServer::Connection::on_ready(bool readable, bool writable) {
 
 void HttpServer::Connection::read() {
   static std::array<char, 64 * 1024> bytes;  // one loop, one thread
-  // To the end, even after a short read: a reset behind the last bytes is told only once.
+  // Reads to the end, even after a short read, because a reset after the last bytes is reported
+  // only once.
   while (is_open() && reader_.buffered_bytes() < input_bytes_max) {
     ssize_t count = ::recv(fd_, bytes.data(), bytes.size(), 0);
     if (count > 0) {

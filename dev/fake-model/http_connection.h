@@ -22,7 +22,7 @@ class HttpServer::Connection final : public Exchange {
   void write_raw(std::string_view bytes) override;
   void cut(CutStyle style) override;
 
-  // What the server's later turns call.
+  // Functions for the server's later turns.
   void after_end();
   void close(Outcome outcome);
 

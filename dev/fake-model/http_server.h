@@ -41,7 +41,7 @@ class Exchange {
   // True: more than unsent_bytes_max wait for the client; Work::on_room tells when they went.
   virtual bool is_full() const = 0;
 
-  // For answers that break the rules: bytes as they are, and an end that is none.
+  // For answers that break the rules: raw bytes, and an invalid end.
   virtual void write_raw(std::string_view bytes) = 0;
   virtual void cut(CutStyle style) = 0;
 };

@@ -1,5 +1,5 @@
-// What the fake model was asked and what became of it, for tests: GET and DELETE /_requests. Keeps
-// the last hundred requests in bounded memory and never a key.
+// Requests to the fake model and their outcomes, for tests: GET and DELETE /_requests. Keeps the
+// last hundred requests in bounded memory and never a key.
 #pragma once
 
 #include <cstdint>

@@ -87,7 +87,7 @@ std::optional<Arguments> read_arguments(int count, char** texts) {
   return arguments;
 }
 
-// As many streams as the system lets us have.
+// Raises the limit to as many streams as the system permits.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

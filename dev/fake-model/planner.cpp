@@ -33,7 +33,7 @@ Step say(std::string text) {
   return step;
 }
 
-// What a request demands, where the script does not say what else to do.
+// Demands of a request, unless the script names another action.
 Step call_wanted(const ChatRequest& request) {
   Step step;
   step.kind = StepKind::tools;

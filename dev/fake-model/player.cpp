@@ -17,7 +17,7 @@ constexpr size_t burst_bytes_max = 64 * 1024;
 constexpr size_t argument_bytes_a_piece = 12;
 constexpr size_t history_bytes_a_piece = 1024;
 constexpr int64_t tail_delay_ms = 2;
-// A stream that fell behind its clock by more than this does not catch up.
+// A stream that lags its clock by more than this does not catch up.
 constexpr int64_t lag_ms_max = 1000;
 constexpr std::string_view many_byte_words =
     "Grüße aus Zürich, привет, 世界您好, こんにちは, 안녕하세요, "
@@ -247,7 +247,7 @@ int64_t Player::play_odd_calls(const Step& step) {
   return delay_ms_;
 }
 
-// What cuts the last call.
+// Cause that cuts the last call.
 void Player::end_tools(const Step& step) {
   if (step.text == "length" || step.text == "content_filter") {
     reason_ = step.text == "length" ? FinishReason::length : FinishReason::content_filter;
@@ -369,7 +369,7 @@ void Player::send() {
   scratch_.clear();
 }
 
-// What a document that ends in the middle holds: never valid JSON.
+// Content of a document that ends in the middle: never valid JSON.
 std::string Player::half_document() {
   std::string whole;
   form_->close(whole, reason_, std::nullopt);

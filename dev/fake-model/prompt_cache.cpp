@@ -44,7 +44,7 @@ void PromptCache::count(ChatRequest& request) {
   }
 }
 
-// What is behind the last mark is neither read nor written.
+// The part after the last mark is neither read nor written.
 void PromptCache::count_marked(ChatRequest& request) {
   std::vector<Prefix> prefixes = prefixes_of(request);
   size_t read = 0;

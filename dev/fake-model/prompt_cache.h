@@ -1,6 +1,6 @@
-// What a provider keeps of the requests that it read, and how much of a later one it need not read
-// again. Anthropic's: up to the blocks that the request marks. OpenAI's: by itself. One for all
-// that call; kept for five minutes after its last use, in bounded memory.
+// Input that a provider caches, and the part of a later request that it need not read again.
+// Anthropic's: up to the blocks that the request marks. OpenAI's: by itself. One for all who call;
+// kept for five minutes after its last use, in bounded memory.
 #pragma once
 
 #include <cstdint>

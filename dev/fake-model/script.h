@@ -1,5 +1,5 @@
-// The little language: what the last user message tells the fake model to do. Parsed anew for
-// every request, so the position in a script comes from the conversation alone.
+// The little language in which the last user message scripts the fake model. Parsed again for every
+// request, so the position in a script comes from the conversation alone.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ enum class StepKind {
   half_pairs,
 };
 
-// What [usage …] sets; the rest is counted.
+// Values that [usage …] sets; the rest is counted.
 struct UsageWish {
   std::optional<int64_t> input_tokens;
   std::optional<int64_t> output_tokens;

@@ -1,4 +1,4 @@
-// What the tables of commands of the little language are made of: script.cpp has the plain ones,
+// Parts of the tables of commands of the little language: script.cpp has the plain ones,
 // script_habits.cpp those that play the habits of real providers.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace hostler::fake_model {
 
-// What is wrong with a command; nothing: it is right.
+// Describes the fault of a command; nothing if it is right.
 using ScriptComplaint = std::optional<std::string>;
 
 struct Script {

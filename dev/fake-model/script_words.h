@@ -12,7 +12,7 @@
 
 namespace hostler::fake_model {
 
-// What follows a command's name, taken away word by word.
+// Text after a command's name, taken away word by word.
 class Words {
  public:
   explicit Words(std::string_view text);

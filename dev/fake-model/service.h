@@ -1,5 +1,4 @@
-// What the fake model answers to which path: the two model wire forms, tool back ends, pages, the
-// ledger.
+// Answers of the fake model by path: the two model wire forms, tool back ends, pages, the ledger.
 #pragma once
 
 #include <cstdint>

@@ -10,14 +10,15 @@
 
 namespace hostler::fake_model {
 
-// Nothing under /alpha, /beta, /gamma or /delta: false.
+// Returns false outside of /alpha, /beta, /gamma and /delta.
 bool is_tool_path(std::string_view path);
 std::unique_ptr<Work> answer_tool(Wheel& wheel, Exchange& exchange, const HttpRequest& request);
 
 // For --help.
 std::string_view tools_help();
 
-// What a query (or an address) asks for beside its answer. '-' may stand for each space.
+// Further commands that a query (or an address) contains beside its answer. '-' may stand for each
+// space.
 struct QueryWish {
   int status = 200;       // "fail 503"
   int64_t delay_ms = 0;   // "slow 3000"

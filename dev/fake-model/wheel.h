@@ -23,7 +23,7 @@ class Wheel {
   };
 
  public:
-  // What can be due. Its destructor takes it off the wheel.
+  // Base of everything that can be due. Its destructor takes it off the wheel.
   class Entry : private Link {
    public:
     Entry() = default;

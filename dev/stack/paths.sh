@@ -8,7 +8,7 @@ build_dir=${BUILD_DIR:-$source_dir/build/${VARIANT:-release}}
 var_dir=${VAR:-$source_dir/var}
 port=${PORT:-8443}
 case $var_dir in /*) ;; *) var_dir=$PWD/$var_dir ;; esac
-# What stops the stack again, as the caller would type it.
+# Command that stops the stack again, as the caller would type it.
 down_command="make down"
 [ "$var_dir" = "$source_dir/var" ] || down_command="make down VAR=$var_dir"
 

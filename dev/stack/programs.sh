@@ -88,8 +88,8 @@ end_remnants() {
   done
 }
 
-# Of a process, by its command line: the private stack that it belongs to, as stack_folder, and what it has of it, as
-# stack_file; fails for any other.
+# For a process, by its command line: the private stack to which it belongs, as stack_folder, and its part of that
+# stack, as stack_file; fails for any other.
 find_stack_of() {
   local words
   { words=$(tr '\0' ' ' <"/proc/$1/cmdline"); } 2>/dev/null || return 1
@@ -106,7 +106,7 @@ find_stack_of() {
   stack_folder=${stack_folder%/bin/*}
 }
 
-# Who listens on the port of this call, in words: another private stack is known by its nginx, or by its certificate
+# Describes the listener on the port of this call: another private stack is known by its nginx, or by its certificate
 # when its folder was removed under it.
 taker_of_port() {
   local entry pid gone=()
@@ -117,7 +117,7 @@ taker_of_port() {
       say "the Hostler stack in $stack_folder: make down VAR=$stack_folder stops it"
       return 0
     fi
-    # The folder may be there again, by this call. Of another user's stack it cannot be told.
+    # This call may have created the folder again. For another user's stack this cannot be decided.
     if [ ! -e "$stack_file" ] && { [ "$(id -u)" -eq 0 ] || [ -O "$entry" ]; }; then gone+=("$pid"); fi
   done
   if [ ${#gone[@]} -gt 0 ] && timeout 5 openssl s_client -connect "127.0.0.1:$port" </dev/null 2>/dev/null |

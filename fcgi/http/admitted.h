@@ -10,7 +10,7 @@
 
 namespace hostler {
 
-// What it refers to outlives it.
+// The referenced objects outlive it.
 struct Admitted {
   const Routed& routed;
   const Client& client;

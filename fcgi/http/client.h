@@ -1,5 +1,5 @@
-// Who a client is before anybody is asked: address, trace, risk, by the gateway's settings. Made by
-// fcgi/dispatch.cpp; it rejects nobody.
+// Facts about a client before anybody is asked: address, trace, risk, by the gateway's settings.
+// Made by fcgi/dispatch.cpp; it rejects nobody.
 #pragma once
 
 #include <string>

@@ -21,7 +21,8 @@ std::string_view Input::path_value(std::string_view name) const {
 
 namespace {
 
-// Steps of an open route begin without a look at their input: theirs tells of the query too.
+// Steps of an open route begin without a look at their input; they report the faults of the query
+// too.
 Fields with_unknown_parameters(const Routed& routed, Fields fields) {
   if (!is_open(routed.route)) return fields;
   for (FieldFault& unknown : unknown_parameters(routed)) {

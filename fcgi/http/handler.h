@@ -1,7 +1,7 @@
-// What a handler of the API is: a function that reads its input and says the one statement that
-// does the work, or, where one does not, a coroutine of several steps. fcgi/answer_call.cpp sends
-// the statement behind the one that authenticates, in the same round trip, and makes the answer of
-// its rows; steps begin when their caller is known. Handlers are defined in
+// A handler of the API: a function that reads its input and returns the one statement that does the
+// work, or, if one is not enough, a coroutine of several steps. fcgi/answer_call.cpp sends the
+// statement after the one that authenticates, in the same round trip, and makes the answer of its
+// rows; steps begin when their caller is known. Handlers are defined in
 // fcgi/api/<room>/<topic>.cpp, declared in fcgi/api/handlers.h and named in fcgi/route_table.h.
 //
 //   OneStatement show_thread(const Input& input) {
@@ -34,7 +34,7 @@ namespace hostler {
 class CallerDatabase;
 struct Routed;
 
-// What a page of a list is asked for by.
+// Request for a page of a list.
 struct Page {
   int64_t limit = 50;
   std::optional<std::string> before;  // the id of the last item that the client has
@@ -77,13 +77,13 @@ class OneStatement {
   // 200 {"ok":true}
   static OneStatement ok(postgres::BoundStatement query);
   static OneStatement no_content(postgres::BoundStatement query);
-  // As row: 201 when its column is_new says so, else 200.
+  // Like row: 201 if its column is_new says so, else 200.
   static OneStatement new_or_changed(postgres::BoundStatement query);
   // The object that the columns of its row make (fcgi/http/items.h).
   static OneStatement item(postgres::BoundStatement query, int status = 200);
   // A page of them; Link repeats the request's query with the cursor moved.
   static OneStatement items(const Input& input, postgres::BoundStatement query, PageShape shape);
-  // As page_of() makes it in SQL; Link repeats the request's query with the cursor moved.
+  // A page as page_of() makes it in SQL; Link repeats the request's query with the cursor moved.
   static OneStatement page(const Input& input, postgres::BoundStatement query,
                            std::string_view cursor_name = "before");
 
@@ -118,7 +118,7 @@ class OneStatement {
   bool shares_commit_ = false;
 };
 
-// What steps work with, whoever calls.
+// Services for steps of any caller.
 struct OpenCall {
   const Input& input;
   CallerDatabase& database;  // acts as nobody, or as the caller

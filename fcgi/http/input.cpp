@@ -30,7 +30,7 @@ Json parsed_object(const Request& request) {
   if (!is_json_type(request.content_type)) {
     throw Error(ErrorCode::http_unsupported_media_type, "send Content-Type: application/json");
   }
-  // RFC 9110, section 15.5.16; else compressed bytes would be told as JSON that is bad at byte 0.
+  // RFC 9110, section 15.5.16. Otherwise compressed bytes would be reported as bad JSON at byte 0.
   std::string_view coding = request.header("HTTP_CONTENT_ENCODING");
   if (!coding.empty() && !ascii::equal_ignoring_case(coding, "identity")) {
     throw Error(ErrorCode::http_unsupported_media_type, "send the body without Content-Encoding");
@@ -85,7 +85,7 @@ struct IntegerReader {
     if (std::optional<int64_t> value = whole_of(json)) {
       return input_value::integer(*value, bounds, field, faults);
     }
-    // A whole number that 64 bits do not hold is one all the same.
+    // A whole number beyond 64 bits is still a whole number.
     std::optional<double> number = json.as_number();
     if (number && std::abs(*number) >= 0x1p63) {
       faults.add(field, "out_of_range", input_value::range_text(bounds.min, bounds.max));

@@ -55,7 +55,7 @@ struct Nullable {
 
 using Choices = std::initializer_list<std::string_view>;
 
-// What body and query have in common: the faults, and the checks of a value that is there.
+// Shared part of body and query: the faults, and the checks of a value that is present.
 class Faults {
  public:
   void add(std::string field, std::string code, std::string message);
@@ -70,7 +70,7 @@ class Fields {
  public:
   // The body as an object. 415 for another Content-Type, 400 for an empty body or bad JSON.
   static Fields of_body(const Request& request);
-  // As of_body, but an empty body reads as an empty object.
+  // Like of_body, but an empty body reads as an empty object.
   static Fields of_optional_body(const Request& request);
   // An object within another, or in a test; path is put before the names of its members.
   Fields(const Json& object, std::string path, std::shared_ptr<Faults> faults);
@@ -110,7 +110,7 @@ class Fields {
   // An array of objects, to be read like this one; their faults are named "models.0.name".
   std::vector<Fields> optional_objects(std::string_view name, size_t count_max);
 
-  // An object, to be read like this one; null is none.
+  // An object, to be read like this one; null counts as absent.
   Nullable<Fields> nullable_object(std::string_view name);
 
   // A member as it is, whatever it is; null when absent. Counts as known.

@@ -56,7 +56,7 @@ std::optional<std::string> text(std::string_view value, const TextBounds& bounds
     return unicode::nfc(value);
   }
   if (!bounds.takes_control && has_control(value)) {
-    faults.add(field, "bad_format", "must not hold control characters");
+    faults.add(field, "bad_format", "must not contain control characters");
     return std::nullopt;
   }
   return std::string(value);

@@ -12,7 +12,7 @@ namespace hostler::input_value {
 
 std::optional<std::string> text(std::string_view value, const TextBounds& bounds,
                                 const std::string& field, Faults& faults);
-// What a number outside of bounds is told.
+// Text of the fault for a number outside of bounds.
 std::string range_text(int64_t min, int64_t max);
 std::optional<int64_t> integer(int64_t value, Bounds bounds, const std::string& field,
                                Faults& faults);

@@ -17,8 +17,8 @@ namespace {
 
 using postgres::Columns;
 
-// As to_json() of Postgres, which escapes less than json_quote() and knows \b and \f. What is
-// stored is UTF-8.
+// Escapes like to_json() of Postgres, which escapes less than json_quote() and knows \b and \f.
+// Stored text is UTF-8.
 void append_text(std::string_view text, std::string& out) {
   out += '"';
   size_t plain_from = 0;

@@ -20,8 +20,8 @@ struct PageShape {
   int64_t limit;  // the statement read one row further
   std::string_view cursor_name = "before";
   bool is_reversed = false;  // clients get them in the other order than they were read in
-  // The last row may be an id and otherwise null: a look that is bounded ended there, and the next
-  // page goes on behind it.
+  // The last row may have only an id: a bounded look ended there, and the next page continues after
+  // it.
   bool ends_early = false;
   // The column whose bytes count against the bound of a page; empty: all that is written counts.
   std::string_view measured = {};
@@ -34,7 +34,7 @@ struct ItemPage {
   std::string next;  // the id, in the first column, of the last row shown; empty: no more exist
 };
 
-// As many as fit, at least one of those that there are.
+// Returns as many as fit, but at least one if any exist.
 ItemPage item_page(const postgres::Result& result, const PageShape& shape);
 
 }  // namespace hostler

@@ -1,4 +1,4 @@
-// The form of persona keys and versions, for whoever makes or names personas.
+// The form of persona keys and versions, for handlers that create or name personas.
 #pragma once
 
 #include <algorithm>

@@ -12,7 +12,7 @@ namespace hostler {
 
 // A fault with the code unknown for each query parameter that the route does not take, once.
 std::vector<FieldFault> unknown_parameters(const Routed& routed);
-// The 422 of these; nothing when there is none.
+// The 422 for these names, or nothing.
 std::optional<Error> unknown_parameters_fault(const Routed& routed);
 
 }  // namespace hostler

@@ -19,8 +19,8 @@ struct Response {
   postgres::Result rows;          // keeps what body_view points into
   std::string_view body_view;     // set: the body, without a copy
   std::vector<std::pair<std::string, std::string>> headers;
-  // Of a body in pieces, of which the first is above, how many there are, and the statement that
-  // loads one (column content), from the second on. Each is sent compressed, as a gzip file.
+  // For a body in pieces, of which the first is above: their number, and the statement that loads
+  // one (column content), from the second on. Each is sent compressed, as a gzip file.
   int64_t pieces = 1;
   std::function<postgres::BoundStatement(int64_t nth)> piece;
 
@@ -30,7 +30,7 @@ struct Response {
   static Response json_text(int status, std::string text);
   // The JSON that a statement made: the first column of its first row, passed on without a copy.
   static Response json_row(int status, postgres::Result result);
-  // As json_row, with a further member that the database never sees: a secret shown once.
+  // Like json_row, with a further member that the database never sees: a secret shown once.
   static Response json_row_with(int status, const postgres::Result& result, std::string_view name,
                                 std::string_view value);
   static Response no_content();

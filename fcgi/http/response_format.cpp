@@ -16,7 +16,7 @@ namespace {
 constexpr size_t name_max = 64;
 constexpr TextBounds description_bounds{.max = 4096, .takes_control = true};
 
-// As providers take them.
+// Names that providers accept.
 bool is_format_name(std::string_view name) {
   return std::all_of(name.begin(), name.end(),
                      [](char c) { return ascii::is_letter_or_digit(c) || c == '_' || c == '-'; });
@@ -43,7 +43,7 @@ const Json* read_schema(Fields& format) {
   return schema;
 }
 
-// has_description: as in OpenAI's form, where the model is told what the format is for.
+// has_description: as in OpenAI's form, where the model gets the purpose of the format.
 std::string read_json_schema(Fields& format, bool has_description) {
   JsonWriter json;
   json.begin_object().member("type", "json_schema");

@@ -1,4 +1,4 @@
-// What one row of the route table says, and how a request finds its row. The table itself is
+// One row of the route table, and how a request finds its row. The table itself is
 // fcgi/route_table.h; nothing registers itself.
 #pragma once
 
@@ -37,7 +37,7 @@ enum class Rate : uint8_t {
   org,        // by organization
 };
 
-// Who may call. The texts are permissions of contract section 2.
+// Allowed callers. The texts are permissions of contract section 2.
 struct Access {
   enum class Audience : uint8_t { open, user, permission, platform_admin, scope };
   Audience audience;
@@ -48,7 +48,7 @@ struct Access {
   bool acts_in_path_org = false;
   // Serves also whose address is not proved, while auth.require_email_verification is on.
   bool before_proof = false;
-  // The call may end its own caller: the path's {user_id}; without one, whoever calls.
+  // The call may end its own caller: the path's {user_id}; without one, the caller.
   bool may_end_caller = false;
   // Open, and finds out who it is: there a platform admin passes whatever the risk, so that its
   // statement checks that (sql: risk_check).
@@ -100,7 +100,7 @@ struct Route {
   Guard guard = nullptr;
   // For the one answer whose 5xx are not problem documents (/readyz).
   Response (*render_error)(const Error&) = nullptr;
-  // The row for whoever shows a result_token instead of what other routes take.
+  // The row for clients that send a result_token in place of the credential of other routes.
   const Route* by_result_token = nullptr;
 };
 
@@ -110,10 +110,10 @@ constexpr bool is_open(const Route& route) {
   return route.access.audience == Access::Audience::open;
 }
 
-// What the call changes must not outlive the end of its caller (sql: authenticate()).
+// The changes of the call must not outlive the end of its caller (sql: authenticate()).
 constexpr bool writes(const Route& route) { return route.method != Method::get && !is_open(route); }
 
-// Of the route's batches, unless a handler's statement shares its commit.
+// Connection of the route's batches, unless a handler's statement shares its commit.
 constexpr postgres::Durability durability_of(const Route& route) {
   return route.method == Method::get ? postgres::Durability::none : postgres::Durability::own;
 }

@@ -22,7 +22,7 @@ std::string_view org_with_rules(const Routed& routed) {
   return is_uuid(named) ? named : std::string_view();
 }
 
-// Whom the write may end, if anybody.
+// The user whom the write may end, if any.
 std::string_view user_ended(const Routed& routed) {
   if (!routed.route.access.may_end_caller) return {};
   std::string_view user_id = routed.path_values.find("user_id");
@@ -82,8 +82,8 @@ const char* required_permission(const Routed& routed) {
   return *scope == "org" ? access.permission : nullptr;
 }
 
-// Nothing but writes and needs_proof, which the token's row knows enough for: not when its session
-// was proved.
+// Only writes and needs_proof, for which the token's row knows enough: not when its session was
+// proved.
 bool asks_nothing_else(const client::RequestContext& context) {
   return !context.is_risky && !context.is_replay && context.fresh_seconds == 0 &&
          context.ends.empty() && context.org_named.empty();
@@ -93,7 +93,7 @@ postgres::BoundStatement authentication_with(const Admitted& request, std::strin
                                              const char* permission, bool takes_key,
                                              const client::RequestContext& context) {
   const account::Credential& credential = request.credential;
-  // What is no UUID is nobody's organization: dispatch tells so after this.
+  // A value that is not a UUID is nobody's organization: dispatch reports that after this.
   std::optional<std::string_view> org = std::nullopt;
   if (is_uuid(org_id)) org = org_id;
   std::optional<std::string_view> needed = std::nullopt;

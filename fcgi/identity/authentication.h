@@ -13,13 +13,13 @@
 
 namespace hostler {
 
-// What a batch asks of authenticate() besides who calls.
+// Parameters of authenticate() for a batch besides the caller.
 enum class Asks : uint8_t {
   reading,  // never waits, so that it may go on the pipelined connection
   writing,  // holds the caller until its transaction ends: it waits while the caller is ended
 };
 
-// What the statements of the route ask, when nothing around them holds the caller.
+// Parameters for the statements of the route, if no surrounding batch locks the caller.
 inline Asks asks_of(const Route& route) { return writes(route) ? Asks::writing : Asks::reading; }
 
 // Admitted::fresh_seconds: what the route and, where that matters, its body ask for.
@@ -27,7 +27,7 @@ int64_t fresh_seconds(const Routed& routed, const config::Settings& settings);
 
 // Finds the caller, or raises the 401, 403 or 404 of it.
 postgres::BoundStatement authentication(const Admitted& request, Asks asks);
-// Further batches act as the caller that was found. Those that write authenticate anew: the caller
+// Further batches act as the found caller. Those that write authenticate again, because the caller
 // may have ended since. login_hmac: see CallerDatabase::set_login_hmac.
 postgres::BoundStatement authentication_again(const Admitted& request,
                                               const account::Caller& caller, Asks asks,
@@ -35,7 +35,7 @@ postgres::BoundStatement authentication_again(const Admitted& request,
 // In a transaction that holds the caller, or of an open route (null): nobody.
 postgres::BoundStatement entry(const Admitted& request, const account::Caller* caller,
                                std::string_view login_hmac);
-// Whoever shows the token, in their own organization and without a permission asked for: when the
+// Caller with the token, in their own organization and without a required permission: after the
 // request has failed. Address, proof and risk are not checked again.
 postgres::BoundStatement identification(const Admitted& request);
 

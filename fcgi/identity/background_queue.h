@@ -1,6 +1,6 @@
-// What is written beside the answers, and no answer waits for: notifications, when a session was
-// last used, what an organization is entitled to. Bounded: what finds no room is dropped and
-// counted. One a worker.
+// Work beside the answers that no answer waits for: notifications, the time of a session's last
+// use, an organization's entitlements. Bounded: work that finds no room is dropped and counted. One
+// per worker.
 #pragma once
 
 #include <cstdint>

@@ -74,7 +74,7 @@ class TransactionDatabase final : public CallerDatabase {
       : CallerDatabase(database, background, request, &caller), transaction_(transaction) {}
   Task<postgres::Results> batch(postgres::Batch statements, postgres::Batch notifications) override;
   void notify(postgres::BoundStatement notification) override;
-  // Those that were asked for, to be sent behind the commit.
+  // Requested notifications, to be sent after the commit.
   postgres::Batch take_notifications() { return std::exchange(notifications_, {}); }
 
  private:

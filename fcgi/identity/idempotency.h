@@ -21,7 +21,7 @@ namespace hostler {
 // it is empty or too long.
 std::optional<std::string_view> idempotency_key(const Routed& routed);
 
-// What is known of a call by its key.
+// State of a call by its key.
 struct IdempotentCall {
   std::string call_hash;  // of path and key
   std::string body_hash;  // of query and body

@@ -57,8 +57,8 @@ uint64_t stranger_mark(const Admitted& request) {
   return spread_id(spread_id(hash_of(request)) ^ spread_id("stranger"));
 }
 
-// What is no id names nobody's organization, and is refused only when it is known who calls: until
-// then it stands for the token's own one, or each new word would pass uncounted.
+// An invalid id names nobody's organization, and is refused only after the caller is known. Until
+// then it stands for the token's own one, because otherwise each new word would pass uncounted.
 std::string_view org_named(const Admitted& request) {
   std::string_view named = request.routed.org_named();
   return is_uuid(named) ? named : std::string_view();
@@ -134,7 +134,7 @@ Admission RateLimiter::count_stranger(const Admitted& request, std::string_view 
   uint64_t org = spread_id(org_id);
   Bucket* bucket = table_.org_bucket(org, now);
   if (bucket == nullptr) return {};
-  // Of many at once the first tells the table: the others came uncounted all the same.
+  // The first of many concurrent requests reports to the table; the others came uncounted anyway.
   if (was_counted && table_.org_of_token(token_id(request)) == org) return {};
   // From here on it is refused before the database is asked, also when it names another one.
   table_.remember_token(token_id(request), org);

@@ -1,7 +1,7 @@
-// Who a request counts for, and whether there is room (contract section 1, rate limits): callers by
-// organization, everybody else by address, also whoever shows a token that is none. Called by
-// fcgi/dispatch.cpp before anything is done, and by fcgi/answer_call.cpp when the database has said
-// whose a token is. Never asks, never waits.
+// Decides for whom a request counts, and whether there is room (contract section 1, rate limits):
+// callers by organization, everybody else by address, also clients with an invalid token. Called by
+// fcgi/dispatch.cpp before anything is done, and by fcgi/answer_call.cpp when the database has
+// identified a token's owner. Never asks, never waits.
 #pragma once
 
 #include <optional>
@@ -45,7 +45,7 @@ class RateLimiter {
   // whatever organization; 0: not known.
   uint64_t org_of(const Admitted& request) const;
   uint64_t user_of(const Admitted& request) const;
-  // The request was counted by what was known of its token; who calls was told now.
+  // The request was counted by what was known of its token; this reports its caller now.
   void correct(const Admitted& request, const account::Caller& caller) const;
   // The database refused the token: the request was an anonymous one, and counts for its address.
   // Without room, the 429 stands before the 401.

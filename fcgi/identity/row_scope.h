@@ -12,7 +12,7 @@ namespace hostler {
 // Whether the route depends on a scope, the path names a row by its id, and the query no scope.
 bool lacks_scope(const Routed& routed);
 // Adds the parameter scope to the query: platform for a row of the platform; org for any other id,
-// so that whoever may act in an organization hears 404 of what it does not have.
+// so that a caller with rights in an organization gets 404 for things that it does not have.
 Task<void> add_row_scope(postgres::Database& database, const Routed& routed, http::Target& target);
 
 }  // namespace hostler

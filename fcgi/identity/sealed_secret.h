@@ -18,7 +18,7 @@ struct NewSecret {
 NewSecret seal_secret(const config::SecretBox& secret_box, std::string org_id, std::string kind,
                       std::string_view plain);
 
-// What webhooks are signed with: shown once, stored sealed.
+// Signing secret of webhooks: shown once, stored sealed.
 struct SigningSecret {
   std::string text;  // whsec_ and base64 of 32 bytes, as Standard Webhooks has it
   std::string json;  // sealed, for the statement

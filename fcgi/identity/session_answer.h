@@ -18,8 +18,8 @@ struct SessionTokens {
   Token refresh = make_token("hrt_");
 };
 
-// What the SQL functions of registrations and logins read of the settings, under the settings' own
-// names: their `settings`.
+// Settings that the SQL functions of registrations and logins read, under the settings' own names:
+// their `settings`.
 std::string account_settings(const config::Settings& settings);
 
 // The values of all cookies of the name, in the order in which they came.

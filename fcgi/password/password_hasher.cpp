@@ -32,8 +32,8 @@ constexpr std::string_view no_match = "no match";
 constexpr std::string_view match = "match";
 constexpr std::string_view match_of_old = "match, of old parameters";
 
-// Behind everybody on the machine: by what kernels with autogroups go by, and by what others do.
-// Refused, it is hashed all the same.
+// Yields to everybody on the machine, for kernels with autogroups and for others. If this is
+// refused, hashing continues anyway.
 void step_back(int niceness) {
   setsid();
   setpriority(PRIO_PROCESS, 0, niceness);
@@ -126,7 +126,7 @@ Task<std::string> PasswordHasher::ask(std::string password, std::string stored) 
   question += stored;
   assert(question.size() <= question_bytes_max);
   if (has_exited_) throw exit_error();
-  // Who gave up waiting may have left questions in the socket, a few at most.
+  // A caller that stopped waiting may have left questions in the socket, a few at most.
   ssize_t sent = send(socket_, question.data(), question.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   explicit_bzero(question.data(), question.size());
   if (sent != static_cast<ssize_t>(question.size())) throw exit_error();

@@ -17,14 +17,14 @@
 namespace hostler {
 namespace {
 
-// -1 when the folder is none of ours.
+// Returns -1 if the folder is not ours.
 int open_permit(const std::string& lock_dir, int number) {
   if (lock_dir.empty()) return -1;
   std::string path = fmt::format("{}/password-{}.lock", lock_dir, number);
   return open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-// What was inherited over a fork is one lock for all; opened again it is our own.
+// A lock that was inherited over a fork is one lock for all; opened again it is our own.
 int open_again(int file) {
   std::string path = fmt::format("/proc/self/fd/{}", file);
   int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);

@@ -13,8 +13,8 @@
 
 namespace hostler {
 
-// Who waits for a permit. Who logs in from where they logged in before (known) goes first. Of the
-// rest, logins (brief) and whoever changes their password or registers (patient) take turns.
+// Classes of waiters for a permit. A login from a known network (known) goes first. Among the
+// others, logins (brief) and changes of a password or registrations (patient) take turns.
 enum class PasswordQueue { known, brief, patient };
 
 class PasswordPermits {
@@ -65,7 +65,7 @@ class PasswordPermits {
   std::array<int, running_max + 1> files_;  // the last one: of who is known
 };
 
-// One a worker, made in it: a lock belongs to whoever opened the file.
+// One per worker, made in it, because a lock belongs to the process that opened the file.
 class PasswordLocks {
  public:
   // Throws internal_error when the files cannot be opened again.
@@ -74,7 +74,7 @@ class PasswordLocks {
   PasswordLocks(const PasswordLocks&) = delete;
   PasswordLocks& operator=(const PasswordLocks&) = delete;
 
-  // Both false when as many are hashing as may. Whoever took a permit gives it back.
+  // Both are false if as many are hashing as allowed. The holder of a permit returns it.
   bool take();
   void leave();
   // The permit of who is known.

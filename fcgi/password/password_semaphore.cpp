@@ -22,8 +22,8 @@ class PasswordSemaphore::Permit {
 
 namespace {
 
-// Nobody signals a permit that another process gave back: whoever waits looks again so often. A
-// hash takes 15 to 40 ms.
+// Nobody signals a permit that another process returned, so a waiter looks again at this interval.
+// A hash takes 15 to 40 ms.
 constexpr int64_t look_again_ms = 10;
 
 class Waiting {

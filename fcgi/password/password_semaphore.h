@@ -1,7 +1,7 @@
-// Who may hash a password now: one of a worker, at most two on a host (of all its pools; see
+// Permits for hashing a password: one per worker, at most two on a host (of all its pools; see
 // fcgi/password/password_permits.h), in a process that yields to all others
-// (fcgi/password/password_hasher.h): a flood of logins slows logins first. Beside them one at a
-// time of who is known, in a process of their own that weighs as much as others. One a worker.
+// (fcgi/password/password_hasher.h): a flood of logins slows logins first. Beside them known users
+// get one at a time, in a process of their own with normal priority. One per worker.
 #pragma once
 
 #include <string>
@@ -59,7 +59,7 @@ class PasswordSemaphore {
   Task<HasherSlot*> enter(PasswordQueue queue);
   Task<bool> next_left();
 
-  // Nothing when as many are hashing as may.
+  // Returns nothing if as many are hashing as allowed.
   HasherSlot* take_permit(PasswordQueue queue);
   void leave(HasherSlot& slot);
 

@@ -12,8 +12,9 @@ struct Listener {
   int tcp_fd = -1;   // the port of api.listen_tcp; -1: none
 };
 
-// What systemd calls "api"; descriptor 0 when that is a listening socket; else a new Unix socket at
-// path (mode 0660). Throws Error when another process listens there, or the folder does not let us.
+// The socket that systemd names "api"; descriptor 0 if that is a listening socket; else a new Unix
+// socket at path (mode 0660). Throws Error if another process listens there, or if the folder does
+// not permit it.
 Listener open_listener(const std::string& path);
 
 // Opens the port of the setting api.listen_tcp; one that the last generation left there is kept,

@@ -76,7 +76,7 @@ Master::Master(const config::Settings& settings, std::vector<std::string> own_co
       interrupt_(loop_, SIGINT, [this] { begin_end(); }),
       reload_(loop_, SIGHUP, [this] { begin_reload(); }),
       child_ended_(loop_, SIGCHLD, [this] { reap(); }) {
-  // What arrived while one generation became the next was held back.
+  // Signals that arrived while one generation became the next were held back.
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -94,7 +94,8 @@ Master::Master(const config::Settings& settings, std::vector<std::string> own_co
     log_warning(
         "lock_dir_unusable",
         {{"api.lock_dir", settings.text("api.lock_dir")},
-         {"means", "another pool of this host hashes passwords without regard to this one"}});
+         {"means",
+          "another pool of this host hashes passwords and ignores the permits of this one"}});
   }
   log_info("pool_started", {{"workers", std::to_string(shared_->worker_slots.count())},
                             {"socket", listener_.path.empty() ? "given" : listener_.path},
@@ -159,8 +160,8 @@ bool Master::fork_worker(int slot_number, WorkerContext& context) {
   sigset_t before;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &before);
-  // One that was caught but not told yet would be lost by the child's copy of the loop, which then
-  // waits for it for ever when it is closed.
+  // A signal that was caught but not yet delivered would be lost by the child's copy of the loop,
+  // which then waits for it for ever when it is closed.
   loop_.run_once();
   if (is_ending_) {
     sigprocmask(SIG_SETMASK, &before, nullptr);
@@ -290,7 +291,7 @@ void Master::begin_end() {
   loop_.stop();
 }
 
-// The next generation is this program started anew, so it also is a new version. First it looks at
+// The next generation is this program started again, so it also is a new version. First it looks at
 // its configuration, in a child: a faulty file changes nothing.
 void Master::begin_reload() {
   if (is_ending_ || check_pid_ > 0) return;
@@ -321,7 +322,8 @@ void Master::end_check(int status) {
   } else {
     log_error("reload_refused",
               {{"how", how_it_ended(status)},
-               {"mend", "the pool goes on as it is; the lines above say what to mend"}});
+               {"mend",
+                "the pool continues with its old configuration; the lines above say what to fix"}});
   }
 }
 

@@ -25,11 +25,11 @@ class Master {
   Master(const Master&) = delete;
   Master& operator=(const Master&) = delete;
 
-  // Nothing when the pool has ended; in a forked child: its context, with all signals blocked. The
-  // child then destroys this master before it begins to serve.
+  // Returns nothing when the pool has ended; in a forked child: its context, with all signals
+  // blocked. The child then destroys this master before it begins to serve.
   std::optional<WorkerContext> run();
   const std::shared_ptr<SharedPool>& shared() const { return shared_; }
-  // What the program ends with when the pool has ended.
+  // Exit status of the program after the pool has ended.
   int exit_status() const { return exit_status_; }
 
  private:

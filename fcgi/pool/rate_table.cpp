@@ -71,7 +71,7 @@ uint64_t RateTable::org_of_token(uint64_t token) const {
 
 void RateTable::remember_token(uint64_t token, uint64_t org) const {
   TokenSlot* set = memory_->tokens + token % token_sets * ways;
-  // Without a free slot any other goes: its owner is found anew by the next answer.
+  // Without a free slot any other is replaced: its owner is found again by the next answer.
   TokenSlot* chosen = set + spread_id(token) % ways;
   for (TokenSlot* slot = set; slot != set + ways; ++slot) {
     uint64_t stored = slot->token.load(std::memory_order_relaxed);

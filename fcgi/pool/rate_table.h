@@ -27,7 +27,7 @@ struct BucketLevel {
   int64_t retry_after_s = 0;  // when not admitted: at least 1
 };
 
-// What the answer tells of a counted request.
+// Values of a counted request for its answer.
 struct RateCount {
   std::string_view policy;  // whose bucket: "org" or "address"
   BucketLevel level;
@@ -40,13 +40,13 @@ class RateTable {
   RateTable(const RateTable&) = delete;
   RateTable& operator=(const RateTable&) = delete;
 
-  // Ids are 64 bits of whatever, spread by spread_id() and never below 2.
-  // The bucket of that id, a new one when there is none: then the least used of a few neighbours
-  // goes. Null when another process was faster.
+  // Ids are 64 bits of any value, spread by spread_id() and never below 2. Returns the bucket of
+  // that id, or a new one, which replaces the least used of a few neighbours. Null if another
+  // process was faster.
   Bucket* org_bucket(uint64_t org, int64_t now_ns) const;
   Bucket* address_bucket(uint64_t address, int64_t now_ns) const;
 
-  // What a token stands for, mostly an organization; 0: not known (any more).
+  // The owner that a token stands for, mostly an organization; 0: not known (any more).
   uint64_t org_of_token(uint64_t token) const;
   void remember_token(uint64_t token, uint64_t org) const;
   void forget_token(uint64_t token) const;

@@ -8,7 +8,7 @@
 namespace hostler {
 namespace {
 
-// Takes a number off the front; false when there is none.
+// Takes a number off the front; false at the end.
 bool take_number(std::string_view& text, int& number) {
   auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (fault != std::errc() || number < -1) return false;

@@ -1,5 +1,5 @@
-// What a master hands to the program that replaces it on SIGHUP: the listener and the workers that
-// still serve. It travels as one variable of the environment.
+// State that a master hands to the program that replaces it on SIGHUP: the listener and the workers
+// that still serve. It travels as one variable of the environment.
 #pragma once
 
 #include <sys/types.h>

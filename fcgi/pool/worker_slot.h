@@ -1,5 +1,5 @@
-// What master and worker share: a slot for each worker of the pool, in shared memory that the
-// master makes before it forks.
+// Memory that master and worker share: a slot for each worker of the pool, which the master creates
+// before it forks.
 #pragma once
 
 #include <atomic>
@@ -48,7 +48,7 @@ struct SharedPool {
 int64_t monotonic_ms();
 int64_t monotonic_us();
 
-// What a worker gets from its master.
+// Values that a worker gets from its master.
 struct WorkerContext {
   int slot_number;
   int listen_fd;

@@ -33,7 +33,7 @@ std::optional<TextFault> name_fault(std::string_view name) {
   if (character_count(name) > name_characters_max) {
     return TextFault{"too_long", "must have at most 64 characters"};
   }
-  if (name.find('@') != name.npos) return TextFault{"bad_format", "must not hold @"};
+  if (name.find('@') != name.npos) return TextFault{"bad_format", "must not contain @"};
   std::optional<std::string> fault = unicode::identifier_fault(name);
   if (fault) return TextFault{"bad_format", "must " + *fault};
   return std::nullopt;
@@ -62,8 +62,8 @@ std::optional<TextFault> new_email_fault(std::string_view email, bool takes_smtp
   std::optional<TextFault> fault = email_fault(email);
   if (fault || takes_smtputf8 || !local_part_needs_smtputf8(email)) return fault;
   return TextFault{"bad_format",
-                   "must have only letters, digits and signs of ASCII before the @: mail to others "
-                   "is switched off here (mail.smtputf8)"};
+                   "must have only letters, digits and signs of ASCII before the @, because mail "
+                   "to other addresses is switched off here (mail.smtputf8)"};
 }
 
 std::optional<TextFault> password_fault(std::string_view password, std::string_view login,

@@ -1,6 +1,6 @@
-// What a login, a mail address, a password and the members of a profile may be (contract section
-// 2), for registration, the profile and hostlerctl. Whether a name is taken is the database's to
-// say.
+// Rules for a login, a mail address, a password and the members of a profile (contract section 2).
+// Registration, the profile and hostlerctl use them. Only the database knows whether a name is
+// taken.
 #pragma once
 
 #include <optional>

@@ -33,8 +33,8 @@ std::variant<Credential, Error> credential_in(std::string_view authorization) {
   authorization = ascii::trimmed(authorization, ascii::blanks);
   if (authorization.empty()) {
     return Error(ErrorCode::auth_missing_token,
-                 "Send Authorization: Bearer and the access token of a login, or an API key where "
-                 "keys are taken.");
+                 "Send Authorization: Bearer with the access token of a login, or with an API key "
+                 "where keys are accepted.");
   }
   size_t space = std::min(authorization.find(' '), authorization.size());
   if (!ascii::equal_ignoring_case(authorization.substr(0, space), "bearer")) {
@@ -42,13 +42,13 @@ std::variant<Credential, Error> credential_in(std::string_view authorization) {
   }
   std::string_view token = ascii::trimmed(authorization.substr(space), ascii::blanks);
   if (token.empty()) {
-    return Error(ErrorCode::auth_missing_token, "There is no token behind Bearer.");
+    return Error(ErrorCode::auth_missing_token, "The token after Bearer is missing.");
   }
   bool is_key = token.starts_with(api_key_prefix);
   bool has_form = token.size() == token_length && is_base64url(token) &&
                   (is_key || token.starts_with(access_token_prefix));
   if (!has_form && is_key) {
-    return Error(ErrorCode::auth_invalid_api_key, "This is not a whole API key.");
+    return Error(ErrorCode::auth_invalid_api_key, "The API key is incomplete.");
   }
   if (!has_form) {
     return Error(ErrorCode::auth_invalid_token,

@@ -1,5 +1,5 @@
-// Who a request acts as. The credential is what the client showed, by its form alone; the caller is
-// what the database says about it (sql/queries/access.sql: authenticate).
+// The identity that a request acts as. The credential is what the client showed, by its form alone;
+// the caller is what the database says about it (sql/queries/access.sql: authenticate).
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ struct Credential {
 // Reads an Authorization header: the credential, or the 401 that needs no database: no token,
 // another scheme, a text that cannot be a token of ours.
 std::variant<Credential, Error> credential_in(std::string_view authorization);
-// As credential_in, but throws the 401.
+// Like credential_in, but throws the 401.
 Credential read_credential(std::string_view authorization);
 
 struct Caller {
@@ -38,8 +38,8 @@ struct Caller {
   std::vector<std::string_view> permission_names() const;  // views into permissions
 };
 
-// From the answer of an authenticating statement: the members in their order, with blanks between;
-// "-" for a session or a key that there is none of. internal_error when it has another form.
+// Reads the answer of an authenticating statement: the members in their order, separated by blanks,
+// with "-" for an absent session or key. Throws internal_error if it has another form.
 Caller read_caller(std::string_view text);
 
 }  // namespace hostler::account

@@ -15,9 +15,9 @@ struct PasswordCheck {
 
 // The PHC string to store, its parameters within. Nothing: there is no memory.
 std::optional<std::string> hash_password(const std::string& password);
-// Nothing: there is no memory. Only of a hash with today's parameters that is known; with others
-// it passes for a password that does not match. A password that is not in its prepared form is
-// tried as it came, too, and then needs another hash: whoever is checked, it takes twice the time.
+// Returns nothing when memory is short. A hash is known only with today's parameters; with others
+// it passes for a password that does not match. A password that is not in its prepared form is also
+// tried as it came, and then needs another hash. This takes twice the time for every user.
 std::optional<PasswordCheck> check_password(const std::string& password, const std::string& stored);
 // A stored hash that no password matches: checking against it costs what a real check costs.
 const std::string& nobodys_password_hash();

@@ -37,7 +37,7 @@ void read_networks(const std::string& path, net::NetworkSet& networks) {
     if (network.empty()) continue;
     bool has_room = networks.size() < networks_max;
     if (has_room && networks.add(network)) continue;
-    std::string_view why = has_room ? "this is no CIDR" : "there are too many networks";
+    std::string_view why = has_room ? "this is not a CIDR" : "there are too many networks";
     throw Error(ErrorCode::internal_error, {},
                 fmt::format("gateway.risk_files: {}:{}: {}", path, number, why));
   }

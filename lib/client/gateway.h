@@ -1,7 +1,7 @@
-// What the settings make of a request before anybody is asked: the client's address, the trace it
-// belongs to, its risk, and whether whoever sent it must have a proved mail address. A
-// snapshot; pool and daemon make a new one when settings change. It refuses nobody: that is for the
-// database, which knows who calls.
+// Facts that the settings derive from a request before anybody is asked: the client's address, the
+// trace it belongs to, its risk, and whether its sender needs a verified mail address. A snapshot:
+// pool and daemon make a new one when settings change. It refuses nobody. The database does,
+// because it knows who calls.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ using RiskyNetworks = std::shared_ptr<const net::NetworkSet>;
 // internal_error that names file and line when one cannot be read.
 RiskyNetworks load_risky_networks(const config::Settings& start);
 
-// As nginx passes it on; absent fields are empty.
+// Values as nginx passes them on; absent fields are empty.
 struct RequestOrigin {
   net::AddressHeaders address;
   std::string_view traceparent;

@@ -1,6 +1,6 @@
-// What is told of a request to the database, beside who calls: sql authenticate() checks by it, and
-// the audit log keeps it (sql: current_request()). The same members whether the API or the stream
-// server asks.
+// Facts about a request that go to the database beside the caller. sql authenticate() checks by
+// them, and the audit log keeps them (sql: current_request()). The API and the stream server send
+// the same members.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@ namespace hostler::client {
 // version 00 or one to come. Nothing when it is malformed or all zero (sections 3.2.2 and 3.2.3).
 std::optional<std::string> trace_id_of(std::string_view traceparent);
 
-// What a call of ours carries to somebody else: the same trace under a new parent-id, sampled.
+// Trace context of an outgoing call: the same trace under a new parent-id, sampled.
 std::string traceparent_of(std::string_view trace_id);
 
 }  // namespace hostler::client

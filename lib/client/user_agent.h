@@ -1,5 +1,6 @@
-// What kind of program a User-Agent field names, from one table of fragments. For risk scores
-// and the access log. A guess by what clients say of themselves; nothing may rest on it alone.
+// Classifies the program that a User-Agent field names, by one table of fragments. Used for risk
+// scores and the access log. It is a guess from what clients send, so nothing may depend on it
+// alone.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,6 @@
-// The settings in force while a process runs: what file and environment said, with the rows of the
+// Settings in force while a process runs: those of file and environment, with the rows of the
 // database on top. The program's main part calls apply() after every NOTIFY hostler_settings and
-// after every new connection; whoever works takes current() and keeps it for one piece of work.
+// after every new connection. A user takes current() and keeps it for one piece of work.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,7 @@ class LiveSettings {
 
   // The newest snapshot. From any thread.
   std::shared_ptr<const Settings> current() const;
-  // What holds without the database.
+  // Values that count without the database.
   const Settings& start() const { return start_; }
 
   // rows: of query::settings_all. From one thread.

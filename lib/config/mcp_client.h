@@ -1,5 +1,6 @@
-// What Hostler tells authorization servers of MCP servers about itself: where browsers come back,
-// and where its client ID metadata document lies. Pool and daemon must say the same.
+// How Hostler describes itself to authorization servers of MCP servers: the address to which
+// browsers return, and the URL of its client ID metadata document. Pool and daemon must use the
+// same.
 #pragma once
 
 #include <string>
@@ -10,8 +11,8 @@ namespace hostler::config {
 
 // Where authorization servers send browsers back; empty: nobody told this site's address.
 std::string mcp_redirect_uri(const Settings& settings);
-// The URL of our client ID metadata document, which is https; empty: there is none that an
-// authorization server could read.
+// URL of our client ID metadata document, which is https. Empty if an authorization server could
+// not read one.
 std::string mcp_client_id_url(const Settings& settings);
 
 }  // namespace hostler::config

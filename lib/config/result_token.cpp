@@ -18,7 +18,7 @@ std::string mac_of(std::string_view key, std::string_view run_id, std::string_vi
   return to_base64url(hmac_sha256(key, fmt::format("{}.{}", run_id, tool_call_id)));
 }
 
-// What stands behind "Bearer", whatever that is; empty: another scheme.
+// Returns the text after "Bearer", of any form. Empty for another scheme.
 std::string_view bearer_token(std::string_view authorization) {
   constexpr std::string_view scheme = "bearer ";
   if (!ascii::equal_ignoring_case(authorization.substr(0, scheme.size()), scheme)) return {};

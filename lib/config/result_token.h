@@ -16,7 +16,7 @@ namespace hostler::config {
 std::string make_result_token(const SecretBox& secrets, std::string_view run_id,
                               std::string_view tool_call_id);
 
-// Whether an Authorization header shows one, be it a good one.
+// Whether an Authorization header has one, valid or not.
 bool is_result_token(std::string_view authorization);
 
 // The call of this run that the header's token is for; nothing when it is for none.

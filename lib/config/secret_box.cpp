@@ -38,10 +38,11 @@ constexpr const char* missing_mend =
     "copy it from another host or from your copy of it; `hostlerctl setup` makes one for a "
     "database that has no secrets";
 constexpr const char* rights_mend =
-    "the user of this program must be able to read it and strangers not: chmod 0600, owned by "
-    "root where systemd hands it to the programs, else by their user; or 0640 and their group";
+    "the user of this program must be able to read it, and other users must not: chmod 0600, owned "
+    "by root if systemd hands it to the programs, else by their user; or 0640 and their group";
 constexpr const char* form_mend =
-    "take the key file of another host, or your copy of it: no other key opens what is stored";
+    "take the key file of another host, or your copy of it, because no other key opens the stored "
+    "secrets";
 
 std::string with_mend(std::string fault, const char* mend) {
   return std::move(fault) + " (secrets.key_file; " + mend + ")";
@@ -53,7 +54,7 @@ std::string why_not_opened(const std::string& path, int cause) {
   return cause == EACCES ? with_mend(std::move(fault), rights_mend) : fault;
 }
 
-// What is wrong with the file and mends it, or its text.
+// Returns the text of the file, or its fault and how to fix it.
 struct KeyFileText {
   std::string fault;
   std::string text;
@@ -115,7 +116,7 @@ std::variant<SecretBox, std::string> SecretBox::parse(std::string_view text) {
     if (!is_next) box.newest_ = std::max(box.newest_, version);
   }
   if (box.newest_ == 0) {
-    return std::string("there is no key in it; it takes 32 bytes, or lines VERSION:base64");
+    return std::string("it has no key; it must have 32 bytes, or lines VERSION:base64");
   }
   return box;
 }

@@ -1,7 +1,6 @@
 // Secrets at rest: each is sealed under a random data key of its own, which is wrapped by a key of
 // the key file; both are bound to id, organization and kind, so that a row moved elsewhere does not
-// open. Used by whoever stores or needs API keys, mail passwords and secret settings, each box by
-// one thread. Never logs.
+// open. Used for API keys, mail passwords and secret settings, each box by one thread. Never logs.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +37,8 @@ class SecretBox {
   static std::variant<SecretBox, std::string> parse(std::string_view key_file_text);
 
   SealedSecret seal(const SecretIdentity& identity, std::string_view plain) const;
-  // Nothing when the identity differs, a byte is changed, or the key's version is not in the file.
+  // Returns nothing if the identity differs, a byte is changed, or the key's version is not in the
+  // file.
   std::optional<std::string> open(const SecretIdentity& identity, const SealedSecret& secret) const;
   // The same secret under the newest key: only wrapped_key and key_version are others. Nothing when
   // its own key does not open it.
@@ -58,7 +58,7 @@ class SecretBox {
   std::vector<int64_t> versions() const;
 
  private:
-  // Of a file: what changes when another takes its place.
+  // Identifies the content of a file: it changes when another file replaces it.
   struct Mark {
     uint64_t device = 0;
     uint64_t inode = 0;

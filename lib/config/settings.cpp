@@ -39,7 +39,7 @@ static_assert(variables_differ(), "two settings have the same variable");
 
 SettingFault wrong_type(const SettingRow& row, std::string_view what) {
   return {"wrong_type",
-          fmt::format("{}: {} is not what it takes: {}", row.name, what, setting_form(row))};
+          fmt::format("{}: {} is not a valid value: {}", row.name, what, setting_form(row))};
 }
 
 SettingFault out_of_range(const SettingRow& row, std::string_view what) {
@@ -67,7 +67,7 @@ SettingReading bounded(const SettingRow& row, int64_t value) {
   return SettingValue(value);
 }
 
-// Of a host with its port; none is the scheme's own.
+// Returns the host with its port. Without a port it is the scheme's own.
 bool is_port_sound(std::string_view host) {
   size_t colon = host.find(':', host.starts_with('[') ? std::min(host.find(']'), host.size()) : 0);
   if (colon == host.npos) return true;
@@ -115,10 +115,10 @@ bool has_form(SettingForm form, const std::string& text) {
 // Why the text may not be this setting, or one of its strings; empty when it may.
 std::string text_fault(const SettingRow& row, const std::string& text) {
   if (!is_printable_text(text)) {
-    return fmt::format("it takes at most {} bytes of UTF-8 without control characters",
+    return fmt::format("it must have at most {} bytes of UTF-8 without control characters",
                        text_bytes_max);
   }
-  return has_form(row.form, text) ? "" : fmt::format("it takes {}", setting_form(row));
+  return has_form(row.form, text) ? "" : fmt::format("it must be {}", setting_form(row));
 }
 
 SettingReading bounded(const SettingRow& row, double value) {
@@ -143,7 +143,7 @@ SettingReading bounded(const SettingRow& row, std::string text) {
 SettingReading bounded(const SettingRow& row, std::vector<std::string> values) {
   if (values.size() > strings_max) {
     return SettingFault{"out_of_range",
-                        fmt::format("{}: it takes at most {} texts", row.name, strings_max)};
+                        fmt::format("{}: it must have at most {} texts", row.name, strings_max)};
   }
   for (const std::string& text : values) {
     std::string fault = text_fault(row, text);
@@ -154,8 +154,8 @@ SettingReading bounded(const SettingRow& row, std::vector<std::string> values) {
   return SettingValue(std::move(values));
 }
 
-// Where a value of a connection string ends that begins here. As libpq has it, quotes keep what
-// would end it, and a backslash what is behind it.
+// Returns the end of the connection string's value that begins here. As in libpq, quotes protect
+// characters that would end it, and a backslash protects the next character.
 size_t value_end(std::string_view text, size_t begin, std::string_view ends) {
   bool is_quoted = text[begin] == '\'';
   if (is_quoted) ends = "'";
@@ -297,7 +297,7 @@ std::string setting_form(const SettingRow& row) {
     case SettingType::strings:
       if (row.form == SettingForm::network) return "a list of addresses or CIDRs";
       if (row.form == SettingForm::part_network) {
-        return "a list of addresses or CIDRs, none of them everybody";
+        return "a list of addresses or CIDRs, none of which contains all addresses";
       }
       if (row.form == SettingForm::origin) {
         return "a list of scheme://host[:port], as browsers send it: small letters, no usual port";

@@ -71,9 +71,9 @@ struct SettingFault {
   std::string message;
 };
 using SettingReading = std::variant<SettingValue, SettingFault>;
-// As a variable of the environment says it; strings are parted by commas.
+// Reads a value as a variable of the environment writes it, with commas between strings.
 SettingReading read_setting(const SettingRow& row, std::string_view text);
-// As a client or a row of the database says it.
+// Reads a value as a client or a row of the database writes it.
 SettingReading read_setting(const SettingRow& row, const Json& json);
 
 std::string setting_json(const SettingValue& value);
@@ -83,7 +83,7 @@ std::string setting_form(const SettingRow& row);
 std::string setting_variable(const SettingRow& row);
 // The name that differs least from what somebody wrote, when it is near enough to be meant.
 std::optional<std::string_view> nearest_setting(std::string_view written);
-// What may be shown of a connection URL or string: everything but its password.
+// Returns the public part of a connection URL or string: everything except its password.
 std::string without_password(std::string_view conninfo);
 
 }  // namespace hostler::config

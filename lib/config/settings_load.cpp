@@ -50,7 +50,7 @@ namespace {
 
 constexpr size_t file_bytes_max = size_t{1} << 20;
 constexpr std::string_view variable_prefix = "HOSTLER_";
-// Of commands that the console shows: a shell that has them runs hostlerctl too.
+// Variables of commands that the console shows: a shell that has them also runs hostlerctl.
 constexpr std::array<std::string_view, 2> variables_of_clients{"HOSTLER_URL", "HOSTLER_TOKEN"};
 
 std::string position_of(const std::string& path, const toml::source_region& region) {
@@ -101,7 +101,7 @@ void read_table(const toml::table& table, const std::string& section, const std:
         read_table(*inner, name, path, loaded);
       } else if (inner == nullptr || !section.empty()) {
         loaded.faults.push_back(
-            fmt::format("{}: there is no setting {}{}", where, name, suggestion(name)));
+            fmt::format("{}: unknown setting {}{}", where, name, suggestion(name)));
       }
       continue;
     }
@@ -111,7 +111,7 @@ void read_table(const toml::table& table, const std::string& section, const std:
       take(index, read_setting(row, *json), SettingSource::file, where, loaded);
     } else {
       loaded.faults.push_back(
-          fmt::format("{}: {}: it takes {}", where, row.name, setting_form(row)));
+          fmt::format("{}: {}: it must be {}", where, row.name, setting_form(row)));
     }
   }
 }
@@ -131,7 +131,7 @@ std::optional<std::string> text_of(const std::string& path, LoadedSettings& load
   return std::nullopt;
 }
 
-// One that is not there is empty.
+// A missing file is empty.
 std::vector<std::string> files_of_conf_d(const std::string& path, LoadedSettings& loaded) {
   size_t slash = path.rfind('/');
   std::string folder = slash == path.npos ? "conf.d" : path.substr(0, slash + 1) + "conf.d";
@@ -159,8 +159,8 @@ void check_port(const std::string& setting, const std::string& endpoint,
                 const std::vector<std::string>& peers, LoadedSettings& loaded) {
   if (endpoint.empty()) return;
   if (!net::TcpEndpoint::parse(endpoint)) {
-    loaded.faults.push_back(
-        fmt::format("{}: it takes address:port, such as 10.0.0.5:9101 or [fd00::5]:9101", setting));
+    loaded.faults.push_back(fmt::format(
+        "{}: it must be address:port, such as 10.0.0.5:9101 or [fd00::5]:9101", setting));
   }
   if (peers.empty()) {
     std::string list = setting.substr(0, setting.find('.')) + ".tcp_peers";
@@ -174,8 +174,8 @@ void check_database_url(LoadedSettings& loaded) {
   std::string fault = postgres::conninfo_fault(loaded.settings.text("database.url"));
   if (fault.empty()) return;
   loaded.faults.push_back(
-      fmt::format("{}: database.url: it takes a connection URL or string of libpq, in a URL with "
-                  "the special characters of a password as %XX: {}",
+      fmt::format("{}: database.url: it must be a connection URL or string of libpq. In a URL "
+                  "write special characters of a password as %XX: {}",
                   loaded.origins[find_setting("database.url")], fault));
 }
 
@@ -187,7 +187,7 @@ void check_together(LoadedSettings& loaded) {
   check_port("stream.listen_tcp", settings.text("stream.listen_tcp"),
              settings.strings("stream.tcp_peers"), loaded);
   if (!settings.text("mail.smtp_host").empty() && settings.text("mail.from").empty()) {
-    loaded.faults.emplace_back("mail.smtp_host needs mail.from: the sender of all mail");
+    loaded.faults.emplace_back("mail.smtp_host needs mail.from, the sender of all mail");
   }
 }
 
@@ -222,7 +222,7 @@ void read_settings_environment(char* const* environment, LoadedSettings& loaded)
       std::string meant =
           nearest ? setting_variable(setting_rows[find_setting(*nearest)]) : std::string();
       loaded.faults.push_back(
-          fmt::format("environment: {} names no setting{}", name,
+          fmt::format("environment: {} is not a setting{}", name,
                       meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
       continue;
     }

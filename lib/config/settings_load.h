@@ -1,5 +1,5 @@
 // Loads the settings from file and environment, and prints them. Called by the mains before
-// anything else; never by a handler. A bad configuration is told whole, fault by fault.
+// anything else; never by a handler. A bad configuration is reported with all its faults.
 //
 // Weakest first: the defaults of lib/config/settings_table.h, the file, the files conf.d/*.toml
 // beside it in the order of their names, HOSTLER_… variables, and (lib/config/live_settings.h) the

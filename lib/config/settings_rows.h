@@ -1,5 +1,5 @@
-// What a row of the table of settings is made with: its kind, type, bounds and form. Included by
-// lib/config/settings_table.h alone.
+// Parts of a row in the table of settings: its kind, type, bounds and form. Included only by
+// lib/config/settings_table.h.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace hostler::config {
 // start: file and environment only, read once. live: an administrator may change it while all runs.
 enum class SettingKind { start, live };
 enum class SettingType { text, integer, number, boolean, strings, choice };
-// What a text, or each of the strings, must look like.
+// Form that a text, or each of the strings, must have.
 enum class SettingForm {
   any,
   web_url,       // http:// or https:// with a host; empty is fine

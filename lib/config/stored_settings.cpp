@@ -39,7 +39,7 @@ void StoredSettings::reload() {
   tasks_.add(reading, read_until_it_succeeds());
 }
 
-// Those of before would stay for ever.
+// Earlier ones would stay for ever.
 Task<void> StoredSettings::read_until_it_succeeds() {
   for (;;) {
     bool is_done = co_await read();

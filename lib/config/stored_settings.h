@@ -19,7 +19,7 @@ namespace hostler::config {
 
 class StoredSettings {
  public:
-  // What is notified when a setting was changed.
+  // Channel that is notified when a setting was changed.
   static constexpr const char* channel = "hostler_settings";
 
   // on_read hears of what is in force from now on, after each reading; it calls nothing here. All
@@ -42,7 +42,7 @@ class StoredSettings {
   Task<bool> until_read(int64_t limit_ms);
 
   std::shared_ptr<const Settings> current() const { return live_.current(); }
-  // What holds without the database.
+  // Values that count without the database.
   const Settings& start() const { return live_.start(); }
   const LiveSettings& live() const { return live_; }
 

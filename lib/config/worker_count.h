@@ -1,5 +1,5 @@
-// How many workers the API pool of a host has. The pool forks so many, and whoever looks after the
-// database counts their connections: both must say the same.
+// Number of workers in the API pool of a host. The pool forks so many, and the checks of the
+// database count their connections, so both must use the same number.
 #pragma once
 
 #include <cstdint>

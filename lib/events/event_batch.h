@@ -34,7 +34,7 @@ class EventBatch {
               std::string_view created_at, std::string_view usage_json = {});
   // The events of another batch of the run, which begins behind this one's last.
   void append(const EventBatch& next);
-  // What will be appended, as bytes() counts it.
+  // Number of bytes that will be appended, as bytes() counts them.
   void reserve(size_t bytes) { texts_.reserve(bytes); }
 
   const std::string& run_id() const { return run_id_; }
@@ -45,9 +45,9 @@ class EventBatch {
   int64_t last_seq() const { return is_empty() ? 0 : events_.back().seq; }
   // The last event is the run's last.
   bool ends_run() const { return !is_empty() && is_terminal_event((*this)[size() - 1].type); }
-  // Of the newest run.resumed in it; 0: none.
+  // The discard_after_seq of the newest run.resumed in it, or 0 without one.
   int64_t resumed_seq() const { return resumed_seq_; }
-  // What it takes in memory and, about, on the wire.
+  // Size in memory and, roughly, on the wire.
   size_t bytes() const { return texts_.size() + events_.size() * bytes_of_an_event; }
 
  private:
@@ -60,7 +60,7 @@ class EventBatch {
     uint32_t created_bytes;
     uint32_t usage_bytes;
   };
-  // What a frame of the event stream has around its texts.
+  // Bytes that a frame of the event stream adds to its texts.
   static constexpr size_t bytes_of_an_event = 64;
 
   std::string run_id_;

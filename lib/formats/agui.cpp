@@ -32,7 +32,7 @@ std::shared_ptr<const Facts> facts_of(const RunFacts& run) {
   if (!stored) stored = Json(Json::Object());
   facts->names.thread_id = stored->text_or("threadId");
   facts->names.run_id = stored->text_or("runId");
-  // Of a run that began otherwise and was answered here.
+  // Name for a run that began in another way and was answered here.
   if (facts->names.run_id.empty()) facts->names.run_id = run.run_id;
   const Json* tools = stored->find("tools");
   if (tools == nullptr || tools->as_array() == nullptr) return facts;
@@ -42,7 +42,7 @@ std::shared_ptr<const Facts> facts_of(const RunFacts& run) {
   return facts;
 }
 
-// What a tool said, as the text that a message has.
+// Returns the result of a tool as the text of a message.
 std::string content_of(const Json& data) {
   if (const Json* error = data.find("error")) {
     JsonWriter json;
@@ -90,7 +90,7 @@ class Agui final : public Encoder {
 
   std::string message_id(int64_t seq) const { return fmt::format("{}-{}", facts_->run_id, seq); }
 
-  // What the client is told next begins a run of its own, after an end.
+  // The next message to the client begins a run of its own, after an end.
   void start(std::string& out) {
     if (!std::exchange(is_started_, true)) agui::run_started(facts_->names, out);
   }
@@ -131,7 +131,7 @@ class Agui final : public Encoder {
     if (piece.empty()) return;
     bool is_thought = data.text_or("channel") == "thinking";
     bool goes_on = is_checked_ ? unchecked_.size() > 0 : open_ == Open::text;
-    // What parts the texts of turns parts their messages here.
+    // The separator of turns separates their messages here.
     if (!is_thought && !goes_on && piece == events::turn_separator) return;
     if (is_thought) {
       open(Open::reasoning, seq, out);
@@ -230,7 +230,7 @@ class Agui final : public Encoder {
     bool is_sent = shown_text_seq_ > behind_seq;
     if (is_sent) {
       start(out);
-      agui::run_error("run.resumed", "A part of the answer that was sent already is made again.",
+      agui::run_error("run.resumed", "A part of the answer that was already sent is made again.",
                       out);
       end();
     } else {
@@ -250,7 +250,7 @@ class Agui final : public Encoder {
     if (is_completed) show_unchecked(out);
     close(out);
     if (is_completed) {
-      // Of a run that waited it would be that of several.
+      // For a run that waited it would be the usage of several.
       agui::completed(facts_->names, output_ ? std::string_view(*output_) : "",
                       has_waited_ ? "" : event.usage_json, out);
     } else {

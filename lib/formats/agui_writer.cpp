@@ -175,7 +175,7 @@ void interrupted(const Names& names, const Json& request, bool is_call_shown, st
     write_elicitation_schema(request.find("schema"), json);
   }
   json.key("metadata").begin_object().member("kind", request.text_or("kind"));
-  // Of an authorization: where the person connects, which alone goes on with the run.
+  // An authorization has the page where the person connects. Only this continues the run.
   for (std::string_view name : {"tool_name", "arguments", "server_id", "server_key", "url",
                                 "origin", "authorization_server", "scopes"}) {
     if (const Json* value = request.find(name)) json.member_raw(name, value->dump());

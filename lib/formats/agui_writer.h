@@ -17,7 +17,7 @@ struct Call {
   std::string message_id;  // of the message that it belongs to
 };
 
-// As the client named them.
+// Names that the client gave.
 struct Names {
   std::string thread_id;
   std::string run_id;

@@ -1,6 +1,6 @@
-// How the events of a run become bytes of one wire format. An encoder is a state: what it must know
-// of the events before to write the next one. It follows from these events alone, so that whoever
-// runs over them from the first gets the same state and the same bytes. Formats are rows of
+// Turns the events of a run into bytes of one wire format. An encoder is a state: what it must know
+// of the events before to write the next one. It follows from these events alone, so a replay from
+// the first event gives the same state and the same bytes. Formats are rows of
 // lib/formats/formats.h; nothing here knows who follows, or how far they are.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace hostler::formats {
 
-// What an encoder begins with, the same for all who follow the run.
+// Text with which an encoder begins, the same for all subscribers of the run.
 struct RunFacts {
   std::string_view run_id;
   // JSON that the API stored with the run (runs.client_facts): what its client said and wants said
@@ -22,7 +22,7 @@ struct RunFacts {
   std::string_view client_facts;
   // The run has a response format: its text leaves when it is known to fit.
   bool is_checked = false;
-  // Of a format that starts with what is stored: the last event that was so when the stream was
+  // For a format that starts with stored events: the last event that was stored when the stream was
   // opened.
   int64_t stored_seq = 0;
 };
@@ -36,13 +36,13 @@ class Encoder {
   [[nodiscard]] virtual bool append(const events::EventView& event, std::string& out) = 0;
   // The state as it is. Called for every batch: what grows with the run has to be shared.
   virtual std::shared_ptr<Encoder> copy() const = 0;
-  // Of an answer that is held back, behind its last event.
+  // Answer that is held back until its last event.
   virtual int status() const { return 200; }
   // Likewise, of an error: whether another run might end better soon, so that its client may begin
   // one without being asked.
   virtual bool may_be_repeated() const { return false; }
-  // Of what it keeps of the events before, where that grows with the run and is there while frames
-  // of it wait to be read.
+  // Size of the state that it keeps of earlier events, if that grows with the run and exists while
+  // frames of it wait to be read.
   virtual size_t kept_bytes() const { return 0; }
 };
 

@@ -63,7 +63,7 @@ constexpr int64_t frame_number(int64_t seq, int64_t nth) { return frames_of_even
 // frames_of_event frames those of the next events go on where it ended.
 class FrameNumbers {
  public:
-  // Of the next frame, which is one of this event's.
+  // Number of the next frame, which belongs to this event.
   int64_t peek(int64_t seq) const { return std::max(frame_number(seq, 0), last_ + 1); }
   int64_t next(int64_t seq) { return last_ = peek(seq); }
 

@@ -22,7 +22,7 @@ struct HeldStatus {
 
 class FrameBatch {
  public:
-  // Of those events that stand behind the one with this number; `before` is the state there.
+  // Frames of the events after the one with this number. `before` is the state at that event.
   FrameBatch(const EncoderState& before, const events::EventBatch& events, int64_t after);
 
   int64_t first_seq() const { return first_seq_; }
@@ -34,7 +34,7 @@ class FrameBatch {
   HeldStatus status() const { return {state_->status(), state_->may_be_repeated()}; }
   // All frames as they stand on the wire. May be empty: not every event is a frame everywhere.
   const std::string& frames() const { return frames_; }
-  // Those of the events behind the one with this number.
+  // Frames of the events after the one with this number.
   std::string_view frames_after(int64_t seq) const;
 
  private:

@@ -1,5 +1,5 @@
-// Text that grows with a run, in states that are copied for every batch: copies share what is
-// written, and writing behind its end costs nothing but the new bytes. Of one thread.
+// Text that grows with a run, in states that are copied for every batch. Copies share the written
+// bytes, and appending costs only the new bytes. For one thread.
 #pragma once
 
 #include <cstddef>

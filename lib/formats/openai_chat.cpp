@@ -47,7 +47,7 @@ void write_call(const Call& call, JsonWriter& json) {
   json.member("name", call.name).member("arguments", call.arguments).end_object();
 }
 
-// What run_usage() says, in OpenAI's words.
+// Converts run_usage() into OpenAI's words.
 std::string usage_json(std::string_view stored) {
   std::optional<Json> usage = parse_json_or_nothing(stored);
   if (!usage) usage = Json(Json::Object());
@@ -62,14 +62,14 @@ std::string usage_json(std::string_view stored) {
   return json.take();
 }
 
-// What the client called the model, where that is stored: of a route, since the run has a persona's
-// name all the same. Empty: not stored.
+// Name that the client gave the model, if it is stored: for a route, because the run then has the
+// name of a persona. Empty if it is not stored.
 std::string model_in(std::string_view client_facts) {
   std::optional<Json> facts = parse_json_or_nothing(client_facts);
   return facts ? std::string(facts->text_or("model")) : "";
 }
 
-// What is the same in all forms: what the run's events mean for its one message.
+// Part that is the same in all forms: what the run's events mean for its one message.
 class OpenaiChat : public Encoder {
  public:
   explicit OpenaiChat(const RunFacts& run)
@@ -112,7 +112,7 @@ class OpenaiChat : public Encoder {
   virtual void turn_ended() {}
   // The text of the last turn is the answer.
   virtual void add_output(std::string&) {}
-  // What was said since the turn began does not count. True: that cannot be.
+  // Discards the text since the turn began. Returns true if that is not possible.
   virtual bool take_back(std::string& out) = 0;
   virtual void complete(std::string_view usage, std::string& out) = 0;
   virtual void fail(int status, std::string_view code, std::string_view message,
@@ -165,7 +165,7 @@ class Chunks : public OpenaiChat {
     chunk(fmt::format("{{\"{}\":{}}}", member, json_quote(text)), "", out);
   }
   bool take_back(std::string& out) override {
-    fail(500, "run.resumed", "A part of the answer that was sent already is made again.", out);
+    fail(500, "run.resumed", "A part of the answer that was already sent is made again.", out);
     return true;
   }
   void complete(std::string_view usage, std::string& out) final {
@@ -258,7 +258,7 @@ class Whole final : public OpenaiChat {
   void complete(std::string_view usage, std::string& out) override {
     std::string_view text;
     if (answer_begin_) text = text_.view().substr(*answer_begin_);
-    // What the last turn alone says begins without what parts it from the ones before.
+    // The text of only the last turn begins without the separator from earlier ones.
     bool follows = answer_begin_.value_or(0) > 0 && text.starts_with(events::turn_separator);
     if (follows) text.remove_prefix(events::turn_separator.size());
     JsonWriter json;

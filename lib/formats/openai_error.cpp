@@ -28,8 +28,9 @@ std::string openai_error_frames(const Error& error) {
   return "data: " + openai_error_body(error) + "\n\n";
 }
 
-// The clients of OpenAI's throw what has a member "error"; others know the type "error", with a
-// number: that of no frame, as this is none of the run's. Whoever goes on behind it gets all.
+// Clients of OpenAI throw on a member "error". Others know the type "error" with a number. The
+// number belongs to no frame, because this is not an event of the run. A client that continues
+// after it gets everything.
 std::string openai_error_event(const Error& error) {
   std::string body = openai_error_body(error);
   JsonWriter json;

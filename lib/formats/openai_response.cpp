@@ -25,7 +25,7 @@ namespace {
 enum class Answer : uint8_t { stream, whole, stored };
 enum class Item : uint8_t { none, message, reasoning };
 
-// What is the same in all forms: which items the run's events make.
+// Part that is the same in all forms: which items the run's events make.
 class OpenaiResponse : public Encoder {
  public:
   OpenaiResponse(const RunFacts& run, Answer answer)
@@ -84,7 +84,7 @@ class OpenaiResponse : public Encoder {
 
   // ---------------------------------------------------------------- frames
 
-  // members: of the event's object, behind its type and number.
+  // members: of the event's object, after its type and number.
   void send(std::string_view type, std::string_view members, Frame& to) {
     fmt::format_to(std::back_inserter(to.out),
                    "event: {}\ndata: {{\"type\":\"{}\",\"sequence_number\":{},{}}}\n\n", type, type,
@@ -96,7 +96,7 @@ class OpenaiResponse : public Encoder {
   void send_item(std::string_view type, std::string_view item, Frame& to) {
     send(type, fmt::format("\"output_index\":{},\"item\":{}", index(), item), to);
   }
-  // Of the open item's only part.
+  // Place of the open item's only part.
   void send_part(std::string_view type, std::string_view member, std::string_view json, Frame& to) {
     bool has_logprobs = open_ == Item::message && member != "part";
     send(type,
@@ -142,7 +142,7 @@ class OpenaiResponse : public Encoder {
     if (is_stream()) send_part(text_event("delta"), "delta", json_quote(text), to);
   }
 
-  // Nothing when no item is open.
+  // Does nothing when no item is open.
   void close(std::string_view status, Frame& to) {
     if (open_ == Item::none) return;
     std::string whole_part = part();

@@ -1,7 +1,6 @@
-// The pieces of a message as chunks of the AI SDK's UI message stream: server-sent events whose
-// data are JSON objects, behind the last one "[DONE]". Only chunks that ai@6 knows as well; but
-// tool-approval-response, which ai@7 brought, where a stream tells of answers that its client did
-// not give itself.
+// Pieces of a message as chunks of the AI SDK's UI message stream: server-sent events whose data
+// are JSON objects, with "[DONE]" after the last one. Only chunks that ai@6 knows too. The
+// exception is tool-approval-response of ai@7, for answers that its client did not give itself.
 #pragma once
 
 #include <string>

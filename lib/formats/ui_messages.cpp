@@ -31,7 +31,7 @@ class UiReplay final : public Encoder {
   bool append(const events::EventView& event, std::string& out) override {
     UiChunks chunks(message_id_, UiChunks::Approvals::to_be_told, out);
     if (event.seq > stored_seq_) return run_.take(event, chunks);
-    // What ends a stream was followed by more, but for the last of them.
+    // After the end of each stream more follows, except after the last one.
     bool ends = run_.take(event, parts_);
     if (event.seq < stored_seq_) return false;
     parts_.show(chunks, ends);

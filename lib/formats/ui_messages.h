@@ -19,7 +19,7 @@
 namespace hostler::formats {
 
 EncoderState begin_ui_chat(const RunFacts& run);
-// Of RunFacts::stored_seq.
+// The same as RunFacts::stored_seq.
 EncoderState begin_ui_chat_replay(const RunFacts& run);
 std::string ui_error_frames(const Error& error);
 
@@ -30,7 +30,7 @@ class UiMessage {
 
   // Its next event.
   void take(const events::EventView& event) { static_cast<void>(run_.take(event, parts_)); }
-  // Of a run that never began.
+  // Message for a run that never began.
   bool is_empty() const { return parts_.is_empty(); }
   std::string json() const { return parts_.message_json(message_id_); }
 

@@ -35,7 +35,7 @@ class UiParts final : public UiSink {
   bool is_empty() const { return parts_.empty(); }
   // The members of the SDK's UIMessage.
   std::string message_json(std::string_view message_id) const;
-  // As fewer pieces than they came in. with_end: with the end that came last.
+  // Returns the parts joined into fewer pieces. with_end: with the end that came last.
   void show(UiSink& sink, bool with_end) const;
 
  private:

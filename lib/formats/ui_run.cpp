@@ -17,7 +17,7 @@ std::string json_of(const Json& data, std::string_view name, std::string_view ot
   return member == nullptr ? std::string(otherwise) : member->dump();
 }
 
-// What run_usage() says, as the SDK's LanguageModelUsage names it.
+// Converts run_usage() into the SDK's LanguageModelUsage.
 void write_usage(std::string_view stored, JsonWriter& json) {
   std::optional<Json> usage = parse_json_or_nothing(stored);
   if (!usage || !usage->is_object()) return;
@@ -113,7 +113,7 @@ void UiRun::add_delta(int64_t seq, const Json& data, UiSink& sink) {
   Text text{is_thought ? UiText::reasoning : UiText::text,
             fmt::format("{}-{}", is_thought ? "reasoning" : "text", seq)};
   std::string_view content = data.text_or("content");
-  // What parts the texts of turns parts their items here.
+  // The separator of turns separates their items here.
   bool goes_on = is_checked_ ? !pending_.empty() && pending_.back().text.kind == text.kind
                              : open_text_ && open_text_->kind == text.kind;
   bool is_parting = !is_thought && !goes_on && content == events::turn_separator;
@@ -251,7 +251,7 @@ bool UiRun::show_awaited(const Json& data, UiSink& sink) {
   return asks_client;
 }
 
-// What was said behind the number does not count. True: some of it is out.
+// Discards the text after the number. Returns true if some of it is already out.
 bool UiRun::discard(int64_t behind_seq, UiSink& sink) {
   if (last_delta_seq_ <= behind_seq || has_calls_) return false;
   pending_.clear();
@@ -264,7 +264,7 @@ bool UiRun::discard(int64_t behind_seq, UiSink& sink) {
   if (sink.take_back()) return false;
   is_started_ = false;
   sink.end({UiEnd::Kind::taken_back, "",
-            "A part of the answer that was shown already is made again. Read the messages again, "
+            "A part of the answer that was already shown is made again. Read the messages again, "
             "then resume the stream."});
   return true;
 }

@@ -1,5 +1,5 @@
-// What the events of a run mean for its message in the AI SDK's form: a state, changed by each
-// event, that says what to show. The one place that knows; see ui_sink.h.
+// Meaning of a run's events for its message in the AI SDK's form: a state that each event changes
+// and that decides what to show. This is the one place that knows it; see ui_sink.h.
 //
 // A step is a turn of the model. A call is shown when it is known who makes it: at once, but not
 // where the run's facts name its tool, since a person or the client may have to be asked first, one

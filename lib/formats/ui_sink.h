@@ -1,7 +1,7 @@
-// What of a run a message of the AI SDK is made of, piece by piece. Called by UiRun
-// (lib/formats/ui_run.h), in the order of the run's events; what becomes of the pieces is the
-// sink's: chunks of a stream (ui_chunks.h) or the parts of a message (ui_parts.h). The words are
-// those of the SDK's protocol, "UI message stream" v1.
+// Pieces of a run from which a message of the AI SDK is made. Called by UiRun
+// (lib/formats/ui_run.h), in the order of the run's events. The sink turns them into chunks of a
+// stream (ui_chunks.h) or parts of a message (ui_parts.h). The words are those of the SDK's
+// protocol, "UI message stream" v1.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ class UiSink {
   virtual void tool_denied(std::string_view call_id) = 0;
   // One of the same name and id takes the place of the earlier one.
   virtual void data(std::string_view name, std::string_view id, std::string_view json) = 0;
-  // What came since the last start_step() does not count. False: it is out already.
+  // Discards the pieces since the last start_step(). Returns false if they are already out.
   virtual bool take_back() = 0;
   virtual void end(const UiEnd& end) = 0;
 

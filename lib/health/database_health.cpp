@@ -22,7 +22,7 @@ constexpr int64_t outbox_wait_max_s = 900;
 // Beside the dedicated ones of a worker: the pipelined one and the flusher.
 constexpr int64_t other_connections_of_worker = 2;
 
-// What this host's pool opens at most.
+// Maximum that this host's pool opens.
 int64_t pool_connections(const config::Settings& settings) {
   int64_t workers = config::worker_count(settings, std::thread::hardware_concurrency());
   return workers * (settings.integer("api.own_connections") + other_connections_of_worker);
@@ -77,8 +77,8 @@ void look_at_postgres(const config::Settings& settings, const postgres::Row& row
   }
   if (!row.boolean("is_durable")) {
     report.fault("durability",
-                 "fsync, full_page_writes or synchronous_commit is off: a crash loses what was "
-                 "answered; turn it on in postgresql.conf and reload Postgres");
+                 "fsync, full_page_writes or synchronous_commit is off, so a crash loses answered "
+                 "writes; turn it on in postgresql.conf and reload Postgres");
   }
   std::string_view standbys = row.text("synchronous_standby_names");
   if (standbys_to_spare(standbys) < 1 && !row.boolean("is_watched_over")) {
@@ -90,8 +90,8 @@ void look_at_postgres(const config::Settings& settings, const postgres::Row& row
   look_at_connections(settings, row, report);
   if (row.integer("transaction_s") > transaction_max_s) {
     report.warn("transactions",
-                fmt::format("one is open for {} s and keeps vacuum from its work: pg_stat_activity "
-                            "says whose, pg_terminate_backend(pid) ends it",
+                fmt::format("one is open for {} s and blocks vacuum: pg_stat_activity shows whose, "
+                            "pg_terminate_backend(pid) ends it",
                             row.integer("transaction_s")));
   }
 }
@@ -104,8 +104,8 @@ void look_at_refused_mails(const postgres::Row& row, Report& report) {
   bool needs_operator =
       fault == "without_login" || fault == "without_smtputf8" || fault == "untrusted";
   std::string words = fmt::format(
-      "the mail server does not take {} of the mails that wait; the first has been tried for {} s: "
-      "{}; hostlerctl outbox list",
+      "the mail server refuses {} of the mails that wait; the first has been tried for {} s: {}; "
+      "hostlerctl outbox list",
       count, row.integer("mail_failing_s"), row.text("mail_error"));
   if (needs_operator || row.integer("mail_failing_s") > outbox_wait_max_s) {
     report.warn("mails", words);
@@ -119,8 +119,7 @@ void look_at_work(const postgres::Row& row, Report& report) {
     report.warn("administrators", "none: hostlerctl admin create --login … --email …");
   }
   if (row.integer("daemons") == 0) {
-    report.fault("daemon",
-                 "no hostler-runner gives a sign of life: systemctl status hostler-runner");
+    report.fault("daemon", "no hostler-runner sends heartbeats: systemctl status hostler-runner");
   } else {
     report.well("daemon", fmt::format("{} alive", row.integer("daemons")));
   }
@@ -132,21 +131,23 @@ void look_at_work(const postgres::Row& row, Report& report) {
     report.well("runs", "none waits for a daemon for over a minute");
   }
   if (row.integer("outbox_wait_s") > outbox_wait_max_s) {
-    report.warn("outbox", fmt::format("something waits for {} s: hostlerctl outbox list",
+    report.warn("outbox", fmt::format("a message waits for {} s: hostlerctl outbox list",
                                       row.integer("outbox_wait_s")));
   } else if (row.integer("outbox_failed") > 0) {
-    report.well("outbox", fmt::format("nothing waits for long; given up were {}: hostlerctl outbox "
-                                      "list --status failed",
-                                      row.integer("outbox_failed")));
+    report.well(
+        "outbox",
+        fmt::format(
+            "no message waits for long; {} have failed: hostlerctl outbox list --status failed",
+            row.integer("outbox_failed")));
   } else {
-    report.well("outbox", "nothing waits for long, nothing was given up");
+    report.well("outbox", "no message waits for long, none has failed");
   }
   look_at_refused_mails(row, report);
   if (row.integer("mcp_failing") > 0) {
     report.warn(
         "mcp_connections",
-        fmt::format("tokens that cannot be refreshed: {}, the oldest for {} s; each is tried "
-                    "again up to hourly, and mcp_refresh_failed in the log says why",
+        fmt::format("tokens that cannot be refreshed: {}, the oldest for {} s; each is tried again "
+                    "up to hourly, and mcp_refresh_failed in the log has the reason",
                     row.integer("mcp_failing"), row.integer("mcp_failing_s")));
   }
 }

@@ -1,5 +1,6 @@
-// What a database tells of itself and of the work in it (platform_facts() in sql/schema), in words.
-// For hostlerctl doctor and for GET /v1/admin/nodes. Asks nothing: whoever calls has the facts.
+// Describes in sentences what a database reports about itself and the work in it (platform_facts()
+// in sql/schema). For hostlerctl doctor and for GET /v1/admin/nodes. Queries nothing: the caller
+// has the facts.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What is well in an installation, what is doubtful and what is wrong, with the mend: the words
-// that `hostlerctl doctor` prints and GET /v1/admin/nodes gives. Gathers; looks at nothing itself.
+// Findings about an installation: good, doubtful or wrong, with the fix. `hostlerctl doctor` prints
+// them and GET /v1/admin/nodes returns them. Only collects findings; looks at nothing itself.
 #pragma once
 
 #include <string>

@@ -27,7 +27,7 @@ namespace hostler::http {
 
 class HttpLane;
 
-// What a lane drives; called by it, outside of curl.
+// Interface that a lane drives from outside of curl.
 struct LaneTransfer {
   virtual void hop_ended(int curl_code) = 0;
   virtual void wake() = 0;
@@ -72,19 +72,20 @@ struct HttpHead {
   std::vector<HttpField> headers;  // names in lower case, in the order of arrival
   std::string final_url;
 
-  // One line without its end. A status line begins the head anew; what is no field is not kept.
+  // Takes one line without its end. A status line starts a new head. A line that is not a field is
+  // not kept.
   void take_line(std::string_view line);
   std::string_view header(std::string_view lower_case_name) const;  // the first; empty: none
   // Retry-After (seconds or a date) or retry-after-ms, as a wait from now; never negative.
   std::optional<int64_t> retry_after_ms() const;
 };
 
-// What a server did to the body on its way, watched as the head's lines come: libcurl undoes every
-// coding it knows, of the transfer without being asked, and one upon the other, so that a few bytes
-// become terabytes. One gzip that was asked for is all that is taken.
+// Watches what a server did to the body on its way, as the lines of the head come. libcurl undoes
+// every coding it knows, of the transfer without being asked, and one after the other, so that a
+// few bytes become terabytes. Only one gzip that was asked for is accepted.
 class BodyCodings {
  public:
-  // False: the line tells of another coding.
+  // Returns false if the line announces another coding.
   bool take_line(std::string_view line, bool asked_for_gzip);
 
  private:
@@ -107,10 +108,9 @@ enum class HttpFailureKind {
 };
 std::string_view http_failure_name(HttpFailureKind kind);
 
-// What mends a certificate that is not trusted, for logs and whoever reads why something failed.
+// How to fix a certificate that is not trusted, for logs and for readers of an error.
 constexpr std::string_view trust_advice =
-    "outbound.ca_file of this installation has to name a PEM file with the certificate of who "
-    "issued it";
+    "outbound.ca_file of this installation must name a PEM file with the certificate of its issuer";
 
 struct HttpFailure {
   HttpFailureKind kind;
@@ -183,8 +183,8 @@ class HttpExchange final : private LaneTransfer {
 
   // The final answer's head, owned by the exchange; null: see failure().
   Task<const HttpHead*> head();
-  // What has arrived, at most 256 KiB: the connection is not read while more lies here. Nothing at
-  // the end, which failure() tells from a break.
+  // Returns what has arrived, at most 256 KiB. The connection is not read while more waits here.
+  // Returns nothing at the end, which failure() distinguishes from a break.
   Task<std::optional<std::string>> next_piece();
 
   const std::optional<HttpFailure>& failure() const { return failure_; }

@@ -43,7 +43,7 @@ HttpFailureKind kind_of_code(CURLcode code) {
   }
 }
 
-// What may go to another origin than the one it was written for.
+// Part that may go to another origin than the one for which it was written.
 bool follows_anywhere(const HttpField& field) {
   std::string name = ascii::lower_case(field.first);
   return name == "accept" || name == "accept-language" || name == "user-agent";
@@ -88,13 +88,13 @@ bool HttpExchange::prepare() {
   if (request_.guarded && !client_.proxy_socket_.empty()) {
     fail(HttpFailureKind::denied_address, "a proxy checks no address for a tenant");
   } else if (url_.has_user_info) {
-    fail(HttpFailureKind::bad_request, "the URL holds user info");
+    fail(HttpFailureKind::bad_request, "the URL contains user info");
   } else if (request_.https_only && url_.scheme != "https") {
     fail(HttpFailureKind::bad_request, "only https is allowed here");
   } else if (std::optional<net::IpAddress> literal = net::IpAddress::parse(url_.host)) {
     if (!may_dial(*literal)) fail(HttpFailureKind::denied_address, refused_);
   } else if (request_.guarded && net::ends_in_number(url_.host)) {
-    fail(HttpFailureKind::denied_address, "the host ends in a number and is no address");
+    fail(HttpFailureKind::denied_address, "the host ends in a number and is not an address");
   }
   return phase_ != Phase::ended;
 }
@@ -259,9 +259,9 @@ bool HttpExchange::bound_head(size_t line_bytes) {
   constexpr size_t head_bytes_max = 64 * 1024;
   head_bytes_ += line_bytes;
   if (head_bytes_ <= head_bytes_max) return true;
-  failure_ = HttpFailure{HttpFailureKind::too_large,
-                         head_complete_ ? "what comes behind the body is over 64 KiB"
-                                        : "the answer's head is over 64 KiB"};
+  failure_ = HttpFailure{HttpFailureKind::too_large, head_complete_
+                                                         ? "the part after the body is over 64 KiB"
+                                                         : "the answer's head is over 64 KiB"};
   return false;
 }
 
@@ -277,7 +277,7 @@ bool HttpExchange::take_head_line(std::string_view line) {
     return true;
   }
   if (!codings_.take_line(line, request_.accept_gzip)) {
-    failure_ = HttpFailure{HttpFailureKind::protocol, "a coding that nobody asked for"};
+    failure_ = HttpFailure{HttpFailureKind::protocol, "a coding that was not requested"};
     return false;
   }
   if (line.empty()) return head_.status < 200 || end_head();
@@ -304,7 +304,7 @@ bool HttpExchange::take_body(const char* bytes, size_t count, bool& wants_pause)
   if (redirecting_) return true;
   if (!head_complete_) {
     // Behind a 101, or a second status line in the head: nobody would read it, nor time it out.
-    failure_ = HttpFailure{HttpFailureKind::protocol, "a body behind no head"};
+    failure_ = HttpFailure{HttpFailureKind::protocol, "a body without a head"};
     return false;
   }
   if (!buffer_.empty() && buffer_.size() + count > buffered_bytes_max) {

@@ -146,9 +146,9 @@ void HttpExchange::set_options() {
   curl_easy_setopt(easy_, CURLOPT_PREREQDATA, this);
 }
 
-// What a long answer does not need any more: our body, and the 16 KiB into which curl copied it for
-// TLS, which it frees when their size is set anew. A server may answer before it has read
-// everything: then curl still reads from both, and they stay.
+// Frees what a long answer does not need any more: our body, and the 16 KiB into which curl copied
+// it for TLS. curl frees these when their size is set again. A server may answer before it has read
+// everything. Then curl still reads from both, and they stay.
 void HttpExchange::release_sent() {
   if (request_.body.empty()) return;
   curl_off_t sent_bytes = 0;

@@ -80,7 +80,7 @@ std::optional<HttpUrl> parse_http_url(std::string_view text) {
     return std::nullopt;
   }
   std::optional<HttpUrl> result = read_parts(url.get());
-  // curl tells of none where nothing stands behind the #.
+  // curl reports none if the text ends at the #.
   if (result) result->has_fragment = text.find('#') != std::string_view::npos;
   return result;
 }

@@ -12,7 +12,7 @@ namespace {
 constexpr std::array<std::string_view, 3> protocol_paths{"/v1/openai", "/v1/ui", "/v1/agui"};
 constexpr size_t repeated_bytes_max = 2048;
 
-// Each name behind what is there already. A lone star would be leave for all, so it is none.
+// Appends each name to the list. A lone star would permit everything, so it is dropped.
 void repeat_names(std::string_view asked, std::string& names) {
   size_t bytes_max = names.size() + repeated_bytes_max;
   while (!asked.empty()) {

@@ -12,7 +12,7 @@ namespace hostler::http {
 
 using HeaderList = std::vector<std::pair<std::string, std::string>>;
 
-// What the answer depends on.
+// Header on which the answer depends.
 struct CorsRequest {
   std::string_view origin = {};  // empty: none came
   // Asked below a prefix where clients of other protocols call (is_protocol_path()).

@@ -8,7 +8,7 @@
 namespace hostler::http {
 namespace {
 
-// What follows the beginning, up to the next slash or colon, is a name; a "*" stands for an id.
+// The text after the beginning, up to the next slash or colon, is a name. A "*" stands for an id.
 struct NamedPath {
   std::string_view beginning;
   std::string_view name;
@@ -17,7 +17,7 @@ constexpr std::array named_paths{
     NamedPath{"/v1/ui/chat/", "{chat}"}, NamedPath{"/v1/openai/models/", "{model}"},
     NamedPath{"/v1/feature-flags/", "{key}"}, NamedPath{"/v1/mcp-servers/*/tools/", "{tool}"}};
 
-// With its percent escapes read, but for those that are none.
+// Decodes percent escapes and keeps those that are malformed.
 std::string unescaped(std::string_view path) {
   std::string out;
   for (size_t i = 0; i < path.size(); ++i) {
@@ -54,7 +54,8 @@ std::string logged_path(std::string_view target) {
   for (const NamedPath& named : named_paths) {
     size_t begin = name_begin(read, named.beginning);
     if (begin == read.npos) continue;
-    // A name may have slashes of its own (a model's): only what routes add is kept behind it.
+    // A name may have slashes of its own (a model's), so only the parts that routes add are kept
+    // after it.
     size_t tail = named.name == "{model}" ? read.npos : read.find_first_of("/:", begin);
     std::string shown = read.substr(0, begin) + std::string(named.name);
     return tail == read.npos ? shown : shown + read.substr(tail);

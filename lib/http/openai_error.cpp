@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view path_begin = "/v1/openai";
 
-// What has a name of its own there.
+// Codes that have a name of their own there.
 struct OpenAiRow {
   ErrorCode code;
   int status;
@@ -23,7 +23,7 @@ struct OpenAiRow {
   std::string_view title = {};  // in place of ours, where an error tells nothing more
 };
 constexpr std::string_view no_such_model =
-    "There is no such model: GET /v1/openai/models lists those there are.";
+    "The model does not exist. GET /v1/openai/models lists the models.";
 constexpr std::array openai_rows{
     OpenAiRow{ErrorCode::runs_unknown_persona, 404, "model_not_found", "not_found_error", "model",
               no_such_model},
@@ -32,11 +32,11 @@ constexpr std::array openai_rows{
     OpenAiRow{ErrorCode::credits_insufficient, 429, "insufficient_quota", "insufficient_quota", "",
               ""},
     OpenAiRow{ErrorCode::runs_not_found, 404, "runs.not_found", "not_found_error", "", "",
-              "There is no such response."},
+              "The response does not exist."},
     OpenAiRow{ErrorCode::threads_not_found, 404, "threads.not_found", "not_found_error", "", "",
-              "There is no such conversation."},
+              "The conversation does not exist."},
     OpenAiRow{ErrorCode::auth_missing_token, 401, "auth.missing_token", "authentication_error", "",
-              "Send Authorization: Bearer and an API key, or the access token of a login."},
+              "Send Authorization: Bearer with an API key, or with the access token of a login."},
 };
 
 const OpenAiRow* row_of(const Error& error) {

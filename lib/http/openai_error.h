@@ -16,7 +16,7 @@ namespace hostler::http {
 // A fault with this code names a member that would change the answer and cannot be honoured.
 inline constexpr std::string_view unsupported_parameter = "unsupported_parameter";
 
-// Of a path as it was sent, for a request whose path does not decode.
+// Checks a path as it was sent, for a request whose path does not decode.
 bool is_openai_path(std::string_view uri);
 bool is_openai_path(const Target& target);
 // Makes the path of a client that was given another base address than ours the path that it means:
@@ -26,15 +26,15 @@ void mend_openai_path(Target& target);
 
 // In `error.type`, which the SDKs branch on beside the status.
 std::string_view openai_error_type(int status);
-// As the native statuses, but 422 is 400, and what is wrong with a model or with credits is told
-// as there.
+// Status as in the native API, but 422 becomes 400, and faults of models and credits have the
+// statuses of that API.
 int openai_status(const Error& error);
 // In `error.code`: ours, but for the few that those clients look for.
 std::string_view openai_code(const Error& error);
 std::string_view openai_message(const Error& error);
 // {"error": {"message", "type", "param", "code"}}; param is the first member at fault, or null.
 std::string openai_error_text(const Error& error);
-// Those of a problem, and x-should-retry where the clients would repeat in vain.
+// Headers of a problem, and x-should-retry if a repeat by the client would not help.
 HeaderList openai_error_headers(const Error& error);
 
 }  // namespace hostler::http

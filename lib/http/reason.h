@@ -1,6 +1,6 @@
-// What stands behind the number in a status line (RFC 9110, section 15). nginx passes a program's
-// `Status:` on as it is, and a line that ends with the number is none (RFC 9112, section 4): some
-// clients refuse to read such an answer.
+// Reason phrase after the number in a status line (RFC 9110, section 15). nginx passes a program's
+// `Status:` on unchanged. A line that ends with the number is invalid (RFC 9112, section 4), and
+// some clients refuse to read such an answer.
 #pragma once
 
 #include <array>

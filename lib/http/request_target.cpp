@@ -31,7 +31,7 @@ void append_decoded(std::string_view text, bool plus_is_space, std::string& out)
 }
 
 void check_text(std::string_view text) {
-  if (text.find('\0') != std::string_view::npos) throw bad_target("The address holds a NUL.");
+  if (text.find('\0') != std::string_view::npos) throw bad_target("The address contains a NUL.");
   if (!is_utf8(text)) throw bad_target("The address is not UTF-8.");
 }
 

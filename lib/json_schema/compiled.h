@@ -1,5 +1,5 @@
-// What a schema is once it is compiled: nodes that name each other by number. Made by
-// lib/json_schema/compiler, read by lib/json_schema/validator, seen by nobody else.
+// A compiled schema: nodes that name each other by number. Made by lib/json_schema/compiler, read
+// by lib/json_schema/validator, used by nothing else.
 #pragma once
 
 #include <cstdint>
@@ -82,7 +82,7 @@ struct ListedValues {
   std::string words = {};  // for faults
 };
 
-// What applies to the same value.
+// Rules that apply to the same value.
 struct Applied {
   NodeId ref = no_node;
   std::vector<NodeId> all_of, any_of, one_of;

@@ -78,7 +78,7 @@ Rules& rules_of(std::unique_ptr<Rules>& rules) {
   return *rules;
 }
 
-// Rules of one name are told by several keywords: makes one of them, in the order of names.
+// Several keywords name rules of one name. Merges them into one, in the order of names.
 void finish_members(ObjectRules& rules) {
   std::stable_sort(rules.members.begin(), rules.members.end(),
                    [](const auto& left, const auto& right) { return left.name < right.name; });
@@ -163,9 +163,9 @@ void Compiler::refuse_unknown(std::string_view name, const Json& value) {
     if (unknown.name != name) continue;
     return refuse(value, fmt::format("{} is not supported; {}", name, unknown.instead));
   }
-  refuse(value, fmt::format("\"{}\" is no keyword that is supported; remove it, or call it x-… if "
-                            "it is a note",
-                            shortened(name, 100)));
+  refuse(value,
+         fmt::format("\"{}\" is not a supported keyword; remove it, or name it x-… if it is a note",
+                     shortened(name, 100)));
 }
 
 std::optional<SchemaFault> Compiler::compile() {
@@ -185,14 +185,14 @@ void Compiler::check_size() {
   size_t bytes = document_.dump().size();
   if (bytes > schema_bytes_max) {
     refuse(document_,
-           fmt::format("the schema has {} bytes; at most {} are taken", bytes, schema_bytes_max));
+           fmt::format("the schema has {} bytes; at most {} are allowed", bytes, schema_bytes_max));
   }
 }
 
 NodeId Compiler::schema(const Json& json) {
   if (fault_) return no_node;
   if (compiled_.nodes.size() == schema_nodes_max) {
-    refuse(json, fmt::format("more than {} schemas within one; leave some out", schema_nodes_max));
+    refuse(json, fmt::format("more than {} schemas within one; remove some", schema_nodes_max));
     return no_node;
   }
   NodeId id = static_cast<NodeId>(compiled_.nodes.size());
@@ -203,7 +203,7 @@ NodeId Compiler::schema(const Json& json) {
     return id;
   }
   if (!json.is_object()) {
-    refuse(json, "here stands a schema: an object of keywords, or true or false");
+    refuse(json, "must be a schema: an object of keywords, or true or false");
     return no_node;
   }
   for (const auto& [name, value] : *json.as_object()) {
@@ -233,7 +233,7 @@ const NamedPattern* Compiler::pattern(const Json& at, const std::string& express
   auto known = patterns_.find(expression);
   if (known != patterns_.end()) return known->second;
   if (compiled_.patterns.size() == schema_patterns_max) {
-    refuse(at, fmt::format("more than {} different patterns in one schema; leave some out",
+    refuse(at, fmt::format("more than {} different patterns in one schema; remove some",
                            schema_patterns_max));
     return nullptr;
   }
@@ -247,8 +247,8 @@ const NamedPattern* Compiler::pattern(const Json& at, const std::string& express
   compiled_.load.instructions += std::get<Pattern>(made).instructions();
   if (compiled_.load.instructions > schema_instructions_max) {
     refuse(at,
-           "the patterns up to this one are too large together; repeat less, and bound lengths "
-           "with maxLength");
+           "the patterns up to this one are too large together; use fewer repetitions, and bound "
+           "lengths with maxLength");
     return nullptr;
   }
   const NamedPattern& named =

@@ -13,7 +13,7 @@
 namespace hostler::json_schema {
 namespace {
 
-// WhiteSpace and LineTerminator of ECMA-262, and what is none.
+// WhiteSpace and LineTerminator of ECMA-262, and their complement.
 constexpr std::string_view blank =
     R"(\x{9}-\x{d}\x{20}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})"
     R"(\x{feff})";
@@ -27,10 +27,10 @@ constexpr std::string_view no_character = R"([^\x{0}-\x{10ffff}])";
 constexpr std::string_view not_line_end = R"([^\x{a}\x{d}\x{2028}\x{2029}])";
 
 constexpr std::string_view no_looking_around =
-    "looks ahead or behind, which cannot be matched in linear time but right behind its ^; say it "
-    "with two patterns in allOf, or with not";
+    "looks ahead or behind, which cannot be matched in linear time except directly after its ^; "
+    "use two patterns in allOf, or not";
 constexpr std::string_view no_references =
-    "refers back to a group, which cannot be matched in linear time; write the alternatives out";
+    "refers back to a group, which cannot be matched in linear time; write out the alternatives";
 
 struct Alias {
   std::string_view name;
@@ -156,7 +156,7 @@ bool EcmaPattern::group() {
     rest_.remove_prefix(end + 1);
     return true;
   }
-  return refuse("what stands behind (? is not known; write (?: and the group");
+  return refuse("the text after (? is not known; write (?: and the group");
 }
 
 bool EcmaPattern::repetition(char32_t sign) {
@@ -205,7 +205,7 @@ std::optional<std::string> EcmaPattern::counted_repetition(size_t& times) {
     return std::nullopt;
   }
   if (from > to) {
-    refuse(fmt::format("{{{}}} repeats more often at least than at most; exchange them", inner));
+    refuse(fmt::format("{{{}}} has a minimum above its maximum; exchange them", inner));
     return std::nullopt;
   }
   rest_.remove_prefix(inner.size() + 1);
@@ -227,7 +227,7 @@ bool EcmaPattern::escape() {
   return atom(item.code_point ? item.text : "[" + item.text + "]");
 }
 
-// What a backslash and a letter mean within brackets and without.
+// Meaning of a backslash and a letter within brackets and without.
 bool EcmaPattern::shared_escape(char32_t letter, ClassItem& item) {
   constexpr std::string_view controls = "tnvfr0";
   constexpr std::string_view meant = "\t\n\v\f\r\0";
@@ -251,7 +251,7 @@ bool EcmaPattern::shared_escape(char32_t letter, ClassItem& item) {
     if (!unicode_escape(c)) return false;
   } else if (letter == 'c') {
     bool is_control = !rest_.empty() && is_letter(static_cast<unsigned char>(rest_.front()));
-    if (!is_control) return refuse("\\c needs a letter behind it");
+    if (!is_control) return refuse("\\c needs a letter after it");
     c = take() % 32;
   } else if (letter >= 0x80 || is_letter(letter)) {
     return refuse(fmt::format("\\{} is not known; ECMA-262 has \\d \\w \\s \\b \\t \\n \\u0041",
@@ -281,7 +281,7 @@ bool EcmaPattern::property(bool is_negated, ClassItem& item) {
   }
   for (char c : name) {
     if (is_letter(static_cast<unsigned char>(c)) || c == '_') continue;
-    return refuse("of properties only categories and scripts are known, as \\p{L}");
+    return refuse("only categories and scripts are known as properties, as \\p{L}");
   }
   if (++properties_ > properties_max) {
     return refuse(

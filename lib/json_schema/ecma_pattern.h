@@ -14,7 +14,7 @@ class EcmaPattern {
  public:
   // UTF-8.
   explicit EcmaPattern(std::string_view expression) : rest_(expression) {}
-  // What RE2 shall read. Nothing: refusal() tells why.
+  // Returns the expression for RE2, or nothing. refusal() then says why.
   std::optional<std::string> translate();
   const std::string& refusal() const { return refusal_; }
   // How many characters of the expression may be waited for at once, at most: what is repeated up

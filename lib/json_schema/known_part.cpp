@@ -126,7 +126,7 @@ std::optional<Json> KnownPart::reference(const Json& value) const {
   return value;
 }
 
-// Those that depend on what stands beside them.
+// Keywords that depend on the keywords beside them.
 void KnownPart::add_rest(const Json& schema, Json::Object& part) {
   const Json* to = schema.find("$ref");
   std::optional<Json> ref = to == nullptr ? std::nullopt : reference(*to);
@@ -134,7 +134,7 @@ void KnownPart::add_rest(const Json& schema, Json::Object& part) {
   // A list of them was prefixItems once.
   const Json* items = schema.find("items");
   if (items != nullptr && !items->is_array()) part.emplace_back("items", of(*items));
-  // Of the members that nothing beside it knows: all of that has to be there still.
+  // Keywords about members that no keyword beside them knows. All of those must still be present.
   const Json* more = schema.find("additionalProperties");
   if (more == nullptr) return;
   Json whole(std::move(part));

@@ -1,7 +1,7 @@
-// Schemas that somebody else wrote, as servers of tools do: they hold keywords of other drafts, of
-// OpenAPI, or that we do not check, and are taken all the same. What is known of them is checked,
-// and never more is refused than the whole schema refuses. Called where arguments of such tools
-// come (runner/tools/declared_tools, fcgi/api/runs/edited_arguments); what an app declares is
+// Schemas that somebody else wrote, such as servers of tools. They contain keywords of other
+// drafts, of OpenAPI, or keywords that we do not check, and are accepted anyway. The known part is
+// checked, and it never refuses more than the whole schema does. Called for arguments of such tools
+// (runner/tools/declared_tools, fcgi/api/runs/edited_arguments). A schema that an app declares is
 // refused instead (Schema::compile).
 #pragma once
 

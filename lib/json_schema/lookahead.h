@@ -1,6 +1,6 @@
-// What of looking ahead can be matched in linear time: what stands at a pattern's beginning, right
-// behind its ^, as libraries write it for addresses of mail. Each is then a pattern of its own that
-// the same text must have, or must not. For lib/json_schema/pattern.
+// The kind of look-ahead that can be matched in linear time: at the beginning of a pattern,
+// directly after its ^, as libraries write it for mail addresses. Each becomes a pattern of its own
+// that the same text must match, or must not. For lib/json_schema/pattern.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,8 @@ struct SplitPattern {
   std::string rest;  // with the ^
 };
 
-// Of an expression of ECMA-262, UTF-8. Nothing: it has none there, too many, or they do not stand
-// before all of it, because alternatives follow.
+// Reads an expression of ECMA-262 in UTF-8. Returns nothing if it has no look-ahead there, too
+// many, or if they do not stand before all of it because alternatives follow.
 std::optional<SplitPattern> split_lookaheads(std::string_view expression);
 
 }  // namespace hostler::json_schema

@@ -48,7 +48,7 @@ std::variant<Pattern::Part, std::string> Pattern::compile_part(std::string_view 
   if (compiled->ok()) return Part{std::move(compiled), reader.positions(), reader.properties()};
   switch (compiled->error_code()) {
     case re2::RE2::ErrorPatternTooLarge:
-      return "the pattern is too large; repeat less, and bound lengths with maxLength";
+      return "the pattern is too large; use fewer repetitions, and bound lengths with maxLength";
     case re2::RE2::ErrorRepeatSize:
       return fmt::format("the pattern repeats more than {} times; use minLength and maxLength",
                          pattern_repeats_max);

@@ -16,14 +16,14 @@ class RE2;
 
 namespace hostler::json_schema {
 
-// Of RE2, for its program and the states it remembers: a pattern that needs more is refused.
+// Memory for RE2's program and the states it remembers. A pattern that needs more is refused.
 constexpr int pattern_memory_max = 512 * 1024;
 constexpr size_t pattern_instructions_max = 32'768;  // more do not fit into that
 constexpr int pattern_repeats_max = 1000;            // RE2's own
 
 class Pattern {
  public:
-  // The pattern, or why it is none and how to mend it.
+  // Returns the pattern, or why it is refused and how to fix it.
   static std::variant<Pattern, std::string> compile(std::string_view expression);
 
   // Somewhere in the text; ^ and $ mean its ends.
@@ -31,8 +31,8 @@ class Pattern {
   // Instructions of its program, as many more as reading its properties of Unicode took:
   // compiling one takes up to a microsecond.
   size_t instructions() const;
-  // What matching a text of so many bytes takes at most, where RE2's remembered states do not help:
-  // every character of the expression that may come next is looked at for each byte.
+  // Maximum work of matching a text of so many bytes, if RE2's remembered states do not help: each
+  // byte looks at every character of the expression that may come next.
   size_t nanoseconds_max(size_t text_bytes) const;
 
  private:

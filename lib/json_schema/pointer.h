@@ -14,7 +14,7 @@ namespace hostler::json_schema {
 // stands for is no text of JSON.
 std::optional<std::string> pointer_of_fragment(std::string_view fragment);
 
-// What the pointer leads to within the document; null: nowhere.
+// Returns the value to which the pointer leads within the document, or null.
 const Json* value_at(const Json& document, std::string_view pointer);
 
 }  // namespace hostler::json_schema

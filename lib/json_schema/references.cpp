@@ -72,8 +72,8 @@ NodeId Compiler::target_of(const Json& ref) {
   const std::string* text = ref.as_text();
   if (text == nullptr || !text->starts_with('#')) {
     refuse(ref,
-           "must point into this schema, as \"#/$defs/name\" does: nothing is fetched; put "
-           "what it points to below $defs");
+           "must point into this schema, as \"#/$defs/name\" does, because nothing is fetched; put "
+           "its target below $defs");
     return no_node;
   }
   std::optional<std::string> pointer = pointer_of_fragment(std::string_view(*text).substr(1));
@@ -90,9 +90,9 @@ NodeId Compiler::target_of(const Json& ref) {
   }
   auto known = ids_.find(target);
   if (known != ids_.end()) return known->second;
-  refuse(ref, fmt::format("points to {}, which is no schema; put a schema below $defs and point "
-                          "to that",
-                          shortened(*pointer, 200)));
+  refuse(ref, fmt::format(
+                  "points to {}, which is not a schema; put a schema below $defs and point to that",
+                  shortened(*pointer, 200)));
   return no_node;
 }
 

@@ -1,7 +1,7 @@
 // JSON Schema wherever an app declares one: draft 2020-12, with the keywords of the table in
-// lib/json_schema/compiler.cpp. A schema is compiled when it is declared; what it may not hold is
-// refused then. Whoever takes arguments or answers of models, or answers of people, checks them by
-// it. Nothing is fetched, nothing recurses deeper than the value and the schema allow, and both
+// lib/json_schema/compiler.cpp. A schema is compiled when it is declared, and refused then if it
+// contains something unknown. Arguments and answers of models, and answers of people, are checked
+// by it. Nothing is fetched, nothing recurses deeper than the value and the schema allow, and both
 // work and memory are bounded for any schema and any value (validator.h).
 //
 // A check may take a tenth of a second, at worst most of one: values of more than some 64 KiB are
@@ -21,13 +21,13 @@ constexpr size_t schema_bytes_max = 64 * 1024;  // written compactly
 constexpr int schema_depth_max = 32;            // objects and arrays within each other
 constexpr size_t schema_nodes_max = 10'000;     // schemas within the schema
 constexpr size_t schema_patterns_max = 64;      // different ones: they keep memory
-// Of their programs together: some 60 ms of whoever compiles them.
+// Limit for their programs together: some 60 ms of compiling.
 constexpr size_t schema_instructions_max = 65'536;
 // allOf within anyOf within not … of one and the same value, through whatever $refs.
 constexpr int schema_nesting_max = 32;
 constexpr size_t value_faults_max = 16;
 
-// What compiling the patterns took; a pattern that was too large counts as the largest.
+// Work of compiling the patterns. A pattern that was too large counts as the largest.
 struct PatternLoad {
   size_t patterns = 0;  // different ones
   size_t instructions = 0;

@@ -90,7 +90,7 @@ void Compiler::dependent_required(Node& node, std::string_view, const Json& valu
   std::vector<MemberRule>& members = object_rules_of(node).members;
   for (const auto& [name, needed] : *object) {
     std::vector<std::string> needs = names(needed);
-    // What is needed has a rule too: the validator notes by rule which members there are.
+    // A required member has a rule too, because the validator notes by rule which members exist.
     for (const std::string& need : needs) members.push_back({.name = need});
     members.push_back({.name = name, .needs = std::move(needs)});
   }

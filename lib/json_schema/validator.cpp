@@ -15,14 +15,14 @@ namespace {
 
 constexpr size_t node_work = 30;
 constexpr size_t item_work = 60;
-// What was found out with less is found out again instead of being remembered.
+// Results that took less work are computed again instead of being remembered.
 constexpr size_t remembered_work_min = 500;
 // A match that may take longer than this is measured: RE2 is mostly a hundred times faster than it
 // may be at worst. One that may take longer than match_work_max
 // is not tried.
 constexpr size_t measured_work_min = 20'000;
 
-// Of the processor for this thread: what others do on the machine does not count.
+// Processor time of this thread, so that other work on the machine does not count.
 int64_t thread_nanoseconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -105,8 +105,8 @@ bool Validator::spend(size_t work) {
   return false;
 }
 
-// The node, and by its $ref the next, in a loop: a $ref nests no call. What was said of the first
-// $ref is what is said of all behind it.
+// Checks the node and, by its $ref, the next, in a loop, so a $ref nests no call. Faults are
+// reported at the first $ref for all that follow.
 bool Validator::fits(NodeId id, const At& at) {
   const uintptr_t value_key = name_key_ != 0 ? name_key_ : reinterpret_cast<uintptr_t>(&at.value);
   std::optional<Remembered> asked;
@@ -139,7 +139,7 @@ bool Validator::fits(NodeId id, const At& at) {
 }
 
 bool Validator::fits_node(const Node& node, const At& at) {
-  if (node.is_never) return fail(at, "false", [] { return "nothing may be here; remove it"; });
+  if (node.is_never) return fail(at, "false", [] { return "no value is allowed here; remove it"; });
   if (node.types != 0 && !check_type(node, at)) return false;
   bool is_good = node.listed.empty() || check_listed(node, at);
   if (!is_good) return false;
@@ -242,13 +242,13 @@ bool Validator::check_contains(const ArrayRules& rules, const At& at) {
   }
   if (found < rules.contains_min) {
     return fail(at, rules.contains_min == 1 ? "contains" : "minContains", [&] {
-      return fmt::format("must hold at least {} that fit contains; {} fit",
+      return fmt::format("must have at least {} that fit contains; {} fit",
                          counted(rules.contains_min, "item"), found);
     });
   }
   if (found <= rules.contains_max) return true;
   return fail(at, "maxContains", [&] {
-    return fmt::format("must hold at most {} that fit contains",
+    return fmt::format("must have at most {} that fit contains",
                        counted(rules.contains_max, "item"));
   });
 }
@@ -268,7 +268,7 @@ bool Validator::check_unique(const At& at) {
       [](const auto& left, const auto& right) { return left.first == right.first; });
   if (same == texts.end()) return true;
   return fail(at, "uniqueItems", [&] {
-    return fmt::format("must not hold equal items; those at {} and {} are equal", same->second,
+    return fmt::format("must not have equal items; those at {} and {} are equal", same->second,
                        (same + 1)->second);
   });
 }

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t member_work = 40;
 constexpr size_t explained_max = 4;
 
-// The rule of the name; the number of rules: there is none.
+// Returns the rule of the name, or the number of rules if it has none.
 size_t rule_of(const ObjectRules& rules, std::string_view name) {
   auto at = std::lower_bound(
       rules.members.begin(), rules.members.end(), name,
@@ -26,7 +26,8 @@ std::string unknown_words(const ObjectRules& rules, std::string_view name) {
   for (const MemberRule& rule : rules.members) {
     if (rule.schema != no_node) known.push_back(rule.name);
   }
-  std::string words = fmt::format("the member {} may not be here; remove it", listed_names({name}));
+  std::string words =
+      fmt::format("the member {} is not allowed here; remove it", listed_names({name}));
   if (!known.empty()) words += "; known are " + listed_names(known);
   return words;
 }
@@ -100,7 +101,7 @@ bool Validator::check_met(const ObjectRules& rules, const std::vector<bool>& met
     for (const std::string& need : rule.needs) {
       if (met[rule_of(rules, need)]) continue;
       is_good = fail(at, "dependentRequired", [&] {
-        return fmt::format("the member {} is missing; it must be there beside {}",
+        return fmt::format("the member {} is missing; it is required beside {}",
                            listed_names({need}), listed_names({rule.name}));
       });
     }

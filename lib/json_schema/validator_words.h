@@ -1,5 +1,5 @@
-// What a fault says: what the value must be, so that a model or a person can mend it. Made only
-// when somebody reads them. For lib/json_schema/validator.
+// Words of a fault: they state what the value must be, so that a model or a person can fix it. Made
+// only when somebody reads them. For lib/json_schema/validator.
 #pragma once
 
 #include <string>

@@ -126,8 +126,8 @@ class FairPermits {
     return share == shares_.end() || share->second.held < limits_.party_permits_max;
   }
 
-  // Whoever is resumed takes its permit at once, and may wait for another, give one back or be
-  // destroyed: nothing is kept over it.
+  // A resumed waiter takes its permit at once. It may wait for another, return one or be destroyed,
+  // so nothing is kept across the call.
   void serve() {
     while (waiting_ > 0 && held_ < limits_.permits_max) {
       auto next = next_in_turn();

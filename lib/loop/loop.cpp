@@ -71,7 +71,7 @@ void Loop::defer(std::function<void()> action) {
 
 void Loop::drop_deferred() {
   while (!deferred_->actions.empty()) {
-    // What is dropped may defer while it is destroyed.
+    // Dropped work may defer more while it is destroyed.
     std::vector<std::function<void()>> dropped = std::exchange(deferred_->actions, {});
   }
   uv_idle_stop(&deferred_->idle);

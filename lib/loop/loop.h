@@ -90,7 +90,7 @@ class FdWatch {
   Handle* handle_;
 };
 
-// Calls the action once after the delay; restart() begins anew, the destructor cancels.
+// Calls the action once after the delay; restart() starts it again, the destructor cancels.
 class Timer {
  public:
   Timer(Loop& loop, std::function<void()> action);

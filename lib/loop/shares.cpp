@@ -8,7 +8,7 @@
 namespace hostler::loop {
 namespace {
 
-// Of a round; then the next begins, so that what claims are sent has a bound.
+// Share of a round. Then the next round begins, so that the amount of sent claims has a bound.
 constexpr size_t turns_max = 1000;
 
 }  // namespace

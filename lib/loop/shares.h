@@ -24,7 +24,7 @@ class Shares {
   bool is_full(const std::string& id) const;
   // Whether it has its share or had its turn in this round.
   bool passes_over(const std::string& id) const;
-  // Those that passes_over() says.
+  // Values that passes_over() returns.
   std::vector<std::string> passed_over() const;
   // Nobody else waits. Answers whether anybody is passed over less from now on.
   bool begin_round();

@@ -28,7 +28,7 @@ constexpr int accepts_at_once_max = 64;
 
 bool is_for_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
-// -1: there is none left.
+// Returns -1 if none is left.
 int open_spare() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
 uv_handle_t* uv_of(uv_poll_t& poll) { return reinterpret_cast<uv_handle_t*>(&poll); }
@@ -91,7 +91,8 @@ void Stream::Handle::close_for_owner() {
 void Stream::Handle::end_reading() { shutdown(fd, SHUT_RD); }
 
 void Stream::Handle::read() {
-  // Whatever is read is looked at before the next read: one buffer serves all streams of a thread.
+  // The owner looks at the bytes before the next read, because one buffer serves all streams of a
+  // thread.
   static thread_local std::array<char, 64 << 10> bytes;
   ssize_t count = recv(fd, bytes.data(), bytes.size(), 0);
   if (count > 0) {
@@ -251,7 +252,7 @@ StreamListener::~StreamListener() {
   close(handle_->fd);
 }
 
-// Those that wait, but not for ever: streams want to be served in between.
+// Serves those that wait, but only so many, because streams want to be served in between.
 void StreamListener::Handle::accept_all() {
   for (int i = 0; i < accepts_at_once_max && on_stream; ++i) {
     int accepted_fd = accept_one();

@@ -18,8 +18,8 @@ namespace hostler::loop {
 
 using SharedBytes = std::shared_ptr<const std::string>;
 
-// What becomes of a stream, told to its owner. on_closed is the last call; from inside it or any
-// other the owner may destroy the stream.
+// Events of a stream for its owner. on_closed is the last call. From inside it or any other the
+// owner may destroy the stream.
 class StreamOwner {
  public:
   virtual void on_bytes(std::string_view bytes) = 0;  // valid during the call
@@ -64,14 +64,15 @@ class StreamListener {
   using OnStream = std::function<void(Stream)>;
   // Whether the connection may stay; it is closed at once otherwise.
   using Admits = std::function<bool(int fd)>;
-  // Takes over a listening socket, of the host or of the network. Throws internal_error when it is
-  // none.
+  // Takes over a listening socket, of the host or of the network. Throws internal_error if it is
+  // not one.
   StreamListener(Loop& loop, int fd, OnStream on_stream, Admits admits = {});
   ~StreamListener();
   StreamListener(const StreamListener&) = delete;
   StreamListener& operator=(const StreamListener&) = delete;
 
-  // What the kernel buffers for each accepted stream; a slow reader shows itself behind that.
+  // Number of bytes that the kernel buffers for each accepted stream. A slow reader becomes visible
+  // after that.
   static constexpr int send_buffer_bytes = 32 << 10;
 
  private:

@@ -11,7 +11,7 @@ void end_for_task(const std::string& name, const std::string& cause) noexcept {
   log_error("essential_task_ended",
             {{"task", name},
              {"cause", cause},
-             {"means", "the process ends as in a crash; its successor goes on"}});
+             {"means", "the process ends as in a crash; its successor continues"}});
   std::_Exit(exit_task_ended);
 }
 

@@ -1,7 +1,7 @@
 // Tasks that nobody awaits, by name. Erasing one, or destroying the set, cancels. A task that ends
 // is freed on the loop's next turn, never from inside its own frame; a task never erases itself.
-// Those that all else relies on are essential: a process that lost one of them would live on and
-// do half of its work, so it ends, and whoever started it starts a successor.
+// Some tasks are essential because all else relies on them. A process that lost one of them would
+// do half of its work, so it ends, and its service manager starts a successor.
 #pragma once
 
 #include <exception>
@@ -18,7 +18,7 @@
 
 namespace hostler::loop {
 
-// What an exception says, for the log.
+// Text of an exception, for the log.
 inline std::string cause_of(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
@@ -27,7 +27,7 @@ inline std::string cause_of(const std::exception_ptr& failure) {
   } catch (const std::exception& error) {
     return error.what();
   } catch (...) {
-    return "something that is no exception";
+    return "a thrown value that is not an exception";
   }
 }
 
@@ -98,8 +98,8 @@ class TaskSet {
 
   using Entries = std::unordered_map<std::string, Entry>;
 
-  // Tasks may look at the set while they are destroyed, and whoever waits for its end is woken
-  // behind that.
+  // Tasks may look at the set while they are destroyed. A waiter for a task's end is woken after
+  // that.
   void drop(Entries::iterator found) {
     Entry dying = std::move(found->second);
     tasks_.erase(found);

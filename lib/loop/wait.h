@@ -1,4 +1,4 @@
-// What a coroutine can wait for besides the database and the network: time, a signal from another
+// Awaiters of a coroutine besides the database and the network: time, a signal from another
 // coroutine, another task with a limit, the thread pool. Each awaiter's destructor unregisters.
 #pragma once
 

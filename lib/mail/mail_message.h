@@ -1,5 +1,5 @@
 // A mail as text: header and two bodies in RFC 5322 and MIME form. Nothing that came from outside
-// can begin a header line of its own. Used by whoever delivers mail.
+// can begin a header line of its own. Used to deliver mail.
 #pragma once
 
 #include <optional>

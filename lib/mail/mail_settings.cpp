@@ -8,7 +8,7 @@
 namespace hostler::mail {
 namespace {
 
-// Of the files in a folder, which need no sender that a server would accept.
+// Sender of the files in a folder, which need no sender that a server would accept.
 constexpr const char* folder_sender = "hostler@localhost";
 
 MailTls tls_of(std::string_view mode) {
@@ -16,7 +16,7 @@ MailTls tls_of(std::string_view mode) {
   return mode == "none" ? MailTls::none : MailTls::starttls;
 }
 
-// Of settings that hold whoever said where the server is.
+// Identifies settings by the source that named the server.
 MailSettings live_part(const config::Settings& settings) {
   MailSettings mail;
   mail.site_url = settings.text("mail.site_url");

@@ -65,7 +65,7 @@ void add_members(kainjow::mustache::data& data, const Json& object) {
 
 void add_member(kainjow::mustache::data& data, const std::string& name, const Json& value) {
   if (const std::string* text = value.as_text()) {
-    // An empty text is none, for the template's sections.
+    // An empty text counts as absent for the template's sections.
     if (text->empty()) return;
     std::string line = in_one_line(*text);
     data.set(name, is_name(name) ? as_name(line) : line);
@@ -91,7 +91,7 @@ std::string fill(std::string_view source, const kainjow::mustache::data& data, b
   return filler.render(data);
 }
 
-// Of the console, by template.
+// Address in the console, by template.
 std::string_view screen_of(std::string_view name) {
   if (name == "verify_email" || name == "change_email") return "verify";
   if (name == "email_changed") return "revert";

@@ -1,4 +1,4 @@
-// What a mail says: a template of templates/, in the reader's language, filled with fields. Used by
+// Text of a mail: a template of templates/, in the reader's language, filled with fields. Used by
 // the daemon for queued mails and by the API for the test mail.
 #pragma once
 

@@ -1,6 +1,6 @@
-// What a mail alone may say, made ready to be stored: sealed for the daemon that sends the mail.
-// Called by the handlers that queue one, and by hostlerctl, which makes one anew; never keeps or
-// logs what it seals.
+// Secrets that stand only in a mail, prepared for storage: sealed for the daemon that sends the
+// mail. Called by the handlers that queue one, and by hostlerctl, which makes a new one. Never
+// keeps or logs what it seals.
 #pragma once
 
 #include <string>

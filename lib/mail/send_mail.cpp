@@ -27,7 +27,8 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-// Written beside and then named, so that whoever lists the folder sees whole mails only.
+// The file is written under another name and then renamed, so that a reader of the folder sees only
+// whole mails.
 MailOutcome write_file(const std::string& folder, const std::string& id,
                        const std::string& message) {
   MailOutcome outcome;
@@ -67,10 +68,10 @@ Task<MailOutcome> send_mail(loop::Loop& loop, http::HttpClient& client, MailSett
   std::optional<Mailbox> from = parse_mailbox(settings.from);
   std::optional<std::string> sender = from ? wire_address(from->address) : std::nullopt;
   if (!sender) {
-    co_return waiting(MailFault::other, "the sender of the mail settings is no mail address");
+    co_return waiting(MailFault::other, "the sender of the mail settings is not a mail address");
   }
   std::optional<std::string> recipient = is_mail_address(to) ? wire_address(to) : std::nullopt;
-  if (!recipient) co_return refused("this address cannot stand in a mail");
+  if (!recipient) co_return refused("this address cannot be used in a mail");
   bool needs_smtputf8 = local_part_needs_smtputf8(*sender) || local_part_needs_smtputf8(*recipient);
   if (needs_smtputf8 && !settings.takes_smtputf8 && settings.folder.empty()) {
     co_return waiting(MailFault::without_smtputf8,

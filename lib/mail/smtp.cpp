@@ -33,8 +33,8 @@ SmtpNeeds needs_of(const MailServer& server, const MailEnvelope& envelope) {
 }
 
 constexpr const char* login_words =
-    "the server offers no login (AUTH), and smtp_user is set: empty smtp_user, or use the port and "
-    "smtp_tls_mode on which it takes logins";
+    "the server offers no login (AUTH), but smtp_user is set: empty smtp_user, or use the port and "
+    "smtp_tls_mode on which it accepts logins";
 constexpr const char* smtputf8_words =
     "the server does not offer SMTPUTF8, which letters beyond ASCII before the @ need: use one "
     "that does, or another address";
@@ -155,7 +155,7 @@ class SmtpExchange final : private http::LaneTransfer {
     CURLcode code = static_cast<CURLcode>(curl_code);
     outcome_.is_sent = code == CURLE_OK;
     outcome_.is_refused = code != CURLE_OK && replies_.refuses_for_good();
-    // Of what the server did not say itself, curl knows more.
+    // For faults that the server did not report itself, curl knows more.
     std::string refusal = code == CURLE_OPERATION_TIMEDOUT ? "" : replies_.refusal_words();
     std::string known = client_.fault_of_proxy(easy_, code);
     if (known.empty()) known = client_.fault_of_trust(easy_, code);

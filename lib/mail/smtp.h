@@ -20,7 +20,7 @@ struct MailServer {
   std::string greeting;  // what EHLO says (lib/mail/wire_names.h); empty: this host's own name
 };
 
-// What goes over the wire: addresses without names, and a whole message with CRLF line ends.
+// Mail on the wire: addresses without names, and a whole message with CRLF line ends.
 struct MailEnvelope {
   std::string from;
   std::string to;
@@ -41,7 +41,7 @@ enum class MailFault {
   untrusted,         // its certificate
   timeout,
 };
-// As the outbox, metrics and logs name it: "without_login".
+// Name for the outbox, metrics and logs: "without_login".
 std::string_view mail_fault_name(MailFault fault);
 
 struct MailOutcome {

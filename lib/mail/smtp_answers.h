@@ -9,10 +9,10 @@
 
 namespace hostler::mail {
 
-// What the client said last. The server's answer belongs to it.
+// The client's last command. The server's answer belongs to it.
 enum class SmtpStep { greeting, hello, starttls, login, sender, recipient, data, message };
 
-// What an answer is about.
+// Subject of an answer.
 enum class AnswerSubject {
   others,   // the sender, the server, its settings, the way there: waits
   mailbox,  // this recipient: final from RCPT on
@@ -25,12 +25,12 @@ struct StatusCode {
   int subject = 0;
   int detail = 0;
 };
-// Of a reply: behind its three digits. Nothing where it has none.
+// Returns the text after a reply's three digits, or nothing.
 std::optional<StatusCode> status_code_of(std::string_view reply);
 
 constexpr int any_detail = -1;
 
-// Of replies with 5 in front. The first row that fits counts.
+// Meaning of replies with 5 in front. The first row that fits counts.
 struct StatusRow {
   int subject;
   int detail;
@@ -57,8 +57,8 @@ inline constexpr std::array status_rows = std::to_array<StatusRow>({
     {7, any_detail, AnswerSubject::others, "RFC 3463, 3.8: policy, relaying, login"},
 });
 
-// Of replies without an enhanced status code. What is not here waits: Postfix says its refusals of
-// sender, client and relaying at RCPT too, and a bare 550 or 553 does not tell which it is.
+// Meaning of replies without an enhanced status code. Anything else waits: Postfix refuses sender,
+// client and relaying at RCPT too, and a bare 550 or 553 does not say which it is.
 struct BareRow {
   std::string_view code;
   AnswerSubject about;

@@ -34,7 +34,7 @@ void SmtpReplies::take_command(std::string_view line) {
   }
 }
 
-// As curl reads them: it would not use what is written in another case.
+// Reads them like curl, which would not use another case.
 void SmtpReplies::take_offer(std::string_view line) {
   std::string_view offer = line.substr(std::min<size_t>(4, line.size()));
   if (offer.starts_with("AUTH ")) offers_login_ = true;
@@ -46,7 +46,7 @@ void SmtpReplies::take_line(std::string_view line) {
   size_t room = smtp_words_bytes_max * 2 - reply_.size();
   reply_ += line.substr(0, room);
   reply_ended_ = line.size() < 4 || line[3] != '-';
-  // What comes behind a refusal is polite only.
+  // Commands after a refusal are only polite.
   bool is_refusal = reply_.starts_with('4') || reply_.starts_with('5');
   if (is_refusal) {
     refusal_ = reply_;

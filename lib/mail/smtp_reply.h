@@ -1,5 +1,5 @@
-// What a mail server says, line by line, and what it means for the mail: our part of SMTP, as curl
-// speaks the protocol itself. Pure. Used by smtp.cpp.
+// Reads the replies of a mail server line by line and decides what they mean for the mail: our part
+// of SMTP, because curl speaks the protocol itself. Pure. Used by smtp.cpp.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace hostler::mail {
 
 constexpr size_t smtp_words_bytes_max = 400;
 
-// What the server has to offer before a mail is sent.
+// Extensions that the server must offer before a mail is sent.
 struct SmtpNeeds {
   bool starttls = false;
   bool login = false;
@@ -26,9 +26,11 @@ class SmtpReplies {
 
   // Each command that was sent; what follows a login's first line belongs to the login.
   void take_command(std::string_view line);
-  // Each line the server says; a reply's last line has a space behind its code (RFC 5321, 4.2.1).
+  // Takes each line of the server. A reply's last line has a space after its code (RFC 5321,
+  // 4.2.1).
   void take_line(std::string_view line);
-  // What the server lacks, known when it has answered EHLO, with STARTTLS the second one.
+  // Extension that the server lacks. Known after it has answered EHLO, with STARTTLS the second
+  // one.
   SmtpLack lack() const { return lack_; }
   // Whether the last reply refuses this mailbox or this message for good (smtp_answers.h).
   bool refuses_for_good() const;

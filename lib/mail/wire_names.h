@@ -11,8 +11,8 @@ namespace hostler::mail {
 // The address with its domain as A-labels; the local part stays. Nothing when the domain has none.
 std::optional<std::string> wire_address(std::string_view address);
 
-// What EHLO says: `helo`, else the host of `site_url`; an address as a literal in brackets (RFC
-// 5321, section 4.1.3). Empty when neither names a host: then it is this host's own name.
+// Name for EHLO: `helo`, else the host of `site_url`. An address is a literal in brackets (RFC
+// 5321, section 4.1.3). Empty if neither names a host: then it is this host's own name.
 std::string greeting_name(std::string_view helo, std::string_view site_url);
 
 }  // namespace hostler::mail

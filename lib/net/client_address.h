@@ -17,8 +17,8 @@ enum class IpMode { direct, proxy, cdn };
 // "direct", "proxy" or "cdn"; anything else is our own mistake.
 IpMode ip_mode_named(std::string_view name);
 
-// What nginx passes on about where a request came from; absent ones are empty. Several lines of
-// X-Forwarded-For are one list, as nginx joins them.
+// Values that nginx passes on about the origin of a request; absent ones are empty. Several lines
+// of X-Forwarded-For are one list, because nginx joins them.
 struct AddressHeaders {
   std::string_view peer;  // REMOTE_ADDR
   std::string_view forwarded_for;

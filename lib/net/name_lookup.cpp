@@ -32,8 +32,8 @@ void finish(uv_getaddrinfo_t* request, int status, addrinfo* found) noexcept {
   lookup->answered.notify();
 }
 
-// Whoever goes before the answer takes back what no thread has begun: a name that hangs keeps its
-// thread, but nothing piles up behind it.
+// A caller that leaves before the answer takes back a look-up that no thread has begun. A name that
+// hangs keeps its thread, but no queue builds up.
 class Asker {
  public:
   explicit Asker(Lookup& lookup) : lookup_(lookup) {}

@@ -12,9 +12,9 @@
 
 namespace hostler::net {
 
-// Every address of the name, or none when it does not resolve within the limit. A look-up that has
-// begun cannot be stopped: kept is let go on the loop when the thread is free again, which may be
-// after the limit. One that still waits for a thread is given up with whoever asked.
+// Returns every address of the name, or nothing if it does not resolve within the limit. A look-up
+// that has begun cannot be stopped: kept is released on the loop when the thread is free again,
+// which may be after the limit. A look-up that still waits for a thread is dropped with its caller.
 Task<std::vector<IpAddress>> look_up_name(loop::Loop& loop, std::string host, int64_t limit_ms,
                                           std::shared_ptr<void> kept = nullptr);
 

@@ -38,7 +38,7 @@ void NetworkSet::arrange() {
   std::sort(ranges_.begin(), ranges_.end(), [](const Range& a, const Range& b) {
     return a.first != b.first ? a.first < b.first : a.last > b.last;
   });
-  // Of networks, two either are apart or one holds the other: the larger one came first.
+  // Two networks either are apart or one contains the other. The larger one came first.
   std::vector<Range> joined;
   for (const Range& range : ranges_) {
     if (joined.empty() || joined.back().last < range.first) joined.push_back(range);

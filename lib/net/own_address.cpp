@@ -31,8 +31,8 @@ sockaddr_storage socket_address(const IpAddress& address, socklen_t& size) {
 
 }  // namespace
 
-// What goes to an address of ours comes from it: a datagram socket that is connected, which sends
-// nothing, says so without the netlink socket that a list of the interfaces would take.
+// Packets to an address of ours come from it. A connected datagram socket, which sends nothing,
+// shows this without the netlink socket that a list of the interfaces would need.
 bool is_own_address(const IpAddress& address) {
   int fd = socket(address.is_v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return false;

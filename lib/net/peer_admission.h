@@ -1,6 +1,6 @@
-// Who may connect to a TCP port of ours: FastCGI and SCGI believe what the peer says, so only those
-// that a setting names. Refusals are logged once a second at most. Used by the pool's workers and
-// by the stream server.
+// Decides who may connect to a TCP port of ours. FastCGI and SCGI believe the peer, so only peers
+// that a setting names are admitted. Refusals are logged at most once a second. Used by the pool's
+// workers and by the stream server.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ struct TcpEndpoint {
 // A new socket there; listening, not blocking, closed on exec. Programs of one user may share an
 // endpoint, as several pools or daemons of a host do. -1: the fault says why.
 int listen_tcp(const TcpEndpoint& endpoint, std::string& fault);
-// Where a socket listens; nothing when it is none of TCP.
+// Returns the address at which a socket listens, or nothing for a socket of another kind than TCP.
 std::optional<TcpEndpoint> endpoint_of_listener(int fd);
 
 // The other end of a connection; nothing for a Unix socket and for one that is gone.

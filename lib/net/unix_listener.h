@@ -12,7 +12,7 @@ constexpr int listen_backlog = 4096;
 // process left there is replaced. Throws internal_error, the cause naming the path, when another
 // process listens there or the folder does not let us.
 int listen_unix(const std::string& path, unsigned mode);
-// The same for whoever can go on without; -1, and the fault says why.
+// The same for callers that can continue without one. Returns -1, and the fault says why.
 int try_listen_unix(const std::string& path, unsigned mode, std::string& fault);
 
 }  // namespace hostler::net

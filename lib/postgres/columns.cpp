@@ -37,7 +37,7 @@ constexpr HexPairs hex_pairs() {
   return pairs;
 }
 
-// Of each byte.
+// Digits of each byte.
 constexpr HexPairs hex_digits = hex_pairs();
 
 uint64_t big_endian(std::string_view bytes) {

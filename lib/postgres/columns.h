@@ -23,9 +23,9 @@ class Columns {
   int find(std::string_view name) const;  // the column's number, or -1
 
   bool is_null(int row, int column) const;
-  // As it came: of text and json what they say.
+  // Returns the value as it came; for text and json, their text.
   std::string_view bytes(int row, int column) const;
-  // Of a column of that type that is not null.
+  // Reads a column of that type that is not null.
   bool boolean(int row, int column) const;
   int64_t integer(int row, int column) const;
   double number(int row, int column) const;

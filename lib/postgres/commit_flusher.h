@@ -22,9 +22,9 @@ class CommitFlusher {
  public:
   CommitFlusher(loop::Loop& loop, const DatabaseOptions& options);
 
-  // To be asked before the commit is sent: the session that must do the flush. A flush in it proves
-  // that the server lived on since before the commit. Nothing while there is none at the same
-  // server, which it then sees to: the commit has to wait for the disk by itself.
+  // Ask for it before the commit is sent: the session that must do the flush. A flush in it proves
+  // that the server lived on since before the commit. Nothing if no session to the same server
+  // exists. Then the flusher opens one, and the commit itself has to wait for the disk.
   std::optional<int64_t> session_for(PgConnection& committing);
   // The commit was answered: waits until all that was committed before this call is on the disk.
   // False: nobody knows whether it is, or the deadline passed (loop time).
@@ -44,7 +44,7 @@ class CommitFlusher {
 
   loop::Loop& loop_;
   PgConnection connection_;
-  // The one that has not begun, for whoever comes now: one under way may have missed them.
+  // The flush that has not begun, for new callers. One under way may have missed their commits.
   std::shared_ptr<Flush> next_ = std::make_shared<Flush>();
   bool is_flushing_ = false;
   loop::Signal over_;

@@ -1,7 +1,7 @@
 // A connection in pipeline mode; see lib/postgres/connection.h. With the other files of
 // lib/postgres the owner of libpq.
 //
-// What is sent stands in connection_send.cpp. Answers come in the order of sending.
+// Sending is in connection_send.cpp. Answers come in the order of sending.
 #include "lib/postgres/connection.h"
 
 #include <libpq-fe.h>
@@ -28,7 +28,8 @@ int64_t jittered(int64_t delay_ms) {
   return delay_ms / 2 + static_cast<int64_t>(random() % static_cast<uint64_t>(delay_ms / 2 + 1));
 }
 
-// What the server says beside its answers, such as why it shuts down. libpq would print it.
+// Messages that the server sends beside its answers, such as the reason of a shutdown. libpq would
+// print them.
 void log_notice(void*, const char* message) noexcept {
   std::string_view text(message);
   while (text.ends_with('\n')) text.remove_suffix(1);
@@ -47,7 +48,7 @@ PgConnection::PgConnection(loop::Loop& loop, const DatabaseOptions& options)
 PgConnection::~PgConnection() {
   watch_.reset();
   if (connection_ != nullptr) PQfinish(connection_);
-  // Nobody is resumed: whoever waits is being destroyed as well.
+  // No waiter is resumed, because waiters are being destroyed as well.
 }
 
 void PgConnection::connect() {
@@ -55,8 +56,8 @@ void PgConnection::connect() {
 }
 
 void PgConnection::start_connecting() {
-  // What stands before dbname gives way to what the operator says there. A standby takes no writes:
-  // the next host is looked at.
+  // Settings before dbname give way to those of the operator. A standby takes no writes, so the
+  // next host is tried.
   std::vector<const char*> names{"target_session_attrs", "dbname", "application_name",
                                  "tcp_user_timeout", "keepalives_idle"};
   std::vector<const char*> values{"primary", options_.conninfo.c_str(),
@@ -238,7 +239,7 @@ bool PgConnection::take_result() {
       std::string_view state = result_field(raw, PG_DIAG_SQLSTATE);
       if (state == "42P05" && call->is_preparation) break;  // its DEALLOCATE is still on its way
       call->may_try_again |= state == "40001" || state == "40P01";
-      // A plan that a migration made invalid is made anew.
+      // A plan that a migration made invalid is made again.
       if (state == "0A000" && call->results.size() < call->names.size()) {
         const char* name = call->names[call->results.size()];
         if (prepared_.erase(name) > 0) forget_plan(name);
@@ -271,7 +272,7 @@ void PgConnection::end_front() {
       return;
     }
     prepared_.erase(call->prepares);
-    // The batch behind it fails for this reason, not for the lack of its statement.
+    // The next batch fails for this reason, not for the lack of its statement.
     for (const std::shared_ptr<BatchCall>& behind : pending_) {
       if (behind->is_preparation) continue;
       if (!behind->error) {

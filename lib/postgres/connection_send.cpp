@@ -1,4 +1,4 @@
-// What a connection in pipeline mode sends; see lib/postgres/connection.h. With the other files of
+// Sends on a connection in pipeline mode; see lib/postgres/connection.h. With the other files of
 // lib/postgres the owner of libpq.
 //
 // On the wire each batch is: its statements, then one Sync. The settings of the session are the
@@ -67,8 +67,8 @@ bool PgConnection::write_plain(std::initializer_list<const char*> texts) {
   return PQpipelineSync(connection_) == 1;
 }
 
-// Where memory is short libpq takes a statement or does not. Without its Sync Postgres rolls back
-// what stands before the missing one; any Sync behind it, of another batch too, would commit that.
+// If memory is short, libpq may not accept a statement. Without its Sync Postgres rolls back
+// everything before the missing one. Any later Sync, also of another batch, would commit that.
 void PgConnection::break_off() {
   phase_ = Phase::broken;
   deadline_timer_.restart(0);
@@ -125,7 +125,7 @@ void PgConnection::set_commits_wait(bool wait) {
   commits_wait_ = wait;
   std::shared_ptr<BatchCall> call =
       send_plain(wait ? "RESET synchronous_commit" : "SET synchronous_commit = off");
-  // A batch behind it would be answered although it is not on the disk.
+  // A later batch would be answered although it is not on the disk.
   call->on_done = [this](const BatchCall& done) {
     if (done.error) close("synchronous_commit: " + done.error->cause);
   };

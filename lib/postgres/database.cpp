@@ -339,7 +339,7 @@ Task<Results> Transaction::run(Batch batch) {
   std::shared_ptr<BatchCall> call = connection_->send(batch);
   CallAwaiter awaiter(call);
   co_await awaiter;
-  // A step cannot be repeated by itself: whoever began the transaction may do so.
+  // A step cannot be repeated by itself. The caller that began the transaction may repeat it.
   if (call->error && call->may_try_again) throw database_unavailable(call->error->cause);
   if (call->error) throw *call->error;
   co_return std::move(call->results);

@@ -51,7 +51,7 @@ class Params {
   std::vector<Value> values_;
 };
 
-// What is sent: a statement with its parameters. query::RunShow{.run_id = id} becomes one.
+// A statement with its parameters. query::RunShow{.run_id = id} becomes one.
 struct BoundStatement {
   const Statement* statement;
   Params params;
@@ -103,7 +103,7 @@ enum class Refusal {
   too_slow  // a statement of it took longer than statement_timeout_ms
 };
 
-// What became of a batch, for callers to whom its failure is an answer like others.
+// Result of a batch, for callers that treat its failure like any other answer.
 struct BatchOutcome {
   Results results;
   std::optional<Error> error;
@@ -158,7 +158,7 @@ struct DatabaseOptions {
   std::string conninfo;
   std::string application_name;
   int dedicated_connections_max = 8;
-  // Of one organization, so that its waiting for locks keeps none of another waiting; 0: all. One
+  // Key of one organization, so that its waits for locks block no other organization; 0: all. One
   // user has half of them.
   int party_connections_max = 0;
   // A batch that has no answer by then ends in database_unavailable and its connection is closed.
@@ -225,21 +225,21 @@ class Database {
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  // All of the batch commits, or nothing does. Throws Error: database_unavailable when the answer
-  // does not come, the code a function raised, internal_error for other faults of a statement.
-  // kept lives until the answer is here, also when whoever waited for it is gone: what bounds the
-  // batches on their way would be free too early else.
+  // All of the batch commits, or nothing does. Throws Error: database_unavailable if the answer
+  // does not come, the code that a function raised, internal_error for other faults of a statement.
+  // kept lives until the answer is here, also if the caller is gone. Otherwise the bound of batches
+  // on their way would be released too early.
   Task<Results> pipelined(Batch batch, std::shared_ptr<void> kept = nullptr);
-  // As pipelined(), on a connection of its own; a serialization failure or deadlock is tried again,
-  // three times in all.
+  // Like pipelined(), on a connection of its own. A serialization failure or deadlock is tried
+  // again, three times in all.
   Task<Results> dedicated(Batch batch);
   Task<Result> pipelined(BoundStatement statement, std::shared_ptr<void> kept = nullptr);
   Task<Result> dedicated(BoundStatement statement);
   Task<Result> pipelined(const Statement& statement);
   Task<Result> dedicated(const Statement& statement);
-  // As dedicated() and pipelined(), but the error is part of the answer. afterwards follows in the
-  // same round trip as a transaction of its own, also when the batch fails; it is not waited for,
-  // and its fault is nobody's.
+  // Like dedicated() and pipelined(), but the error is part of the answer. afterwards follows in
+  // the same round trip as a transaction of its own, also if the batch fails. Nobody waits for it,
+  // and its fault is ignored.
   Task<BatchOutcome> attempt(Batch batch, Batch afterwards = {},
                              Durability durability = Durability::own, Party party = 0);
   Task<BatchOutcome> attempt_pipelined(Batch batch, std::shared_ptr<void> kept = nullptr);
@@ -252,8 +252,8 @@ class Database {
               std::function<void()> on_listening);
 
   bool connected() const;  // the pipelined one
-  // Of the dedicated connections: how many are in use, how many callers wait for one, how many
-  // there may be.
+  // State of the dedicated connections: how many are in use, how many callers wait for one, how
+  // many may exist.
   int64_t dedicated_busy() const;
   int64_t dedicated_waiting() const;
   int64_t dedicated_max() const;

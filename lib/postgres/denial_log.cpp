@@ -19,7 +19,7 @@ namespace {
 
 // Each takes a lock until the batch is committed, of which Postgres has some thousands for all.
 constexpr size_t batch_max = 64;
-// As much as the audit log keeps; the target is cut there to as many characters.
+// Length that the audit log keeps. The target is cut there to as many characters.
 constexpr size_t text_bytes_max = 800;
 
 std::string key_of(const Denial& denial) {
@@ -84,7 +84,7 @@ bool DenialLog::make_room() {
 void DenialLog::drop(int64_t count) {
   if (dropped_ == 0) {
     log_warning("denials_dropped", {{"why", "too many wait to be written"},
-                                    {"mend", "look whether Postgres takes writes"}});
+                                    {"mend", "check whether Postgres accepts writes"}});
   }
   dropped_ += count;
   on_dropped_(count);
@@ -96,7 +96,7 @@ void DenialLog::finish(std::function<void()> on_written) {
   next_.restart(0);
 }
 
-// What is to be written now, the oldest first. Wakes the writer when there is only something later.
+// Returns the rows to write now, oldest first. If all are due later, sets the timer of the writer.
 std::vector<DenialLog::Sent> DenialLog::take_due() {
   int64_t now_ms = loop_.now_ms();
   int64_t next_ms = std::numeric_limits<int64_t>::max();
@@ -104,7 +104,8 @@ std::vector<DenialLog::Sent> DenialLog::take_due() {
   std::erase_if(kinds_, [&](const auto& entry) {
     return entry.second.count == 0 && entry.second.due_ms <= now_ms;
   });
-  // What is due soon goes along: of many kinds each would else have a commit of its own.
+  // Rows that are due soon are written too. Otherwise each of many kinds would need a commit of its
+  // own.
   bool is_any_due = std::any_of(kinds_.begin(), kinds_.end(), [now_ms](const auto& entry) {
     return entry.second.count > 0 && entry.second.due_ms <= now_ms;
   });

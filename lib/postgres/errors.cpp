@@ -44,10 +44,10 @@ Refusal refusal_of(std::string_view state) {
   return state == "57014" ? Refusal::too_slow : Refusal::none;
 }
 
-// What a failed statement means to the client. A statement that passed its time limit is told as
-// such. Connection faults, shut-downs, waits for locks and full disks are the database's absence,
-// and so is what libpq says by itself, without a state (it found no memory for the answer);
-// everything unknown is our own mistake.
+// Meaning of a failed statement for the client. A statement that passed its time limit is reported
+// as such. Connection faults, shutdowns, waits for locks and full disks count as the database's
+// absence. So do libpq's own errors without a state (it found no memory for the answer). Everything
+// unknown is our own mistake.
 Error error_from(const PGresult* result) {
   std::string_view state = result_field(result, PG_DIAG_SQLSTATE);
   std::string_view message = result_field(result, PG_DIAG_MESSAGE_PRIMARY);

@@ -1,4 +1,4 @@
-// What a fault of Postgres means: the code that a function of ours raised, the database's absence,
+// Meaning of a fault of Postgres: the code that a function of ours raised, the database's absence,
 // or our own mistake. Used by the connections of the loop and by the session that blocks.
 #pragma once
 
@@ -27,7 +27,7 @@ Refusal refusal_of(std::string_view state);
 // needs; nothing when it is new enough. connection: one that is made.
 std::optional<std::string> why_too_old(const pg_conn* connection);
 
-// A field of an error, empty when there is none; code: PG_DIAG_….
+// Field of an error, empty if absent; code: PG_DIAG_….
 std::string_view result_field(const pg_result* result, int code);
 
 }  // namespace hostler::postgres

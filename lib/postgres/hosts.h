@@ -19,8 +19,8 @@ class HostOrder {
   bool names_tcp_host() const;
   // The next one begins.
   void turn();
-  // This one, as libpq names it, was waited for in vain: it comes last, so that nobody waits for it
-  // again before all others were asked. When it is none of them the next one begins.
+  // Moves this host, as libpq names it, to the end, because waiting for it failed. All others are
+  // tried before it again. If it is not in the list, the next one begins.
   void put_last(std::string_view host, std::string_view port);
   // Keywords of libpq and their values, to be given after the connection string; none for one host.
   struct Word {
@@ -43,8 +43,8 @@ class HostOrder {
   size_t count_ = 0;
 };
 
-// What is wrong with a connection URL or string in itself; empty when nothing is. What libpq quotes
-// of it may be a password and is left out.
+// Fault of a connection URL or string in itself, empty without one. libpq may quote a password in
+// its message, so that part is left out.
 std::string conninfo_fault(const std::string& conninfo);
 
 }  // namespace hostler::postgres

@@ -24,7 +24,7 @@ struct Text : Params::Value {
   Text(std::nullptr_t) = delete;
 };
 
-// Of json and jsonb: its text.
+// Value of json and jsonb: its text.
 struct Json : Text {
   using Text::Text;
 };
@@ -40,7 +40,7 @@ struct Bytes : Params::Value {
   Bytes(std::string_view value) : Bytes(std::string(value)) {}
 };
 
-// Of integer and bigint; Postgres refuses what is too large for the former.
+// Value of integer and bigint. Postgres refuses numbers that are too large for the former.
 struct Integer : Params::Value {
   template <std::signed_integral T>
   Integer(T value) : Params::Value{std::to_string(value), false, false} {}

@@ -42,7 +42,7 @@ void append_element(std::string& out, std::string_view bytes) {
   out += bytes;
 }
 
-// Of a type whose binary form is its text.
+// Value of a type whose binary form is its text.
 std::string text_array(int64_t element_oid, const std::vector<std::string>& values) {
   std::string out = array_head(element_oid, values.size());
   size_t bytes = out.size();

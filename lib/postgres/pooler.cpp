@@ -79,9 +79,9 @@ Task<Pooling> examine(PgConnection& first, PgConnection& second) {
 
 const char* const transaction_pooling_fault =
     "a pooler in front of Postgres gives each transaction another server, as PgBouncer does with "
-    "pool_mode = transaction. Hostler needs sessions: settings, LISTEN and prepared statements "
-    "belong to one. Set pool_mode = session for this database, or let database.url name Postgres "
-    "itself";
+    "pool_mode = transaction. Hostler needs sessions, because settings, LISTEN and prepared "
+    "statements belong to one. Set pool_mode = session for this database, or let database.url name "
+    "Postgres itself";
 
 Task<Pooling> pooling_of(loop::Loop& loop, const DatabaseOptions& options) {
   PgConnection first(loop, options);

@@ -1,7 +1,7 @@
-// What stands between a program and its database. A pooler that gives each transaction another
-// server, such as PgBouncer with pool_mode = transaction, breaks what Hostler builds on: settings,
-// LISTEN and prepared statements belong to a session. Called at the start of the services and by
-// hostlerctl doctor.
+// Checks for a pooler between a program and its database. A pooler that gives each transaction
+// another server, such as PgBouncer with pool_mode = transaction, breaks settings, LISTEN and
+// prepared statements, because these belong to a session. Called at the start of the services and
+// by hostlerctl doctor.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ enum class Pooling : uint8_t {
   transactions,  // a pooler gives the next transaction another server
 };
 
-// What is wrong with Pooling::transactions, and the mend.
+// Explains the fault of Pooling::transactions and how to fix it.
 extern const char* const transaction_pooling_fault;
 
 // Opens one connection; a second one when a pooler answers the first. Takes at most 10 s.

@@ -83,7 +83,7 @@ std::string conninfo_with(const std::string& conninfo,
   std::unique_ptr<char, void (*)(void*)> owned(fault, &PQfreemem);
   if (!options) {
     throw Error(ErrorCode::http_bad_request,
-                fmt::format("no connection URL or string of libpq: {}",
+                fmt::format("not a connection URL or string of libpq: {}",
                             fault == nullptr ? "" : without_line_end(fault)));
   }
   std::string text;
@@ -118,7 +118,7 @@ DbSession::DbSession(const std::string& conninfo, const std::string& application
                      const std::string& database)
     : on_notice_(std::make_unique<std::function<void(std::string_view)>>()) {
   std::string whole = database.empty() ? conninfo : conninfo_with(conninfo, {{"dbname", database}});
-  // What stands before dbname gives way to what the operator says there.
+  // Settings before dbname give way to those of the operator.
   std::array<const char*, 5> names{"connect_timeout", "target_session_attrs", "dbname",
                                    "application_name", nullptr};
   std::array<const char*, 5> values{"10", "primary", whole.c_str(), application_name.c_str(),
@@ -186,7 +186,7 @@ Result DbSession::checked(pg_result* raw, std::string_view text) {
   Error raised = error_from(raw);
   if (state == "HS000" && raised.code != ErrorCode::internal_error) throw raised;
   if (state == "22021") {  // words of a command line may be any bytes
-    throw Error(ErrorCode::http_bad_request, "what was typed is no UTF-8");
+    throw Error(ErrorCode::http_bad_request, "the input is not UTF-8");
   }
   bool is_locked_out = state == "55P03" || state == "40P01";
   ErrorCode code = is_locked_out ? ErrorCode::overload_busy : ErrorCode::internal_error;

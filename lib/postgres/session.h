@@ -45,12 +45,12 @@ class DbSession {
   // server's words.
   Result run(const BoundStatement& statement);
   Result run(const Statement& statement);  // without parameters
-  // As run, but nothing when the connection is lost; this session is of no use then.
+  // Like run, but returns nothing if the connection is lost. The session is then useless.
   std::optional<Result> run_if_connected(const BoundStatement& statement);
   // Why the statement failed, in the server's words; nothing when it did not.
   std::optional<std::string> why_refused(const BoundStatement& statement);
-  // As run, for text that is no statement of sql/queries: a statement that was itself an answer,
-  // or several at once (a migration). In a transaction only when one is open.
+  // Like run, for text that is not a statement of sql/queries: a statement that was itself an
+  // answer, or several at once (a migration). In a transaction only if one is open.
   Result run_text(const std::string& text);
 
   // conninfo, with none of its hosts but the one that this session is connected to. For what was

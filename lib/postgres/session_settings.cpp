@@ -41,14 +41,14 @@ constexpr std::array pinned{
     SessionSetting{"row_security", "on"},
     SessionSetting{"default_text_search_config", "pg_catalog.english"},
     SessionSetting{"gin_fuzzy_search_limit", "0"},
-    // What a transaction is, and what ends it or the session.
+    // Settings about transactions, and about the end of a transaction or session.
     SessionSetting{"default_transaction_isolation", "read committed"},
     SessionSetting{"default_transaction_read_only", "off"},
     SessionSetting{"default_transaction_deferrable", "off"},
     SessionSetting{"idle_session_timeout", "0"},
     SessionSetting{"transaction_timeout", "0"},
     SessionSetting{"exit_on_error", "off"},
-    // What a migration makes.
+    // Settings for what a migration creates.
     SessionSetting{"check_function_bodies", "on"},
     SessionSetting{"default_table_access_method", "heap"},
     // How a statement is planned: the limits in time are those of these plans.

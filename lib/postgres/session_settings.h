@@ -21,9 +21,9 @@ struct SessionSetting {
 // Everything that a session may set by itself and that changes what a statement answers, stores or
 // refuses. tests/sql/postgres/session_settings_test.cpp holds the list against pg_settings.
 std::span<const SessionSetting> pinned_settings();
-// What DatabaseOptions::plans_once pins besides. A plan that is made once is made while the tables
-// are empty, as on a new system, and is kept while they grow: until they are analyzed again each
-// look-up would read them whole, or sort what an index has in order.
+// Further settings that DatabaseOptions::plans_once pins. A plan that is made once is made while
+// the tables are empty, as on a new system, and is kept while they grow. Until they are analyzed
+// again, each look-up would read them whole, or sort rows that an index has in order.
 std::span<const SessionSetting> plans_once_settings();
 
 // The limits of one kind of session, in milliseconds; 0: none.
@@ -40,8 +40,8 @@ struct SessionLimits {
 // transaction that failed, so that it takes no batch before it is closed.
 inline constexpr size_t pinning_statements = 4;
 bool send_pinned_settings(pg_conn* connection, const SessionLimits& limits);
-// Whether another program stands between this connection and its server, such as PgBouncer: it has
-// made up the number of the process that libpq was told. results: of the statements above.
+// Whether another program, such as PgBouncer, stands between this connection and its server: it
+// invented the process number that libpq got. results: of the statements above.
 bool is_pooled(pg_conn* connection, const Results& results);
 
 }  // namespace hostler::postgres

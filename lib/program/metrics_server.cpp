@@ -49,7 +49,7 @@ class MetricsServer::Connection {
     bool is_whole = request_.find("\r\n\r\n") != std::string::npos;
     if (!is_whole && request_.size() < request_bytes_max) return;
     bool is_get = is_whole && request_.starts_with("GET ");
-    std::string body = is_get ? server_.text_() : "Only GET is answered here.\n";
+    std::string body = is_get ? server_.text_() : "Only GET is supported here.\n";
     answer_ = fmt::format(
         "HTTP/1.1 {}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
         "Content-Length: {}\r\nConnection: close\r\n\r\n{}",
@@ -104,7 +104,7 @@ void MetricsServer::accept_some() {
       continue;
     }
     if (errno != EMFILE && errno != ENFILE) return;
-    // Who waits would make the loop turn until a descriptor is free.
+    // Waiting clients would make the loop turn until a descriptor is free.
     again_.restart(accept_pause_ms);
     break;
   }

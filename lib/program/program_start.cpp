@@ -23,10 +23,10 @@ constexpr std::string_view config_sentence = "reads FILE instead of /etc/hostler
 
 const std::vector<ProgramFlag>& flags_of_all() {
   static const std::vector<ProgramFlag> flags = {
-      {"print-config", "prints the settings in force, as a file with comments, and ends"},
-      {"check-config", "says what is wrong with the settings, or nothing, and ends"},
-      {"version", "prints the version and ends"},
-      {"help", "prints this and ends"},
+      {"print-config", "prints the settings in force, as a file with comments, and exits"},
+      {"check-config", "prints the faults of the settings, and exits"},
+      {"version", "prints the version and exits"},
+      {"help", "prints this and exits"},
   };
   return flags;
 }
@@ -43,7 +43,7 @@ std::string help_text(std::string_view name, std::string_view sentence,
 
 void print_text(std::FILE* stream, std::string_view text) { fmt::print(stream, "{}", text); }
 
-// Nothing when the command line is bad; getopt has told why.
+// Returns nothing if the command line is bad; getopt has printed why.
 struct CommandLine {
   std::string config;
   std::vector<std::string_view> given;
@@ -74,7 +74,8 @@ std::optional<CommandLine> read_command_line(int argc, char* const* argv,
     }
   }
   if (optind < argc) {
-    print_text(stderr, fmt::format("{}: it takes no \"{}\"; try --help\n", argv[0], argv[optind]));
+    print_text(stderr,
+               fmt::format("{}: unknown argument \"{}\"; try --help\n", argv[0], argv[optind]));
     return std::nullopt;
   }
   return line;

@@ -27,7 +27,7 @@ struct ProgramStart {
   bool has(std::string_view flag) const;
 };
 
-// Of this machine: how connections and daemons name it.
+// Name of this machine for connections and daemons.
 std::string host_name();
 
 // The path of this program as it was started; after an upgrade a new version stands there. called:

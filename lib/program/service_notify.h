@@ -1,6 +1,6 @@
-// What a service tells the service manager that started it, and what that one handed over
-// (sd_notify(3), sd_listen_fds(3)); without one nothing happens. Called by the mains of services
-// and the pool's master. A library of systemd is not needed for two environment variables.
+// Messages of a service to the service manager that started it, and the sockets that it handed over
+// (sd_notify(3), sd_listen_fds(3)). Without a service manager nothing happens. Called by the mains
+// of services and the pool's master. Two environment variables do not justify a library of systemd.
 #pragma once
 
 #include <cstdint>

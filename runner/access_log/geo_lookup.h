@@ -16,7 +16,8 @@ struct GeoLocation {
 
 class GeoLookup {
  public:
-  // An empty path: no file. One that cannot be used is logged, and there is none.
+  // An empty path means no file. A file that cannot be used is logged, and look-ups then find
+  // nothing.
   explicit GeoLookup(const std::string& path);
   ~GeoLookup();
   GeoLookup(const GeoLookup&) = delete;

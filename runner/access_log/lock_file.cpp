@@ -58,7 +58,7 @@ bool LockFile::take() {
   return true;
 }
 
-// What stands behind the id in the file. On a disk, without a name of the boot, nothing is sure.
+// Text after the id in the file. On a disk without a name of the boot, nothing is sure.
 std::string LockFile::bond() const {
   if (!boot_) return "-";
   struct stat found {};
@@ -68,7 +68,8 @@ std::string LockFile::bond() const {
   return fmt::format("{} {}:{}", boot, found.st_dev, found.st_ino);
 }
 
-// One that cannot be written serves as well; a successor does not know it, and waits for leases.
+// A file that cannot be written works as well. A successor then does not know its id, and waits for
+// leases.
 void LockFile::read_or_make_id() {
   std::string end = fmt::format(" {}\n", bond());
   std::string text = text_of(fd_);

@@ -1,7 +1,7 @@
 // A file that one process of the host at a time has locked, with an id in it: random, made by the
-// first that had the lock and found again by whoever has it later. The lock dies with the process,
-// so who has it knows that everybody before is dead. Used for a daemon's instance and for the
-// access log's folder.
+// first holder of the lock and found again by later ones. The lock dies with the process, so its
+// holder knows that all earlier holders are dead. Used for a daemon's instance and for the access
+// log's folder.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace hostler::runner {
 
 class LockFile {
  public:
-  // boot: the id is good for this boot of the host and this very file, and is made anew otherwise:
-  // a copy of the file, as in a cloned machine or an image, proves nothing about who had the lock.
-  // Without one the id stays with the file's text.
+  // boot: the id is valid for this boot of the host and this very file. Otherwise a new one is
+  // made, because a copy of the file, as in a cloned machine or an image, proves nothing about the
+  // holder of the lock. Without a boot the id stays with the file's text.
   explicit LockFile(std::string path, std::optional<std::string> boot = std::nullopt)
       : path_(std::move(path)), boot_(std::move(boot)) {}
   ~LockFile();
@@ -45,7 +45,7 @@ class LockFile {
   int64_t id_created_ns_ = 0;
 };
 
-// What the kernel calls this boot; empty where it is hidden.
+// The kernel's name for this boot, empty if it is hidden.
 std::string boot_of_host();
 
 }  // namespace hostler::runner

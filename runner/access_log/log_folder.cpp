@@ -126,7 +126,7 @@ int64_t drop_backlog(std::vector<LogFile>& files, int64_t bytes_max) {
               {{"files", std::to_string(count)},
                {"bytes", std::to_string(dropped)},
                {"first", files.front().path},
-               {"mend", "the database takes less of the access log than nginx writes"}});
+               {"mend", "nginx writes the access log faster than the database stores it"}});
     files.erase(files.begin(), files.begin() + static_cast<std::ptrdiff_t>(count));
   }
   return dropped;

@@ -28,13 +28,13 @@ struct LogPiece {
   std::string entries;  // a JSON array
 };
 
-// What it takes to understand a line, for a piece of work on another thread.
+// Everything needed to understand a line, for a piece of work on another thread.
 struct LogReaders {
   std::shared_ptr<const client::Gateway> gateway;
   std::shared_ptr<const GeoLookup> geo;
 };
 
-// Of several daemons on a host the one that has this lock file reads the folder.
+// If a host has several daemons, the one that has this lock file reads the folder.
 inline std::string lock_of_folder(const std::string& folder) { return folder + "/.tail.lock"; }
 
 // In the order of their names, which is that of time unless the wall clock was stepped.
@@ -65,8 +65,9 @@ class QuietFiles {
   std::unordered_map<std::string, Seen> seen_;  // by path
 };
 
-// What may wait for the database: beyond it the oldest files go unread, told in the log. A flood
-// while Postgres is away must not fill the disk that nginx and Postgres may share.
+// Maximum that may wait for the database. Beyond it the oldest files are not read, and the log
+// reports it. A flood while Postgres is away must not fill the disk that nginx and Postgres may
+// share.
 constexpr int64_t backlog_bytes_max = int64_t{1} << 30;
 // Takes those that are removed out of the files too; answers how many bytes they had.
 int64_t drop_backlog(std::vector<LogFile>& files, int64_t bytes_max);

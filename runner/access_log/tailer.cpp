@@ -25,7 +25,7 @@ AccessLogTailer::AccessLogTailer(loop::Loop& loop, postgres::Database& db, Acces
       read_at_ms_(loop.now_ms()) {}
 
 std::string log_file_key(const LockFile& lock, const std::string& host, const LogFile& file) {
-  // One that is older than the folder's id was begun under the host's name.
+  // A file that is older than the folder's id was begun under the host's name.
   bool is_older = file.born_ns > 0 && file.born_ns < lock.id_created_ns();
   if (is_older) return fmt::format("{}:{}#{}", host, file.path, file.inode);
   return fmt::format("{}:{}#{}@{}", lock.id(), file.path, file.inode, file.born_ns);

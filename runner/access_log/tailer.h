@@ -24,8 +24,8 @@ struct AccessLogOptions {
   int64_t quiet_ms = log_file_quiet_ms;  // what has not grown for so long is finished
 };
 
-// What no other file has, on whichever host: names may be the same on all of them, and so may
-// inodes and even the folder's id on disks that were copied; the time of birth then differs.
+// Key that no other file has, on any host. Names may be the same on all of them, and so may inodes
+// and even the folder's id on disks that were copied. The time of birth then differs.
 std::string log_file_key(const LockFile& lock, const std::string& host, const LogFile& file);
 
 class AccessLogTailer {
@@ -37,7 +37,7 @@ class AccessLogTailer {
   Task<void> run();
   int64_t lines() const { return lines_; }                  // brought in
   int64_t lines_skipped() const { return lines_skipped_; }  // of those: no row could be made
-  // As of the last poll: what was there and could not be brought in.
+  // State at the last poll: rows that existed and could not be stored.
   int64_t unread_bytes() const { return unread_bytes_; }
   // How long ago a poll found everything read.
   int64_t lag_ms() const { return loop_.now_ms() - read_at_ms_; }

@@ -13,7 +13,7 @@
 
 namespace hostler::runner {
 
-// What the agent loop has so far; the supervisor ends a run with it when the loop is destroyed.
+// Result of the agent loop so far. The supervisor ends a run with it when the loop is destroyed.
 struct RunProgress {
   int turns = 0;       // finished ones
   int tool_calls = 0;  // of the finished turns
@@ -37,7 +37,7 @@ struct ActiveRun {
 
   const std::shared_ptr<RunWriter> writer;  // what the run tells the world goes through it
   const Claim& claim;
-  // Of a fresh run until it begins, so that nothing has to be read for it.
+  // Parts of a fresh run until it begins, so that nothing has to be read for it.
   std::optional<ClaimedRow> claimed_row;
   RunProgress progress;
   std::optional<std::string> cancel_reason;  // a cancel was asked for; as run.cancelled tells it

@@ -50,14 +50,14 @@ void announce_resumption(const ActiveRun& run, int64_t behind_seq) {
   run.writer->append("run.resumed", json.take());
 }
 
-// What the last turn took may have been all that there was.
+// The last turn may have used all credits.
 void check_credits(const RunWriter& writer, const RunParts& parts) {
   if (parts.credits_exhausted || writer.has_exhausted_credits()) {
     throw RunFailure("credits.exhausted", "The organization has no credits left.");
   }
 }
 
-// What was shown stays; the run has no room for more.
+// Text that was shown stays; the run has no room for more.
 void check_output_limit(const RunWriter& writer) {
   if (writer.is_full()) throw writer.output_failure();
 }
@@ -68,19 +68,20 @@ void check_turn_limit(const RunProgress& progress, const RunLimits& limits) {
       limits.has_turns_of_persona ? "its persona's max_turns" : "limit.agent_turns";
   throw RunFailure(
       "run.turn_limit",
-      fmt::format("The run took as many model turns as it may: {} is {}.", key, limits.turns));
+      fmt::format("The run reached its limit of model turns: {} is {}.", key, limits.turns));
 }
 
 // The tool calls of the turn must fit as a whole: of a turn that passes the limit none is made.
 void check_tool_limit(const RunProgress& progress, const RunLimits& limits) {
   if (progress.tool_calls + std::ssize(progress.turn.calls()) > limits.tool_calls) {
-    throw RunFailure("run.turn_limit", fmt::format("The run asked for more tool calls than it may: "
-                                                   "limit.tool_calls is {}.",
-                                                   limits.tool_calls));
+    throw RunFailure(
+        "run.turn_limit",
+        fmt::format("The run asked for more tool calls than allowed: limit.tool_calls is {}.",
+                    limits.tool_calls));
   }
 }
 
-// What of the run's events a discarded answer was, and why.
+// Records which events of the run belonged to a discarded answer, and why.
 void announce_repair(const ActiveRun& run, const OpenTurn& turn, int attempt) {
   JsonWriter json;
   json.begin_object().member("attempt", attempt).member_raw("errors", turn.verdict.errors_json);
@@ -137,8 +138,8 @@ void close_turn(AgentServices& services, const RunPtr& run, RunParts& parts, Ope
   refuse_cut_calls(run, parts, open.cut);
 }
 
-// What the run's format says of a turn that calls no tool. Checked before the turn is closed, so
-// that nothing comes between its step and what follows from it.
+// Checks a turn that calls no tool by the run's format. This happens before the turn is closed, so
+// that nothing comes between its step and its consequences.
 Task<void> check_open_answer(AgentServices& services, RunPtr run, const RunParts& parts,
                              OpenTurn& turn) {
   AnswerFormat format = *parts.format;
@@ -153,7 +154,7 @@ Task<void> check_open_answer(AgentServices& services, RunPtr run, const RunParts
     co_return;
   }
   int repairs_max = static_cast<int>(services.settings.current()->integer("limit.repair_turns"));
-  // What was cut would be cut again.
+  // A cut answer would be cut again.
   bool is_cut = run->progress.turn.finish_reason == FinishReason::length;
   turn.is_discarded =
       !is_cut && parts.repairs() < repairs_max && run->progress.turns + 1 < parts.limits.turns;
@@ -171,7 +172,7 @@ RunFailure misfit_failure(const ModelTurn& turn, const std::string& reason) {
                     "The model's answer does not fit response_format: " + reason);
 }
 
-// Of whichever tool has the name; empty: none does.
+// Key of the tool that has the name, empty if none has.
 std::string parameters_of(AgentServices& services, const RunParts& parts, const std::string& tool) {
   std::vector<ToolDefinition> tools;
   const DeclaredTools* declaring = parts.declaring(tool);
@@ -181,7 +182,7 @@ std::string parameters_of(AgentServices& services, const RunParts& parts, const 
   return found == tools.end() ? std::string() : found->parameters;
 }
 
-// Nothing, blanks and null mean a call without arguments.
+// An absent value, blanks and null mean a call without arguments.
 void complete_arguments(Parts& parts) {
   for (Part& part : parts) {
     ToolCall* call = std::get_if<ToolCall>(&part);
@@ -216,7 +217,7 @@ Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
   if (is_misfit) throw misfit_failure(progress.turn, reason);
 }
 
-// Answers that an earlier daemon discarded: what the model was told of them.
+// Adds the answers that an earlier daemon discarded, as the model got them.
 Task<void> check_stored_answers(AgentServices& services, RunParts& parts) {
   if (!parts.format) co_return;
   for (FinishedTurn& turn : parts.turns) {

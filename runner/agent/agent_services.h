@@ -1,4 +1,4 @@
-// What the agent loop and its parts may use; built by runner/daemon.cpp, one a daemon.
+// Services that the agent loop and its parts use. runner/daemon.cpp builds one for each daemon.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@ namespace hostler::runner {
 
 class ToolBox;
 
-// Turns of which the model is told more than long_turn_bytes, as few models can be: what it is told
-// is kept three times while it is sent, once as JSON, which may be six times as long. A slow server
-// would have the daemon keep all that for as long as a run may take.
+// Limit of turns whose model gets more than long_turn_bytes, as few models can. The text is kept
+// three times while it is sent, once as JSON, which may be six times as long. With a slow server
+// the daemon would keep all that for as long as a run may take.
 using LongTurns = loop::SharedPermits;
 constexpr size_t long_turn_bytes = size_t{3} << 20;
 constexpr loop::PermitShares long_turn_shares{16, 4};

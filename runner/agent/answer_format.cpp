@@ -20,7 +20,7 @@ namespace {
 
 // Longer ones take too much of a loop's time (lib/json_schema/schema.h).
 constexpr size_t loop_bytes_max = 64 * 1024;
-// Of what is told of a fault: parts of it are the model's own words.
+// Length of a reported fault, parts of which are the model's own words.
 constexpr size_t pointer_bytes_max = 300;
 constexpr size_t message_bytes_max = 500;
 constexpr size_t reason_bytes_max = 400;
@@ -47,7 +47,7 @@ AnswerVerdict misfit(const Faults& faults) {
   AnswerVerdict verdict;
   JsonWriter errors;
   errors.begin_array();
-  verdict.repair = std::string(answer_repair_opening) + " What is wrong:";
+  verdict.repair = std::string(answer_repair_opening) + " The fault:";
   for (const json_schema::ValueFault& fault : faults) {
     std::string_view pointer = utf8_prefix(fault.pointer, pointer_bytes_max);
     std::string_view message = utf8_prefix(fault.message, message_bytes_max);
@@ -58,7 +58,7 @@ AnswerVerdict misfit(const Faults& faults) {
     verdict.repair += "\n- " + words;
     if (verdict.reason.empty()) verdict.reason = utf8_prefix(words, reason_bytes_max);
   }
-  verdict.repair += "\nAnswer once more, with the whole JSON and nothing before or behind it.";
+  verdict.repair += "\nAnswer once more, with the whole JSON and nothing before or after it.";
   verdict.errors_json = errors.end_array().take();
   return verdict;
 }
@@ -92,7 +92,7 @@ std::string_view without_thoughts(std::string_view text) {
   return trimmed(rest.substr(end + thought_tags[0].end.size()));
 }
 
-// What stands within a code fence of Markdown that is the whole text, with or without a language.
+// Returns the content of a Markdown code fence that is the whole text, with or without a language.
 std::string_view without_fence(std::string_view text) {
   size_t ticks = std::min(text.find_first_not_of('`'), text.size());
   if (ticks < 3) return text;
@@ -149,7 +149,7 @@ AnswerFormat read_answer_format(std::string_view json) {
   std::variant<json_schema::Schema, json_schema::SchemaFault> compiled =
       json_schema::Schema::compile(*schema);
   if (const json_schema::SchemaFault* fault = std::get_if<json_schema::SchemaFault>(&compiled)) {
-    throw RunFailure("internal.error", "The run's schema is not taken any more: " + fault->message);
+    throw RunFailure("internal.error", "The run's schema is no longer accepted: " + fault->message);
   }
   format.schema = std::get<json_schema::Schema>(std::move(compiled));
   return format;

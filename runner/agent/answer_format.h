@@ -1,5 +1,5 @@
-// What a run's answer must be, and whether it is: response_format as it was declared, its schema
-// compiled, and what a model is told of an answer that does not fit. Used by the agent loop.
+// Format of a run's answer and its check: response_format as it was declared, its schema compiled,
+// and the report to a model whose answer does not fit. Used by the agent loop.
 #pragma once
 
 #include <optional>
@@ -26,10 +26,10 @@ struct AnswerVerdict {
   bool fits() const { return !output.empty(); }
 };
 
-// As runs store it; the API let nothing else pass.
+// Reads the form in which runs store it; the API accepts no other.
 AnswerFormat read_answer_format(std::string_view json);
 
-// What the prompt says where the provider's own mode does not; empty: nothing.
+// Text of the prompt if the provider has no mode of its own; otherwise empty.
 std::string format_instruction(ProviderKind kind, const ResponseFormat& format);
 
 // The part of an answer that is to be JSON: without <think> blocks before it, and without a code

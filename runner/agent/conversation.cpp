@@ -13,7 +13,7 @@ namespace hostler::runner {
 namespace {
 
 constexpr std::string_view earlier_left_out = "(Earlier messages are left out.)";
-constexpr std::string_view cut_mark = "… (cut: it is longer than the model takes)";
+constexpr std::string_view cut_mark = "… (cut: it is too long for the model)";
 
 size_t bytes_of(const ChatMessage& message) {
   return message.name.size() + bytes_of(message.parts);
@@ -21,8 +21,8 @@ size_t bytes_of(const ChatMessage& message) {
 
 bool is_of_system(const ChatMessage& message) { return message.role == ChatRole::system; }
 
-// Of what a history says beside the system's texts, which are counted with the prompt: whatever is
-// left out, they are told.
+// Size of a history's messages besides the system's texts, which count with the prompt. System
+// texts are always sent.
 size_t said_bytes(const ChatMessage& message) {
   return is_of_system(message) ? 0 : bytes_of(message);
 }
@@ -33,7 +33,7 @@ size_t system_bytes_of(const std::string& prompt, const std::vector<ChatMessage>
   return bytes;
 }
 
-// What is left of a budget.
+// Rest of a budget.
 class Room {
  public:
   explicit Room(int64_t bytes) : bytes_(std::max<int64_t>(bytes, 0)) {}
@@ -51,8 +51,8 @@ class Room {
 
 constexpr size_t nothing = std::string::npos;
 
-// What of a conversation is sent, as places in all of it. What a turn adds is sent whole, behind
-// what the last one sent, until that is too long: only then the plan is made anew.
+// Part of a conversation that is sent, as places in all of it. The additions of a turn are sent
+// whole, after the text of the last turn, until that is too long. Only then a new plan is made.
 struct Plan {
   size_t from = 0;           // the first message of the history
   size_t first = 0;          // the first exchange
@@ -93,9 +93,9 @@ size_t stub_bytes(const Exchange& exchange) {
   return bytes;
 }
 
-// Of the exchanges that there are, of which the last is the newest. What was called before is told
-// in at most half of the room; the newest results come next, then the older ones', as many as fit
-// into what the next turns need not.
+// Plan for the exchanges, of which the last is the newest. Earlier calls get at most half of the
+// room. The newest results come next, then older ones, as many as fit into the part that the next
+// turns do not need.
 void fit_exchanges(const std::vector<Exchange>& exchanges, size_t count, Room& room, Plan& plan) {
   size_t newest = count - 1;
   plan.first = newest;
@@ -109,8 +109,8 @@ void fit_exchanges(const std::vector<Exchange>& exchanges, size_t count, Room& r
   plan.whole = newest;
 }
 
-// What is left of a budget once the newest is in it, less what stays free for the turns to come: a
-// quarter of the budget, or half of what is left.
+// Rest of a budget after the newest exchange, without the part that stays free for the next turns:
+// a quarter of the budget, or half of the rest.
 Room room_for_older(const Room& left, int64_t bytes_max) {
   int64_t bytes = static_cast<int64_t>(left.bytes());
   return Room(std::max(bytes - bytes_max / 4, bytes / 2));
@@ -202,7 +202,7 @@ class Planner {
     Plan plan;
     Room room(bytes_max_);
     room.take_at_most(system_bytes_ + earlier_left_out.size());
-    // What the run is about comes before what it found.
+    // The subject of the run comes before its results.
     size_t newest = history_.empty() ? 0 : newest_of(history_);
     for (size_t i = newest; i < history_.size(); ++i) room.take_at_most(said_bytes(history_[i]));
     if (count > 0) fit_exchanges(exchanges_, count, room, plan);
@@ -216,7 +216,7 @@ class Planner {
     return plan;
   }
 
-  // What the results have over the notes in their places.
+  // Size of the results beyond the notes that replace them.
   static size_t result_bytes(const Exchange& exchange) {
     return exchange.bytes() - stub_bytes(exchange);
   }
@@ -251,7 +251,7 @@ class Planner {
   size_t messages_max_;
 };
 
-// As the plan wants it.
+// Builds the messages of the plan.
 void add_exchange(const Plan& plan, size_t nth, Exchange exchange, std::vector<ChatMessage>& all) {
   all.push_back(std::move(exchange.answer));
   for (size_t i = 0; i < exchange.results.size(); ++i) {
@@ -293,7 +293,8 @@ std::vector<ChatMessage> fitted_messages(const std::string& system_prompt,
 }
 
 int64_t history_bytes_max(int64_t context_tokens) {
-  // Of any model (contract section 4): what is read is held, and sent again every turn.
+  // Limit for any model (contract section 4), because the text is kept in memory and sent again
+  // every turn.
   constexpr int64_t bytes_max = 16 << 20;
   return std::min(context_tokens / 4 * 3 * 3, bytes_max);
 }

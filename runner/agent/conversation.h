@@ -18,11 +18,11 @@ namespace hostler::runner {
 // answer.
 int64_t history_bytes_max(int64_t context_tokens);
 
-// What stands in the place of a result that the model is not told any more.
+// Text that replaces a result that the model does not get any more.
 constexpr std::string_view left_out =
     R"({"note":"left out: the conversation is longer than the model takes"})";
 
-// As query::run_claim and query::run_history read them at most.
+// Maximum that query::run_claim and query::run_history read.
 constexpr size_t history_messages_max = 1000;
 
 // Oldest first. rows: newest first, as query::run_history answers them.
@@ -40,16 +40,16 @@ struct Exchange {
   size_t bytes() const;
 };
 
-// Everything the model is told: system prompt, history, the run's own exchanges, oldest first. A
-// turn is told what the turn before it was, and behind it what is new: a provider that keeps what
-// it read need not read it again. The same whichever daemon asks, since it follows from the
-// arguments alone.
-//   What is over the budget is left out from the oldest on, but for the system's texts, a call
-// never without its result, nor a result without its call: of the run's own exchanges first the
-// results, then whole ones. The newest message (with the call that it answers) and the newest
-// exchange are always there, the latter's results cut where they must be. More is left out than
-// must be, so that the next turns are told the same again. A history of messages_max or more counts
-// as read in part.
+// Everything that is sent to the model: system prompt, history, the run's own exchanges, oldest
+// first. A turn begins with the bytes of the turn before it, then come new ones, so a provider that
+// caches its input need not read it again. The result is the same in every daemon, because it
+// follows from the arguments alone.
+// Beyond the budget the oldest messages are left out, but never system texts. A call is never sent
+// without its result, nor a result without its call. The run's own exchanges lose first their
+// results, then whole exchanges. The newest message (with the call that it answers) and the newest
+// exchange are always sent, the latter's results cut if necessary. More is left out than must be,
+// so that the next turns begin with the same bytes. A history of messages_max or more counts as
+// read in part.
 std::vector<ChatMessage> fitted_messages(const std::string& system_prompt,
                                          const std::vector<ChatMessage>& history,
                                          std::vector<Exchange> exchanges, int64_t bytes_max,

@@ -41,7 +41,7 @@ std::string required_members(std::string_view parameters) {
   return names;
 }
 
-// What was refused before anything was done.
+// Calls that were refused before anything was done.
 bool was_refused(const ToolResult& result) {
   static constexpr std::string_view codes[] = {
       "tool.args_invalid",   "tool.args_cut",       "tool.unknown",       "tool.not_configured",

@@ -25,7 +25,7 @@ struct CutCall {
   std::string missing = {};  // of a call without arguments: the names that its tool requires
 };
 
-// As tool.cut names it: length, content_filter, broken_off or no_arguments.
+// Reason for tool.cut: length, content_filter, broken_off or no_arguments.
 std::string_view cut_reason_name(CutReason reason);
 
 // The calls of the open turn that were cut: of a turn that was stopped the last call, and each

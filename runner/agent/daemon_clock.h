@@ -1,4 +1,4 @@
-// What a heartbeat says of the clock of the daemon's host (sql/schema/maintenance_clock.sql).
+// Clock of the daemon's host as a heartbeat reports it (sql/schema/maintenance_clock.sql).
 #pragma once
 
 #include <string>

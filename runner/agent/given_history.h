@@ -1,5 +1,5 @@
-// What a run was given with its creation in place of its thread's messages, and how its model is to
-// be asked: as they are stored, read. Used by run_parts.cpp.
+// Reads the stored history that a run got at its creation in place of its thread's messages, and
+// the settings for its model. Used by run_parts.cpp.
 #pragma once
 
 #include <string>

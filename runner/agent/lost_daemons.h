@@ -19,14 +19,14 @@ struct RunOwner {
 
 class LostDaemons {
  public:
-  // look_ms: how often somebody looks; a longer pause counts as one, because whoever could not look
-  // might have written no heartbeat either.
+  // look_ms: the time between two looks. A longer pause counts as one, because a daemon that could
+  // not look may not have written a heartbeat either.
   explicit LostDaemons(int64_t look_ms) : look_ms_(look_ms) {}
 
   // The owners of runs as of now; answers those that have as many heartbeats as a lease ago. What
   // is answered is so again by the next look while it owns runs.
   std::vector<RunOwner> look(const std::vector<RunOwner>& owners, int64_t now_ms, int64_t lease_ms);
-  // Postgres did not answer: every lease begins anew.
+  // Postgres did not answer, so every lease starts again.
   void looked_in_vain() { watched_.clear(); }
 
  private:

@@ -22,7 +22,7 @@ namespace {
 
 // Thoughts too. What is asked for takes a few words.
 constexpr size_t answer_bytes_max = size_t{256} << 10;
-// Of one check, so that a slow one leaves the others some time.
+// Time of one check, so that a slow one leaves the others some.
 constexpr int64_t check_limit_ms = 25'000;
 // Somebody waits: a provider that asks for a longer pause than this fails the check.
 constexpr RetryTiming timing{.tries_max = 2, .first_delay_ms = 500, .retry_after_ms_max = 5'000};
@@ -90,23 +90,24 @@ Task<Failure> check_text(Services services, ModelRequest request) {
 Failure check_call(const std::vector<ToolCall>& calls) {
   if (calls.empty()) {
     return RunFailure("model.no_tool_call",
-                      "The model did not call the tool that it was told to call. Runs whose "
-                      "persona has tools may not work with it.");
+                      "The model did not call the required tool. Runs whose persona has tools may "
+                      "not work with it.");
   }
   const ToolCall& call = calls.front();
   if (call.name != tool_name) {
-    return RunFailure("tool.unknown", fmt::format("The model called {}, and only {} was offered.",
+    return RunFailure("tool.unknown", fmt::format("The model called {}, but only {} was offered.",
                                                   name_on_the_wire(call.name), tool_name));
   }
   std::optional<Json> arguments = parse_json_or_nothing(call.arguments);
   if (!arguments || !arguments->is_object()) {
     return RunFailure("tool.args_invalid",
-                      "The arguments of the model's tool call are no JSON object.");
+                      "The arguments of the model's tool call are not a JSON object.");
   }
   const Json* city = arguments->find("city");
   if (city == nullptr || !city->is_text()) {
-    return RunFailure("tool.args_invalid",
-                      "The arguments of the model's tool call lack what the tool requires.");
+    return RunFailure(
+        "tool.args_invalid",
+        "The arguments of the model's tool call lack a member that the tool requires.");
   }
   return std::nullopt;
 }
@@ -140,7 +141,7 @@ Task<Failure> check_schema(Services services, ModelRequest request) {
                        "The model's answer does not fit response_format: " + verdict.reason);
 }
 
-// What a check throws is what it found.
+// An exception of a check is its result.
 Task<Failure> caught(Task<Failure> check) {
   try {
     Failure failure = co_await check;
@@ -149,7 +150,7 @@ Task<Failure> caught(Task<Failure> check) {
     co_return Failure(failure);
   } catch (const std::exception& failure) {
     log_error("model_check_failed", {{"cause", failure.what()}});
-    co_return RunFailure("internal.error", "Something went wrong on our side.");
+    co_return RunFailure("internal.error", "An error occurred on our side.");
   }
 }
 
@@ -207,7 +208,7 @@ Task<std::string> check_model(loop::Loop& loop, http::HttpClient& http, ModelReq
     bool is_answering = outcomes.empty() || !outcomes.front().failure;
     if (!is_answering || rest_ms <= 0) {
       std::string code = is_answering ? "model.unavailable" : outcomes.front().failure->code;
-      std::string_view why = is_answering ? "The checks before it took all the time."
+      std::string_view why = is_answering ? "The earlier checks took all the time."
                                           : "The model does not answer at all.";
       outcomes.push_back({check.name, RunFailure(code, fmt::format("Not tried: {}", why))});
       continue;

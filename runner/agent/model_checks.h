@@ -1,6 +1,6 @@
-// What a model can do, found out by small calls of it: that it answers, that it calls a tool, that
-// it answers in JSON of a schema. The calls are made as those of runs are, so that what fails here
-// would fail a run, with the same code and message. Used by runner/model_tests.cpp.
+// Finds out by small calls what a model can do: that it answers, that it calls a tool, that it
+// answers in JSON of a schema. The calls are made like those of runs, so a failure here would fail
+// a run with the same code and message. Used by runner/model_tests.cpp.
 #pragma once
 
 #include <cstdint>

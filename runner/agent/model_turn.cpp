@@ -24,7 +24,7 @@
 namespace hostler::runner {
 namespace {
 
-// What the model client tells while a turn streams.
+// Events of the model client while a turn streams.
 class TurnObserver : public ModelObserver {
  public:
   // follows_text: the run said something before this turn.
@@ -135,7 +135,7 @@ RunFailure too_long(const std::vector<ChatMessage>& messages, const ContextExces
                                   });
   std::string limit =
       excess.limit_tokens > 0 ? fmt::format(" ({} tokens)", excess.limit_tokens) : std::string();
-  std::string message = fmt::format("The request is longer than the model takes{}.", limit);
+  std::string message = fmt::format("The request is too long for the model{}.", limit);
   if (longest != messages.end()) {
     bool is_newest = std::none_of(longest + 1, messages.end(), [](const ChatMessage& later) {
       return later.role == ChatRole::user;
@@ -146,8 +146,8 @@ RunFailure too_long(const std::vector<ChatMessage>& messages, const ContextExces
   return RunFailure("model.context_exceeded", std::move(message));
 }
 
-// Makes what the model is told fit, as far as the refusal says how. Once a run: what is then still
-// refused is too long by itself.
+// Shortens the request until it fits, as far as the refusal says how. Once per run: a request that
+// is still refused is too long by itself.
 void shorten_history(RunParts& parts, const std::vector<ChatMessage>& sent,
                      const ContextExcess& excess) {
   int64_t sent_bytes = bytes_of_all(sent);

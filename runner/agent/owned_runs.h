@@ -1,6 +1,6 @@
-// What the database says that a daemon owns against what it executes, a page of it with each
-// heartbeat: a run that another took is to be given up, and one that nobody executes (its claim's
-// answer was lost, or it was given up) is to be given back.
+// Compares the runs that the database assigns to a daemon with those that it executes, a page with
+// each heartbeat. A run that another daemon took is abandoned. A run that nobody executes (its
+// claim's answer was lost, or it was abandoned) is handed back.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ class OwnedRuns {
   // Answers the executed ones that it does not own.
   std::vector<std::string> take(const std::vector<OwnedRun>& page,
                                 const std::map<std::string, int64_t>& executed);
-  // Those of the last page that nobody executed when they were seen before either: an outcome or a
-  // claim's answer on its way looks the same once.
+  // Runs of the last page that nobody executed at two looks. An outcome or a claim's answer on its
+  // way looks the same once.
   const std::vector<OwnedRun>& orphans() const { return orphans_; }
 
  private:

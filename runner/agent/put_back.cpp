@@ -23,7 +23,7 @@ struct EarlierRun {
   bool is_mixed = false;  // the client has calls of others beside its own in one message
   bool is_put_back = false;
 
-  // One that the run ended with.
+  // A call with which the run ended.
   bool left(std::string_view call_id) const {
     return !turns.back().stored.results.contains(call_id) &&
            std::any_of(turns.back().calls.begin(), turns.back().calls.end(),
@@ -82,7 +82,7 @@ class Merger {
     return is_common ? run : nullptr;
   }
 
-  // Of the results the first of each call counts, wherever the client put it.
+  // The first result of each call counts, wherever the client put it.
   void look_at(size_t nth) {
     const ChatMessage& message = history_[nth];
     if (message.role == ChatRole::tool) {
@@ -94,7 +94,7 @@ class Merger {
     }
   }
 
-  // Nothing may stand in for what the client alone knows.
+  // Facts that only the client knows cannot be replaced.
   bool stands_whole(const EarlierRun& run) const {
     const std::vector<ToolCall>& calls = run.turns.back().calls;
     return !run.is_mixed && std::all_of(calls.begin(), calls.end(), [&](const ToolCall& call) {

@@ -11,7 +11,7 @@
 
 namespace hostler::runner {
 
-// As query::run_put_back answers it.
+// Answer of query::run_put_back.
 struct EarlierTurn {
   std::string run_id;
   std::string parts_json;

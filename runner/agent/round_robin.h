@@ -14,25 +14,26 @@ namespace hostler::runner {
 
 class RoundRobin {
  public:
-  // The claims go on behind it.
+  // The claims continue after it.
   const std::string& after_org_id() const { return after_org_id_; }
 
-  // Of the organizations that come next, who was served last there: at most organizations_told.
+  // For the next organizations, the creator that was served last there: at most organizations_told.
   struct Served {
     std::vector<std::string> org_ids;
     std::vector<std::string> user_ids;  // beside them
   };
   Served served() const;
 
-  // Who had a turn in this round over the organizations, and where last: at most users_told.
+  // Users that had a turn in this round over the organizations, and the last place of each: at most
+  // users_told.
   Served round() const;
 
   // A run was taken in its turn; call in the order of the turns.
   void took(std::string_view org_id, std::string_view user_id);
-  // All that one claim took was told to took(). The round is over after the last organization; when
-  // nothing was told, nobody_waits().
+  // took() gets everything that one claim took. The round is over after the last organization. If
+  // nothing was sent, nobody_waits().
   void claim_ended();
-  // Nothing waits that could not be taken: within an organization the turns begin anew.
+  // No run waits that could not be taken, so within an organization the turns start again.
   void nobody_waits() { last_creators_.clear(); }
 
   static constexpr size_t organizations_told = 64;  // more than one claim takes from

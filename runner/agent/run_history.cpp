@@ -28,8 +28,8 @@ void add_to_prompt(RunParts& parts, std::string_view text) {
   parts.system_prompt += text;
 }
 
-// A history is megabytes, so it is read on a connection of its own: behind it on the pipelined one
-// everybody would wait. One that Postgres cannot read in time is not asked for for ever.
+// A history has megabytes, so it is read on a connection of its own. On the pipelined one everybody
+// would wait for it. A history that Postgres cannot read in time is given up after some tries.
 Task<postgres::Results> load_with_retry(AgentServices& services, postgres::Batch batch) {
   for (int slow_loads = 0;;) {
     postgres::Batch attempt = batch;
@@ -90,8 +90,8 @@ Task<void> add_history(AgentServices& services, RunPtr run, RunParts& parts,
   }
 }
 
-// Reads what earlier runs of the thread did, if any did more than answer, and bounds what the model
-// is told of it.
+// Reads the turns of earlier runs of the thread, if any did more than answer, and bounds the part
+// that the model gets.
 Task<void> add_thread_turns(AgentServices& services, RunPtr run, RunParts& parts) {
   const ModelEndpoint& endpoint = parts.request.endpoint;
   std::string origin = origin_of(endpoint.base_url, endpoint.model);

@@ -1,5 +1,5 @@
-// What a run's model is told of what came before the run: its thread's messages with the turns of
-// earlier runs, or the history that it was given. Used by run_parts.cpp.
+// The model's history before the run: its thread's messages with the turns of earlier runs, or the
+// history that the run was given. Used by run_parts.cpp.
 #pragma once
 
 #include <string>
@@ -29,8 +29,8 @@ Task<void> add_history(AgentServices& services, RunPtr run, RunParts& parts,
 Task<void> add_given_history(AgentServices& services, RunParts& parts, std::string json,
                              std::vector<EarlierTurn> earlier);
 
-// When the history and what the run is offered are known: reads what earlier runs of the thread
-// did, if any did more than answer, and bounds what the model is told of it.
+// Called when the history and the offered tools are known. Reads the turns of earlier runs of the
+// thread, if any did more than answer, and bounds the part that the model gets.
 Task<void> add_thread_turns(AgentServices& services, RunPtr run, RunParts& parts);
 
 }  // namespace hostler::runner

@@ -113,7 +113,7 @@ void add_steps(RunParts& parts, const postgres::Result& turns, const postgres::R
   }
 }
 
-// The provider's own mode is told with each request; what it lacks, the prompt tells.
+// Each request uses the provider's own mode. The prompt has the parts that the mode lacks.
 void add_format(RunParts& parts, std::string_view declared) {
   parts.format = read_answer_format(declared);
   const ResponseFormat& wanted = parts.format->declared;
@@ -122,7 +122,7 @@ void add_format(RunParts& parts, std::string_view declared) {
   add_to_prompt(parts, instruction);
 }
 
-// What a run has of its persona.
+// Reads the parts of a run that come from its persona.
 void add_persona(AgentServices& services, const RunPtr& run, const postgres::Row& row,
                  RunParts& parts) {
   parts.system_prompt = row.text("system_prompt");
@@ -158,15 +158,15 @@ RunParts parts_of(AgentServices& services, const RunPtr& run, const postgres::Ro
   return parts;
 }
 
-// What the claim answered of a run that begins; of one that goes on its events and steps are to be
-// read as well.
+// Reads the claim's answer for a run that begins. For a run that continues its events and steps
+// must be read as well.
 std::optional<ClaimedRow> claimed_row(const RunPtr& run) {
   std::optional<ClaimedRow> claimed = std::exchange(run->claimed_row, std::nullopt);
   if (run->claim.last_seq > 0 || run->claim.turns > 0) return std::nullopt;
   return claimed;
 }
 
-// Nothing when the thread has no messages: then the run may be gone.
+// Returns nothing if the thread has no messages. The run may then be gone.
 Task<std::optional<RunParts>> claimed_parts(AgentServices& services, RunPtr run) {
   std::optional<ClaimedRow> claimed = claimed_row(run);
   if (!claimed) co_return std::nullopt;
@@ -271,8 +271,8 @@ std::vector<ChatMessage> RunParts::messages() const {
     Exchange exchange;
     exchange.answer = ChatMessage(ChatRole::assistant, turn.parts);
     for (const ToolCall& call : turn.calls()) {
-      // A turn follows when every call has its result; should one be missing all the same, the
-      // model is told: providers refuse a call without a result.
+      // A turn follows when every call has its result. If one is missing anyway, the model gets a
+      // note, because providers refuse a call without a result.
       auto found = results.find({turn.turn, call.id});
       ChatMessage& answer = exchange.results.emplace_back(
           ChatRole::tool, found == results.end()
@@ -316,7 +316,7 @@ Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {
   ask_for_earlier_turns(run, load);
   postgres::Results loaded = co_await load_with_retry(services, std::move(load));
   if (loaded.at(0).empty()) {
-    // Postgres crashed before the commit that made it was on the disk: nobody was told of it.
+    // Postgres crashed before the commit that made it was on the disk. No client learned of it.
     throw Error(ErrorCode::runs_not_found, {}, "the run is gone");
   }
   RunParts parts = parts_of(services, run, loaded.at(0).front());

@@ -1,5 +1,5 @@
-// What a run is made of when a daemon begins or goes on with it: persona, model, history, and the
-// steps that are on disk already. Read by the agent loop once a claim.
+// Parts of a run when a daemon begins or continues it: persona, model, history, and the steps that
+// are already on disk. The agent loop reads them once per claim.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ struct FinishedTurn {
 
   int turn = 0;
   Parts parts;
-  // Of an answer that does not fit the run's format, and was discarded: what the model is told.
+  // Report to the model about an answer that did not fit the run's format and was discarded.
   std::string repair = {};
 };
 
@@ -32,7 +32,7 @@ struct ToolResult {
   std::string error_code = {};
 };
 
-// What a human answered to a question, or decided about a call.
+// Answer of a human to a question, or decision about a call.
 struct HumanInput {
   std::string content;
   std::string decision;   // of a confirmation, as the API stored it
@@ -44,7 +44,7 @@ struct HumanInput {
 // By turn and tool_call_id.
 using CallKey = std::pair<int, std::string>;
 
-// What bounds the run: its organization's entitlements, else the settings.
+// Limits of the run: its organization's entitlements, else the settings.
 struct RunLimits {
   int64_t turns = 0;
   bool has_turns_of_persona = false;  // they are fewer
@@ -77,12 +77,12 @@ struct RunParts {
   bool has_result(int turn, const std::string& call_id) const {
     return results.contains({turn, call_id});
   }
-  // Of the tools that are no code of ours, those with this one; null: none has it.
+  // Returns the tool with this name among those that are not code of ours, or null.
   const DeclaredTools* declaring(const std::string& tool) const {
     if (functions.has(tool)) return &functions;
     return offered.has(tool) ? &offered : nullptr;
   }
-  // Of the persona's, those that the model is told of.
+  // The persona's tools that are sent to the model.
   std::vector<std::string> offered_names() const;
   // Whether a call of the last turn waits for its result.
   bool has_open_calls() const;
@@ -91,8 +91,8 @@ struct RunParts {
   int repairs() const;  // answers that were discarded
   // About as many as messages() has.
   size_t prompt_bytes() const;
-  // Everything the model is told: prompt, history, the run's own turns and results, as much as
-  // history_bytes holds.
+  // Everything that is sent to the model: prompt, history, the run's own turns and results, up to
+  // history_bytes.
   std::vector<ChatMessage> messages() const;
 };
 
@@ -100,7 +100,7 @@ struct RunParts {
 // for what is to be read, again and again.
 Task<RunParts> load_run_parts(AgentServices& services, RunPtr run);
 
-// What the model reads of a failed call.
+// Text of a failed call for the model.
 std::string tool_error_json(const std::string& code, const std::string& message);
 
 }  // namespace hostler::runner

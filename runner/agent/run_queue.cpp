@@ -66,7 +66,7 @@ void RunQueue::hear_of_run() {
   }
 }
 
-// Others sweep every second what nobody was told of.
+// Other daemons poll every second for runs whose notification was lost.
 Task<void> RunQueue::pass_on() {
   postgres::Batch batch;
   batch.add(query::DaemonPassOn{.daemon_id = daemon_id_});
@@ -105,7 +105,7 @@ int RunQueue::free_slots() const {
   return std::min(claim_max, options_.slots - static_cast<int>(active_.size()));
 }
 
-// What the first statement answered; nothing when that is not known, or the daemon stops.
+// Answer of the first statement, or nothing if it is not known or the daemon stops.
 Task<std::optional<postgres::Result>> RunQueue::ask(postgres::Batch batch) {
   ++asking_;
   postgres::BatchOutcome outcome = co_await services_.db.attempt_pipelined(std::move(batch));
@@ -126,7 +126,7 @@ Task<bool> RunQueue::may_runs_wait() {
   co_return answer && answer->front().boolean("runs_wait");
 }
 
-// What daemons that are gone owned is free for all, at once.
+// Runs of dead daemons are free for all, at once.
 Task<void> RunQueue::free_lost() {
   postgres::Batch look;
   look.add(query::RunOwners{.daemon_id = daemon_id_});
@@ -200,8 +200,8 @@ RunPtr RunQueue::prepare(const postgres::Row& row) {
 
 void RunQueue::adopt(const RunPtr& run) {
   const std::string& run_id = run->claim.id;
-  // A run that is claimed anew while its old coroutine still lives: the old one is lost. One that
-  // ended in this turn of the loop still has its name.
+  // A run that is claimed again while its old coroutine still lives: the old one is lost. A
+  // coroutine that ended in this turn of the loop still has its name.
   auto found = active_.find(run_id);
   if (found != active_.end()) {
     found->second->writer->abandon();
@@ -252,7 +252,7 @@ void RunQueue::on_fenced(const RunWriterPtr& writer) {
   look_for_runs();
 }
 
-// At once for the first time: new runs are told to those who said that they have room.
+// The first report goes out at once: new runs are announced to daemons that reported room.
 Task<void> RunQueue::heartbeat_forever() {
   while (!is_stopping_) {
     co_await heartbeat_once();

@@ -37,7 +37,7 @@ class RunQueue {
 
   // From LISTEN: new runs, control requests; and after each (re)connection, everything.
   void look_for_runs();
-  // This daemon alone was told of a new run; passes it on when there is no room.
+  // Only this daemon was notified of a new run. It passes the notification on when it has no room.
   void hear_of_run();
   void look_for_cancels();
   void on_fenced(const RunWriterPtr& writer);

@@ -33,7 +33,7 @@ Task<std::string> new_request_id(AgentServices& services) {
   co_return std::string(created.at(0).text());
 }
 
-// Who gets the token, who gives it, and what for; empty: nobody knows yet.
+// Names who gets the token, who gives it, and what for. Empty if that is not known yet.
 std::string consent_words(const postgres::Result& consent) {
   if (consent.empty()) return {};
   postgres::Row row = consent.front();
@@ -47,7 +47,7 @@ std::string consent_words(const postgres::Result& consent) {
   return words + (names.empty() ? "." : ", with the scopes" + names + ".");
 }
 
-// Who owes the call's result.
+// The party that must give the call's result.
 std::string_view answerer_of(const RunParts& parts, const ToolCall& call) {
   if (parts.offered.remote(call.name) != nullptr) return "server";
   return parts.offered.has(call.name) ? "webhook" : "client";
@@ -73,8 +73,8 @@ Task<void> ask(AgentServices& services, RunPtr run, int turn, ToolCall call) {
   co_await begin_wait(services, run, std::move(shown), data.take());
 }
 
-// What is kept of the request leaves the arguments out: whoever answers has
-// them from the event, or from the call.
+// The stored request leaves the arguments out. The answering client has them from the event or from
+// the call.
 Task<void> ask_for_results(AgentServices& services, RunPtr run, const RunParts& parts, int turn,
                            std::vector<ToolCall> calls) {
   std::string request_id = co_await new_request_id(services);

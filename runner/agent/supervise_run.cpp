@@ -141,13 +141,13 @@ Task<std::optional<RunFailure>> execute(AgentServices& services, RunPtr run) {
       int64_t seconds_max = parts ? parts->limits.seconds : load_ms / 1000;
       failure = RunFailure(
           "run.timeout",
-          fmt::format("The run took longer than it may: limit.run_seconds is {}.", seconds_max));
+          fmt::format("The run took longer than allowed: limit.run_seconds is {}.", seconds_max));
     }
   } catch (const RunFailure& failed) {
     failure = failed;
   } catch (...) {
     log_broken(run, std::current_exception());
-    failure = RunFailure("internal.error", "Something went wrong on our side.");
+    failure = RunFailure("internal.error", "An error occurred on our side.");
   }
   if (failure && parts && run->progress.turn_is_open) co_await keep_traits(services, run, *parts);
   co_return failure;
@@ -171,7 +171,8 @@ Task<void> abandon(AgentServices& services, RunPtr run, RunFailure failure) {
 Task<void> carry_out(AgentServices& services, RunPtr run) {
   std::optional<RunFailure> failure;
   if (run->claim.crash_count >= crashes_max) {
-    failure = RunFailure("run.crashed", "The run was begun again three times without a step done.");
+    failure = RunFailure("run.crashed",
+                         "The run was started again three times without completing a step.");
     if (run->claim.crash_count >= refusals_max) {
       co_await abandon(services, run, *failure);
       co_return;

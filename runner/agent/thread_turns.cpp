@@ -43,7 +43,8 @@ std::string words_of(const Json& result, size_t bytes_max) {
   return words + std::string(cut_note);
 }
 
-// What the answer says after its run's turns; nothing when it does not begin with their texts.
+// Returns the part of the answer after its run's turns, or nothing if it does not begin with their
+// texts.
 std::optional<std::string> text_after(std::string_view answer,
                                       const std::vector<StoredTurn>& turns) {
   std::string before;

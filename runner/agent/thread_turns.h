@@ -1,6 +1,6 @@
-// What earlier runs of a thread did: their turns with calls and results, in place of the one text
-// that the thread shows of each. So the next run knows them. Pure: the same history for the same
-// rows, whichever daemon asks.
+// Turns of earlier runs of a thread, with calls and results, in place of the one text that the
+// thread shows of each. So the next run knows them. Pure: every daemon gets the same history for
+// the same rows.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ struct StoredTurn {
   Parts parts;
   std::map<std::string, std::string, std::less<>> results;  // by tool_call_id
 
-  // A result that is missing is told, because providers refuse a call without one.
+  // A note replaces a missing result, because providers refuse a call without one.
   std::string result_of(std::string_view call_id) const;
 };
 

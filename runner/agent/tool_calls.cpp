@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t check_budget_ms = 2000;  // of all calls of a turn
 
-// As it is stored, and what the model reads of it.
+// Stored form of the result, and the text for the model.
 ToolResult commit_result(const RunPtr& run, ToolRecord record) {
   JsonWriter data;
   data.begin_object();
@@ -40,7 +40,7 @@ ToolResult commit_result(const RunPtr& run, ToolRecord record) {
   data.member("duration_ms", record.duration_ms).end_object();
   bool is_too_large = record.error_code.empty() && !run->writer->has_room(data.so_far().size());
   if (is_too_large) {
-    // Counted all the same: the run is full and ends.
+    // It counts anyway: the run is full and ends.
     run->writer->count_output(static_cast<int64_t>(data.so_far().size()));
     record.result.clear();
     RunFailure full = run->writer->output_failure("The result has no room in the run's events");
@@ -71,16 +71,16 @@ ToolRecord record_of(int turn, const ToolCall& call, ToolOutcome outcome, int64_
   return record;
 }
 
-// Of a call that waits for a person, in a run whose form has no word for a question.
+// Result of a call that waits for a person, in a run whose protocol cannot ask.
 ToolOutcome nobody_to_ask() {
   ToolOutcome outcome;
   outcome.error_code = "tool.denied";
   outcome.error_message =
-      "The call needs the consent of a person, and nobody can be asked in this form of request.";
+      "The call needs the consent of a person, but this protocol cannot ask anybody.";
   return outcome;
 }
 
-// What the calls of a turn that were made left open.
+// Open parts of a turn after its calls were made.
 struct StillOpen {
   std::vector<ToolCall> awaited;  // their results come from others
   std::vector<std::pair<ToolCall, McpQuestion>> asking;
@@ -109,7 +109,7 @@ Task<std::optional<ToolOutcome>> make_remote_call(AgentServices& services, RunPt
   co_return std::nullopt;
 }
 
-// Nothing: it waits for somebody, as open tells.
+// Returns nothing if it waits for somebody, as open records.
 Task<std::optional<ToolOutcome>> outcome_of_call(AgentServices& services, RunPtr run,
                                                  const RunParts& parts, int turn, ToolCall call,
                                                  StillOpen& open) {
@@ -177,8 +177,8 @@ void leave(const RunPtr& run, std::vector<ToolCall> calls) {
   run->progress.left_calls = std::move(calls);
 }
 
-// What a human's answer makes of the call: its outcome, or nothing when it is to be made, with the
-// arguments that were approved.
+// Applies a human's answer to the call: its outcome, or nothing if it is to be made, with the
+// approved arguments.
 std::optional<ToolOutcome> outcome_of(AgentServices& services, const HumanInput& input,
                                       ToolCall& call) {
   ToolOutcome outcome;
@@ -190,7 +190,7 @@ std::optional<ToolOutcome> outcome_of(AgentServices& services, const HumanInput&
   if (!input.approves()) {
     outcome.error_code = "tool.denied";
     outcome.error_message = !input.reason.empty()    ? input.reason
-                            : input.decision.empty() ? "The answer says neither yes nor no."
+                            : input.decision.empty() ? "The answer is neither yes nor no."
                                                      : "The user denied the call.";
     return outcome;
   }
@@ -205,8 +205,8 @@ struct OpenCall {
   std::optional<ToolOutcome> outcome = std::nullopt;
 };
 
-// What of the turn is still to be done, with what its humans said and the faults of the built-in
-// tools' calls.
+// Rest of the turn that must still be done, with the answers of its humans and the faults of the
+// built-in tools' calls.
 std::vector<OpenCall> open_calls(AgentServices& services, const RunParts& parts,
                                  const FinishedTurn& turn) {
   std::vector<OpenCall> open_calls;
@@ -214,7 +214,7 @@ std::vector<OpenCall> open_calls(AgentServices& services, const RunParts& parts,
     if (parts.has_result(turn.turn, call.id)) continue;
     OpenCall& open = open_calls.emplace_back(OpenCall{call});
     bool is_built_in = parts.declaring(call.name) == nullptr;
-    // What was answered holds, also when the persona would not ask any more.
+    // A given answer counts, also if the persona would not ask any more.
     auto answer = parts.inputs.find({turn.turn, call.id});
     open.is_answered = answer != parts.inputs.end();
     if (is_built_in) open.outcome = services.tools.refuse(call, parts.tools);
@@ -299,7 +299,7 @@ void give_own_ids(Parts& parts, const std::vector<FinishedTurn>& turns) {
 }
 
 std::string shown_arguments(const ToolCall& call) {
-  // What the OpenAPI document calls an object is one.
+  // The arguments must be an object, as the OpenAPI document declares.
   std::optional<Json> shown = parse_json_or_nothing(arguments_object(call.arguments));
   return shown ? shown->dump() : "{}";
 }

@@ -31,7 +31,7 @@ void give_own_ids(Parts& parts, const std::vector<FinishedTurn>& turns);
 // Commits the outcome of a call of the newest turn that is not made.
 void commit_refusal(const RunPtr& run, RunParts& parts, const ToolCall& call, ToolOutcome outcome);
 
-// The arguments of a call as they are shown: an object, or the text that is none.
+// Arguments of a call in the form that is shown: an object, or the text if it is not one.
 std::string shown_arguments(const ToolCall& call);
 
 }  // namespace hostler::runner

@@ -13,8 +13,8 @@ namespace {
 
 constexpr int64_t watch_ms_min = 2'000;
 constexpr int64_t watch_ms_max = 30'000;
-// The longer, the more often its runs were begun in vain: also one that takes its time to do harm
-// is found.
+// The pause grows with the number of failed starts of its runs, so a run that does harm slowly is
+// found too.
 constexpr int64_t watch_ms_of_a_take_over = 500;
 constexpr int64_t note_again_ms = 500;  // while Postgres does not answer, or refuses it
 

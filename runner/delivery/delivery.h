@@ -1,5 +1,5 @@
-// What attempts of the outbox have in common: who they are for, what they may use, what became of
-// them. An attempt never writes to the database; the outbox does, once, when it ended.
+// Shared parts of attempts of the outbox: the recipient, the services they use, the result. An
+// attempt never writes to the database. The outbox does, once, when it has ended.
 #pragma once
 
 #include <cstdint>

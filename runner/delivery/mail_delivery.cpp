@@ -46,11 +46,9 @@ QueuedMail read_queued_mail(const postgres::Row& row, const config::SecretBox& s
 
 Task<Attempt> attempt_mail(loop::Loop& loop, http::HttpClient& http, mail::MailSettings settings,
                            QueuedMail mail) {
-  if (mail.is_over) co_return refused("it was over before it could be sent");
+  if (mail.is_over) co_return refused("it expired before it could be sent");
   if (mail.needs_secret && !mail.has_secret) {
-    co_return refused(
-        "the code or link that it is to carry is gone: hostlerctl outbox retry makes "
-        "a new one");
+    co_return refused("its code or link was removed; hostlerctl outbox retry makes a new one");
   }
   std::vector<Json> fields;
   for (const std::string& object : {mail.fields, mail.secret.value_or("{}")}) {
@@ -59,7 +57,7 @@ Task<Attempt> attempt_mail(loop::Loop& loop, http::HttpClient& http, mail::MailS
   }
   if (mail.has_secret && !mail.secret) {
     // The key file may be put right.
-    Attempt closed = refused("the key file does not open what the mail says");
+    Attempt closed = refused("the key file does not open the mail's secret");
     closed.is_final = false;
     co_return closed;
   }

@@ -148,7 +148,8 @@ Task<void> Outbox::claim_webhooks() {
   postgres::BatchOutcome outcome = co_await claim(std::move(batch));
   if (outcome.error || is_stopping_) co_return;
   const postgres::Result& claimed = outcome.results.at(2);
-  // Where more wait than one claim takes, the next one begins behind it, so that each has its turn.
+  // If more messages wait than one claim takes, the next claim begins after them, so that each has
+  // its turn.
   bool is_full = claimed.size() == free;
   if (is_full || claims_after_ != no_endpoint) webhooks_again_ = true;
   if (!is_full) claims_after_ = no_endpoint;

@@ -1,6 +1,7 @@
-// What this daemon delivers of the outbox: hears of new messages by NOTIFY, claims them with a
-// lease, attempts them side by side, writes what became of each. A poll every second finds what is
-// due again, and what nobody announced. A message is sent at least once, always under its own id.
+// Deliveries of this daemon from the outbox. It is notified of new messages by NOTIFY, claims them
+// with a lease, attempts them side by side, and writes the result of each. A poll every second
+// finds messages that are due again, and those that nobody announced. A message is sent at least
+// once, always under its own id.
 #pragma once
 
 #include <string>

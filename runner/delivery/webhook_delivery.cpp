@@ -13,7 +13,7 @@ namespace {
 // Nobody reads what receivers say; so much is taken so that the connection can be used again.
 constexpr size_t answer_bytes_max = 16 * 1024;
 
-// One that cannot be opened signs nothing.
+// A secret that cannot be opened signs nothing.
 void add_secret(QueuedWebhook& message, const config::SecretBox& secrets, std::string_view id,
                 const config::SealedSecret& sealed) {
   config::SecretIdentity identity{std::string(id), message.org_id, "webhook"};
@@ -21,7 +21,7 @@ void add_secret(QueuedWebhook& message, const config::SecretBox& secrets, std::s
   if (secret) message.signing_secrets.push_back(std::move(*secret));
 }
 
-// Those of before a rotation, newest first, as outbox_claim_webhooks writes them.
+// Secrets from before a rotation, newest first, as outbox_claim_webhooks writes them.
 void add_old_secrets(QueuedWebhook& message, const config::SecretBox& secrets,
                      std::string_view json) {
   std::optional<Json> old = parse_json_or_nothing(json);
@@ -32,10 +32,10 @@ void add_old_secrets(QueuedWebhook& message, const config::SecretBox& secrets,
 }
 
 constexpr std::string_view untrusted_words =
-    "TLS failed: the certificate is not trusted; outbound.ca_file of this installation has to name "
-    "who issued it";
+    "TLS failed: the certificate is not trusted; outbound.ca_file of this installation must name "
+    "its issuer";
 
-// What the owner of the endpoint is told; the failure's own words name addresses.
+// Text for the owner of the endpoint. The failure's own words contain addresses.
 std::string_view words_of(const http::HttpFailure& failure) {
   switch (failure.kind) {
     case http::HttpFailureKind::bad_request:
@@ -55,7 +55,7 @@ std::string_view words_of(const http::HttpFailure& failure) {
     case http::HttpFailureKind::reset:
       return "the connection broke before the answer";
     case http::HttpFailureKind::protocol:
-      return "what was answered is not HTTP";
+      return "the answer is not HTTP";
     case http::HttpFailureKind::too_large:
       return "the answer's header fields are too large";
     case http::HttpFailureKind::too_many_redirects:

@@ -11,7 +11,7 @@
 namespace hostler::runner {
 namespace {
 
-// As the reader of requests writes them, so that both compare.
+// Writes them like the reader of requests, so that both compare.
 SocksTarget target_of(const std::string& host, int port) {
   std::optional<net::IpAddress> address = net::IpAddress::parse(host);
   if (address) return {address->text(), port};

@@ -97,8 +97,8 @@ bool EgressProxy::is_destination(const SocksTarget& target) const {
   return std::find(destinations_.begin(), destinations_.end(), target) != destinations_.end();
 }
 
-// What is not among the destinations is looked up again before it is refused: an administrator may
-// have named it a moment ago, and tries it now.
+// A destination that is not listed is looked up again before it is refused, because an
+// administrator may have added it a moment ago and now tries it.
 Task<Admission> EgressProxy::check(SocksTarget target) {
   bool is_known = true;
   if (!destinations_known_ || !is_destination(target)) is_known = co_await read_destinations();

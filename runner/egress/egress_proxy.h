@@ -37,7 +37,7 @@ class EgressProxy {
 
   // Opens the listener, or waits until the daemon that has it ends. Runs as a task of the daemon.
   Task<void> open_when_free();
-  // The settings changed: the destinations are read anew before the next check.
+  // The settings changed, so the destinations are read again before the next check.
   void look_at_settings() { destinations_known_ = false; }
   // Accepts no new call, and waits for those under way, at most that long.
   Task<void> close_listener(int64_t limit_ms);

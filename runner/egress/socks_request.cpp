@@ -23,7 +23,7 @@ constexpr std::string_view no_method{"\x05\xff", 2};
 
 uint8_t byte_at(std::string_view bytes, size_t at) { return static_cast<uint8_t>(bytes[at]); }
 
-// Of the letters that names of hosts have; others would only confuse whoever reads the log.
+// Accepts only letters of host names. Others would confuse a reader of the log.
 bool is_host_name(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
@@ -52,7 +52,7 @@ SocksReader::State SocksReader::fail(const char* why, std::string last_words) {
 SocksReader::State SocksReader::take(std::string_view bytes) {
   constexpr size_t bytes_max = 600;  // of a greeting and a request, 257 and 262
   if (state_ == State::whole || state_ == State::broken) return state_;
-  if (bytes_.size() + bytes.size() > bytes_max) return fail("more bytes than a request has");
+  if (bytes_.size() + bytes.size() > bytes_max) return fail("more bytes than a request may have");
   bytes_ += bytes;
   if (state_ == State::greeting) read_greeting();
   if (state_ == State::request) read_request();
@@ -94,13 +94,13 @@ SocksReader::State SocksReader::read_request() {
 SocksReader::State SocksReader::read_target(size_t host_at, size_t host_bytes, bool is_name) {
   size_t port_at = host_at + host_bytes;
   if (bytes_.size() < port_at + port_bytes) return state_;
-  if (bytes_.size() > port_at + port_bytes) return fail("bytes behind the request");
+  if (bytes_.size() > port_at + port_bytes) return fail("bytes after the request");
   std::string_view host = std::string_view(bytes_).substr(host_at, host_bytes);
   if (is_name) {
     target_.host = ascii::lower_case(host);
     if (target_.host.ends_with('.')) target_.host.pop_back();
     if (!is_host_name(target_.host)) {
-      return fail("a name that no host has", socks_reply(SocksReply::not_allowed));
+      return fail("not a name of a host", socks_reply(SocksReply::not_allowed));
     }
   } else {
     net::IpAddress address;

@@ -1,6 +1,6 @@
-// What a client says on the socket of outbound calls before its bytes pass through: SOCKS 5 (RFC
-// 1928), no authentication, CONNECT only. Strict, incremental, never more than 600 bytes. Pure: it
-// knows no destination and opens none.
+// Handshake of a client on the socket of outbound calls, before its bytes pass through: SOCKS 5
+// (RFC 1928), no authentication, CONNECT only. Strict, incremental, never more than 600 bytes.
+// Pure: it knows no destination and opens none.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ class SocksReader {
   enum class State { greeting, request, whole, broken };
 
   // Takes what came, in pieces of any size. After whole or broken nothing further is looked at. A
-  // client waits for each answer, so bytes behind the request break it.
+  // client waits for each answer, so bytes after the request break it.
   State take(std::string_view bytes);
   // Whether the greeting was good: then greeting_answer goes before anything else.
   bool has_greeted() const { return has_greeted_; }

@@ -96,7 +96,7 @@ Task<void> Tunnel::open() {
 // is_known: where calls may lead; else the settings could not be read.
 SocksReply Tunnel::refuse(const SocksTarget& target, bool is_known) const {
   owner_.count(is_known ? EgressResult::refused : EgressResult::unready);
-  const char* why = is_known ? "neither captcha.verify_url nor the mail server is there"
+  const char* why = is_known ? "it is neither captcha.verify_url nor the mail server"
                              : "the settings cannot be read now";
   log_warning("egress_refused", {{"address", target.text()}, {"why", why}});
   return is_known ? SocksReply::not_allowed : SocksReply::failed;

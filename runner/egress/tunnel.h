@@ -17,8 +17,8 @@ namespace hostler::runner {
 
 enum class Admission { admitted, refused, unknown };  // unknown: the settings cannot be read
 
-// What became of calls: carried to where they wanted; refused, since no setting leads there, or
-// unready, since none can be read now; unreachable over there; broken, no request at all.
+// Outcomes of calls: carried to their destination; refused, because no setting names it; unready,
+// because the settings cannot be read now; unreachable at the destination; broken, not a request.
 enum class EgressResult { carried, refused, unready, unreachable, broken };
 
 class Tunnel {
@@ -40,7 +40,7 @@ class Tunnel {
 
   static constexpr int64_t request_limit_ms = 5'000;
   static constexpr int64_t connect_limit_ms = 20'000;
-  // Of silence: a little more than a call of ours waits.
+  // Maximum silence: a little longer than a call of ours waits.
   static constexpr int64_t idle_limit_ms = 65'000;
   // Each way. A verification is some kilobytes, a test mail less than that.
   static constexpr int64_t bytes_max = int64_t{16} << 20;

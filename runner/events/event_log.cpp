@@ -9,7 +9,7 @@
 namespace hostler::runner {
 namespace {
 
-// Of the fifteen seconds that the daemon has for its end.
+// Part of the fifteen seconds that the daemon has for its end.
 constexpr int64_t blocked_patience_ms = 5000;
 // NOTIFY takes less than 8000 bytes; 37 an id.
 constexpr size_t notified_runs_max = 200;
@@ -111,11 +111,11 @@ void EventLog::apply_results(const LogEntry& entry, std::string_view created_at,
   events_written_ += static_cast<int64_t>(entry.events.size());
   const std::string& run_id = entry.writer->claim().id;
   if (entry.is_repeated) {
-    // What is on disk may carry the time of the first attempt: subscribers read it there.
+    // Stored events may have the time of the first attempt. Subscribers read it there.
     bus_.changed_elsewhere({run_id});
     return;
   }
-  // Who follows from now on reads the table; batches that nobody wants are not made.
+  // Subscribers that come from now on read the table. Batches that nobody wants are not made.
   if (!bus_.has_subscribers(run_id)) return;
   auto events = std::make_shared<events::EventBatch>(run_id);
   for (const RunEvent& event : entry.events) {
@@ -156,7 +156,8 @@ void EventLog::fence(const RunWriterPtr& writer) {
 
 Task<void> EventLog::announce(const InFlightBatch& batch) {
   if (!others_alive_) co_return;
-  // As many notifications as it takes, in one round trip: a payload holds 8000 bytes.
+  // Sends as many notifications as needed in one round trip, because a payload has at most 8000
+  // bytes.
   std::vector<std::string> payloads;
   size_t count = 0;
   for (const LogEntry& entry : batch.entries) {

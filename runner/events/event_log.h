@@ -23,21 +23,22 @@ namespace hostler::runner {
 
 class EventLog final : LaneOwner {
  public:
-  // What the database must be told to wait for a lock, so that one that is held delays the other
-  // runs of a batch by no more.
+  // Limit of the wait for a lock that the database gets, so that a locked row delays the other runs
+  // of a batch no longer.
   static constexpr int64_t lock_timeout_ms = 100;
-  // What all runs together may have appended and not on disk: beyond it no more is read of their
-  // models. Postgres takes that in seconds; while it is away, this is what the daemon remembers.
+  // Limit of bytes that all runs together have appended and that are not on disk. Beyond it no more
+  // is read from their models. Postgres takes that in seconds. While it is away, this is the
+  // daemon's memory.
   static constexpr int64_t pending_bytes_max = int64_t{64} << 20;
 
-  // What is on disk is counted in metrics. on_fenced hears of a run that this daemon turned out not
-  // to own any more (from the loop, never from within a call of append).
+  // Metrics count stored events. on_fenced gets a run that this daemon turned out to have lost
+  // (from the loop, never from within a call of append).
   EventLog(loop::Loop& loop, postgres::Database& db, events::EventBus& bus, RunnerMetrics& metrics,
            std::string daemon_id, std::function<void(const RunWriterPtr&)> on_fenced);
 
   // The writer of a run that was claimed; the log outlives it.
   RunWriterPtr open(Claim claim);
-  // Nothing more is written for the run; on_fenced hears of it.
+  // Writes nothing more for the run. on_fenced gets it.
   void fence(const RunWriterPtr& writer);
 
   // Returns when nothing waits to be written, or nothing but what others hold up: that is waited

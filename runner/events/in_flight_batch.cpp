@@ -15,7 +15,7 @@ namespace hostler::runner {
 namespace {
 
 constexpr size_t events_max = 5000;
-// Takes some tenths of a second; a run that has more by itself goes all the same.
+// Takes some tenths of a second. A run that alone has more is still written.
 constexpr size_t bytes_max = 4 * 1024 * 1024;
 
 using Text = std::optional<std::string_view>;
@@ -23,7 +23,7 @@ using Text = std::optional<std::string_view>;
 // Empty: null.
 Text or_null(std::string_view text) { return text.empty() ? Text() : Text(text); }
 
-// Who owns the run: every statement names it, so that a daemon that lost it changes no row.
+// Owner of the run. Every statement names it, so that a daemon that lost the run changes no row.
 struct Owner {
   std::string_view daemon_id;
   const Claim& claim;
@@ -72,7 +72,7 @@ postgres::BoundStatement leave_calls(const Owner& owner, const Outcome& outcome)
                               .tool_call_ids = outcome.left_calls};
 }
 
-// What runs_commit takes of all runs that are paid for.
+// Arguments of runs_commit for all charged runs.
 class Commits {
  public:
   void add(const LogEntry& entry) {
@@ -263,8 +263,8 @@ void InFlightBatch::add_account_lock(postgres::Batch& batch) const {
   if (has_tool_costs) batch.add(query::AccountLock{.org_ids = org_ids});
 }
 
-// Tools, outputs and calls that are left come first, since an end takes the run from its daemon;
-// waits come last: what webhooks are told of them counts the turn.
+// Tools, outputs and left calls come first, because an end takes the run from its daemon. Waits
+// come last, because webhooks about them count the turn.
 void InFlightBatch::add_steps(const std::string& daemon_id, postgres::Batch& batch) {
   committed_.reset();  // of what a larger batch asked, before it was parted
   add_account_lock(batch);

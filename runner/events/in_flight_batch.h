@@ -16,11 +16,11 @@ namespace hostler::runner {
 class InFlightBatch {
  public:
   void add(LogEntry entry);
-  // What is more waits for the next batch.
+  // Anything beyond waits for the next batch.
   bool has_room() const;
   bool empty() const { return entries.empty(); }
 
-  // Rows are locked in the order of their ids, as by whoever else locks several.
+  // Rows are locked in the order of their ids, as by every other statement that locks several.
   void sort();
   // Leaves the first half.
   InFlightBatch take_second_half();
@@ -35,17 +35,17 @@ class InFlightBatch {
   std::unordered_set<std::string_view> disowned_runs(const postgres::Results& results) const;
   postgres::BoundStatement locked_rows_query() const;
 
-  // Those of the runs whose turn was paid for that have credits to go on; likewise.
+  // Charged runs that have credits to continue; likewise.
   std::unordered_set<std::string_view> solvent_runs(const postgres::Results& results) const;
   struct Stored {
     std::string_view at;                             // all of them; as long as the results live
     std::unordered_set<std::string_view> lost_runs;  // that are not this daemon's: of these nothing
   };
-  // What became of the events.
+  // Result of the events.
   Stored stored(const postgres::Results& results) const;
 
-  // What a thousand runs say goes out in turns of some milliseconds each: whoever was read first
-  // does not wait until all are stored, and these are told while others are on their way.
+  // Events of a thousand runs go out in turns of some milliseconds each. Subscribers of the first
+  // runs do not wait until all are stored, and get theirs while others are on their way.
   static constexpr size_t runs_max = 256;
   // A turn and an end take half a millisecond, and the runs behind them wait for the commit of all.
   static constexpr size_t steps_max = 64;

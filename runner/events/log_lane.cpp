@@ -41,8 +41,8 @@ void LogLane::enqueue(RunWriterPtr writer) {
   wake();
 }
 
-// Not at once: what is appended in one go (an event, and the step that it tells of) must commit
-// together, and a signal resumes its waiter here and now.
+// Not at once, because values that are appended together (an event, and its step) must commit
+// together, and a signal resumes its waiter immediately.
 void LogLane::wake() {
   if (is_wake_due_) return;
   is_wake_due_ = true;
@@ -70,12 +70,12 @@ InFlightBatch LogLane::take() {
     RunWriterPtr writer = std::move(queue_.front());
     queue_.pop_front();
     if (!writer->leave_queue(*this)) continue;  // the other lane's by now
-    // What it still had is told anew by whoever has the run now.
+    // The new owner of the run reports its unwritten events again.
     if (writer->is_fenced()) {
       writer->drop();
       continue;
     }
-    // Of a run whose steps wait for their lane the deltas alone.
+    // Takes only the deltas of a run whose steps wait for their lane.
     bool goes_ahead = kind_ == Kind::events && writer->has_steps();
     batch.add(goes_ahead ? writer->take_deltas() : writer->take());
   }
@@ -99,7 +99,7 @@ Task<void> LogLane::write(InFlightBatch whole) {
     }
     bool is_absence = outcome.is_unknown() && outcome.refusal == postgres::Refusal::none;
     if (is_absence) {
-      // Nothing is lost while Postgres is away: the runs wait for their commit.
+      // While Postgres is away, nothing is lost: the runs wait for their commit.
       for (LogEntry& entry : batch.entries) entry.is_repeated = true;
       batches.push_front(std::move(batch));
       co_await loop::sleep_ms(loop_, retry_delay_ms);
@@ -148,14 +148,14 @@ Task<void> LogLane::sift(InFlightBatch& batch) {
   for (LogEntry& entry : batch.take_out(blocked)) hold_back(std::move(entry));
 }
 
-// Its run stays in flight: what is appended meanwhile waits behind it.
+// Its run stays in flight. Later events wait for it.
 void LogLane::hold_back(LogEntry entry) {
   blocked_.push_back(std::move(entry));
   if (!retry_.pending()) retry_.restart(pause_ms_);
 }
 
-// Writes those whose rows are free by now. While there are none, the runs of one organization after
-// the other wait for theirs: a row that many want is never free, but given to those who wait.
+// Writes runs whose rows are free by now. While none is, the runs of one organization wait for
+// theirs one after the other. A row that many want is never free, but given to waiting statements.
 Task<void> LogLane::retry_blocked() {
   size_t blocked = blocked_.size();
   InFlightBatch batch = take_blocked();

@@ -163,7 +163,7 @@ RunEvent RunWriter::finished(PendingEvent event) {
   if (!delta.channel.empty()) json.member("channel", delta.channel);
   json.end_object();
   std::string data = json.take();
-  // Of the text itself as it came.
+  // Bytes of the text itself.
   output_bytes_ += static_cast<int64_t>(data.size() - delta.text.size());
   return {event.seq, "message.delta", std::move(data)};
 }

@@ -1,5 +1,5 @@
-// What one run tells the world: the single writer of its events and steps, given out by the event
-// log. What is appended waits here until a lane of the log takes it.
+// Single writer of one run's events and steps, given out by the event log. Appended values wait
+// here until a lane of the log takes them.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct RunEvent {
   std::string data;  // JSON text
 };
 
-// What of one run goes to Postgres together.
+// Values of one run that go to Postgres together.
 struct LogEntry {
   std::shared_ptr<RunWriter> writer;
   std::vector<RunEvent> events;
@@ -66,12 +66,12 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   void wait(std::string data_json, WaitRecord record);
   void end(std::string_view type, std::string data_json, Outcome outcome);
 
-  // What the run's events may hold at most (limit.run_event_bytes); 0: any number. Nothing is
-  // refused here: who appends asks whether the run is full, and ends it.
+  // Maximum size of the run's events (limit.run_event_bytes); 0: any number. Nothing is refused
+  // here: callers that append ask whether the run is full, and end it.
   void limit_output(int64_t bytes_max) { output_bytes_max_ = bytes_max; }
   // Besides what is appended here: what had no room.
   void count_output(int64_t bytes) { output_bytes_ += bytes; }
-  // What of the run's tools was stored since it was claimed, besides their results.
+  // Tool values of the run that were stored since it was claimed, besides their results.
   void count_stored(int64_t bytes) { result_bytes_ += bytes; }
   bool is_full() const { return output_bytes_max_ > 0 && output_bytes_ > output_bytes_max_; }
   // Whether an event of this size would still fit.
@@ -82,7 +82,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
 
   // Returns when everything appended so far is on disk; false when the run was fenced.
   Task<bool> committed();
-  // What was appended waits for a flush.
+  // Appended values wait for a flush.
   bool is_behind() const { return is_in_flight_ || queued_in_ != nullptr; }
   // Returns with the next flush that concerns the run, or when that takes its time.
   Task<void> caught_up();
@@ -92,7 +92,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
 
   int64_t last_seq() const { return last_seq_; }            // given to the newest event
   int64_t committed_seq() const { return committed_seq_; }  // on disk
-  // Of events, and of results of tools and the output, that are on disk, since the run began.
+  // Size of events, results of tools and the output that are on disk, since the run began.
   int64_t event_bytes() const { return event_bytes_; }
   int64_t result_bytes() const { return result_bytes_; }
   bool is_on_disk() const { return committed_writes_ == writes_; }
@@ -114,8 +114,8 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   bool queue_in(const LogLane& lane);
   // The lane takes it now. False: it is for the other lane.
   bool leave_queue(const LogLane& lane);
-  // What is pending; or of it the deltas that come first. Until it has landed nothing more is
-  // taken.
+  // Returns the pending values, or only the deltas that come first. Nothing more is taken until it
+  // has landed.
   LogEntry take();
   LogEntry take_deltas();
   // The entry is on disk.

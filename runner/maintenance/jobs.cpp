@@ -12,7 +12,7 @@ constexpr int64_t pruned_max = 1000;
 // Accounts that one page of grants locks; fewer than 64, see subscription_maintenance.
 constexpr int64_t granted_max = 50;
 constexpr int64_t inputs_expired_max = 100;
-// Runs whose events one page writes anew, each up to limit.run_event_bytes.
+// Runs whose events one page writes again, each up to limit.run_event_bytes.
 constexpr int64_t forgotten_max = 10;
 // Messages or events that one page of a deleted thread removes: messages have 64 KiB and more.
 constexpr int64_t emptied_max = 200;

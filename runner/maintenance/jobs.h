@@ -1,4 +1,4 @@
-// What the daemon does again and again for the whole installation, a row each. Run by
+// Periodic jobs of the daemon for the whole installation, one row each. Run by
 // runner/maintenance/maintenance.h, named by the metrics.
 #pragma once
 

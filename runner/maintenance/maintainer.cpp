@@ -12,9 +12,9 @@ namespace hostler::runner {
 namespace {
 
 constexpr int64_t look_every_ms = 1'000;
-// A daemon's heartbeats are five seconds apart at most. Whoever has none for so long is taken for
-// lost, however long the lease of its runs is: two looks later another is the maintainer, 15
-// seconds behind its end.
+// A daemon's heartbeats are at most five seconds apart. A daemon without one for so long counts as
+// lost, however long the lease of its runs is. Two looks later another is the maintainer, 15
+// seconds after its end.
 constexpr int64_t still_ms_max = 10'000;
 
 }  // namespace

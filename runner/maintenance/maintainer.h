@@ -18,7 +18,7 @@
 
 namespace hostler::runner {
 
-// Who is the maintainer, as a look told.
+// The maintainer, as a look found it.
 struct MaintainerSeen {
   int64_t epoch = 0;
   std::string daemon_id;  // empty: nobody

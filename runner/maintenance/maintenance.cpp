@@ -44,8 +44,8 @@ Task<void> Maintenance::repeat(size_t job) {
   }
 }
 
-// A round of a job: pages until nothing more is to be done. Between two pages whoever waits for a
-// connection gets it.
+// A round of a job: pages until nothing is left to do. Between two pages other users of the
+// connection get it.
 Task<void> Maintenance::run(size_t job, int64_t epoch) {
   int64_t begin_ms = loop_.now_ms();
   bool goes_on = co_await may_go_on(job);

@@ -18,7 +18,7 @@
 
 namespace hostler::runner {
 
-// What is told of each round of a job; job: its index in maintenance_jobs().
+// Gets each round of a job; job: its index in maintenance_jobs().
 struct MaintenanceCounts {
   std::function<void(size_t job, int64_t took_ms)> on_round;
   std::function<void(size_t job)> on_failure;  // of it, or a part of it

@@ -43,7 +43,7 @@ void EventReader::begin_again() {
 void EventReader::take_line(std::string_view line) {
   if (line.empty()) {
     last_id_ = id_;
-    // What only sets an id or a time is no message.
+    // An event that only sets an id or a time is not a message.
     if (has_data_ && !data_.empty()) events_.push_back(std::move(data_));
     data_.clear();
     has_data_ = false;

@@ -19,7 +19,7 @@ class EventReader {
   void begin_again();
   // The data of the next event that has some.
   std::optional<std::string> next();
-  // Of the last event that ended, with or without data; empty: none had one.
+  // Id of the last event that ended, with or without data; empty if none had one.
   const std::string& last_id() const { return last_id_; }
   std::optional<int64_t> retry_ms() const { return retry_ms_; }
   bool is_too_long() const { return is_too_long_; }

@@ -91,12 +91,12 @@ void take_tool(ListedSoFar& listing, std::string_view definition, bool has_param
   if (!is_new) {
     // Some servers answer every cursor with the same page.
     bool is_same = seen->second == definition;
-    if (!is_same) listing.left_out.emplace_back(name, "The name is there twice.");
+    if (!is_same) listing.left_out.emplace_back(name, "The name is used twice.");
     return;
   }
   const Json* schema = tool->find("inputSchema");
   if (!takes_object(schema)) {
-    listing.left_out.emplace_back(name, "Its inputSchema is no schema of an object.");
+    listing.left_out.emplace_back(name, "Its inputSchema is not a schema of an object.");
     return;
   }
   std::optional<std::string> fault;
@@ -108,13 +108,13 @@ void take_tool(ListedSoFar& listing, std::string_view definition, bool has_param
   listing.tools.push_back({std::move(name), std::string(definition)});
 }
 
-// The cursor of the next page; nothing: there is none. An empty one counts since revision
-// 2026-07-28; older servers mean the end by it.
+// Returns the cursor of the next page, or nothing at the end. An empty one counts since revision
+// 2026-07-28. In older servers it means the end.
 std::optional<std::string> next_cursor(ListedSoFar& listing, const Json& page, bool is_modern) {
   const Json* cursor = page.find("nextCursor");
   if (cursor == nullptr || !cursor->is_text()) return std::nullopt;
   if (cursor->as_text()->empty() && !is_modern) return std::nullopt;
-  // One that was followed leads in a circle.
+  // A cursor that was already followed leads in a circle.
   if (!listing.cursors.insert(*cursor->as_text()).second) return std::nullopt;
   return *cursor->as_text();
 }
@@ -123,7 +123,7 @@ Page take_page(ListedSoFar& listing, std::string_view result, bool is_modern) {
   std::optional<Json> json = parse_json_or_nothing(result);
   const Json* tools = json && json->is_object() ? json->find("tools") : nullptr;
   bool is_list = tools != nullptr && (tools->is_array() || tools->is_null());
-  if (!is_list) return {std::nullopt, "What the server answered is no list of tools."};
+  if (!is_list) return {std::nullopt, "The server's answer is not a list of tools."};
   listing.bytes += result.size();
   for (std::string_view one : raw_elements(*raw_member(result, "tools"))) {
     take_tool(listing, one, is_modern);

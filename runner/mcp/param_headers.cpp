@@ -66,13 +66,13 @@ class Annotations {
   void take(const Json& schema, const Json& name, bool reachable) {
     std::string type(schema.text_or("type"));
     if (!reachable || path_.empty()) {
-      fault_ = "x-mcp-header stands where no single parameter is meant";
+      fault_ = "x-mcp-header is not at a single parameter";
     } else if (!name.is_text() || !is_field_name(*name.as_text())) {
-      fault_ = "an x-mcp-header is no name of a field";
+      fault_ = "an x-mcp-header is not the name of a field";
     } else if (type != "string" && type != "integer" && type != "boolean") {
-      fault_ = "an x-mcp-header is of no string, integer or boolean";
+      fault_ = "an x-mcp-header is not for a string, integer or boolean";
     } else if (!names_.insert(ascii::lower_case(*name.as_text())).second) {
-      fault_ = "an x-mcp-header is there twice";
+      fault_ = "an x-mcp-header is given twice";
     } else {
       found_.push_back({*name.as_text(), path_, type});
     }

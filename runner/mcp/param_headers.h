@@ -12,8 +12,8 @@
 
 namespace hostler::runner {
 
-// What is wrong with the annotations of an input schema, in words; nothing: they are sound. A tool
-// with unsound ones must not be offered.
+// Fault of the annotations of an input schema, in words; nothing if they are sound. A tool with a
+// fault must not be offered.
 std::optional<std::string> param_header_fault(const Json& input_schema);
 
 // The fields of a call with these arguments; of a sound schema.

@@ -1,5 +1,5 @@
-// Pieces of a JSON text as they were written, byte for byte: what is pinned or passed on must not
-// be written anew. Takes only text that parse_json() took before; pure.
+// Pieces of a JSON text as they were written, byte for byte, because pinned or passed-on values
+// must not be rewritten. Takes only text that parse_json() accepted before; pure.
 #pragma once
 
 #include <optional>

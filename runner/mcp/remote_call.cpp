@@ -54,7 +54,7 @@ RemoteOutcome asking(std::string_view result, const Json& json) {
 
 RemoteOutcome begun_task(std::string_view result) {
   std::optional<RemoteTask> task = read_task(result);
-  if (!task) return ended(Ending::failed, "tool.bad_answer", "The server answered with no task.");
+  if (!task) return ended(Ending::failed, "tool.bad_answer", "The server's answer is not a task.");
   RemoteOutcome outcome;
   outcome.ending = Ending::task;
   outcome.task_id = std::move(task->id);
@@ -62,7 +62,8 @@ RemoteOutcome begun_task(std::string_view result) {
   return outcome;
 }
 
-// What the server's answer makes of the call. Of megabytes: not on a loop.
+// Converts the server's answer into the outcome of the call. It may have megabytes, so never on a
+// loop.
 RemoteOutcome outcome_of_answer(std::string_view result) {
   std::optional<Json> json = parse_json_or_nothing(result);
   std::string_view type = json && json->is_object() ? json->text_or("resultType") : "";
@@ -87,7 +88,7 @@ RemoteOutcome outcome_of_result(std::string_view result) {
   std::string_view type = json && json->is_object() ? json->text_or("resultType", "complete") : "";
   if (type != "complete") {
     return ended(Ending::failed, "tool.bad_answer",
-                 "The server answered with a kind of result that was not asked for.");
+                 "The server answered with a kind of result that was not requested.");
   }
   ResultText read = read_tool_result(result);
   if (read.kind == ResultText::Kind::bad) {

@@ -57,15 +57,15 @@ struct RemoteOutcome {
   std::string connection_id;  // of OAuth, that was shown; empty: none
 };
 
-// Whom the call's session speaks with.
+// Server of the call's session.
 SessionAsk session_of(const RemoteCall& call);
 // The first request of the session. Cancelled by destroying it: the connection is closed, which
 // tells a server of the modern revision; for others see RemoteSession::cancelling().
 Task<RemoteOutcome> call_remote(OAuthServices services, RemoteSession& session, RemoteCall call);
 
-// What a CallToolResult, JSON text, makes of the call.
+// Converts a CallToolResult, JSON text, into the outcome of the call.
 RemoteOutcome outcome_of_result(std::string_view result);
-// What came of a request that is part of a call, when it is no result.
+// Outcome of a request that is part of a call, if it is not a result.
 RemoteOutcome outcome_of_failure(SessionAnswer sent);
 
 }  // namespace hostler::runner

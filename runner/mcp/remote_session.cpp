@@ -33,18 +33,18 @@ SessionAnswer failed(std::string words) {
   return answer;
 }
 
-// What refused to begin a session, in its own words. It answered, and is not to be told as one that
-// nobody reaches.
+// Refusal of a session in the server's own words. The server answered, so it must not be reported
+// as unreachable.
 SessionAnswer no_session(const RpcAnswer& answer) {
   SessionAnswer end = failed(answer.message);
   end.answer.status = answer.status;
   if (answer.kind == RpcAnswer::Kind::result) {
-    end.answer.message = "What the server answered to initialize begins no session.";
+    end.answer.message = "The server's answer to initialize does not begin a session.";
     end.answer.is_bad = true;
   }
   if (answer.kind == RpcAnswer::Kind::error) {
     end.answer = answer;
-    end.answer.message = "It begins no session: " + answer.message;
+    end.answer.message = "It does not begin a session: " + answer.message;
   }
   bool is_elsewhere = answer.status == 404 || answer.status == 405;
   if (answer.kind == RpcAnswer::Kind::status && is_elsewhere) {
@@ -57,11 +57,12 @@ bool is_spoken(std::string_view version) {
   return version == modern_version || is_older_version(version);
 }
 
-// What was answered to initialize. version: that it names, which we do not speak; empty: none.
+// Answer to initialize. version: the revision that it names and that we do not speak; otherwise
+// empty.
 SessionAnswer no_shared_version(const RpcAnswer& answer, std::string_view version) {
   if (version.empty()) return no_session(answer);
   SessionAnswer end =
-      failed(fmt::format("The server wants revision {} of the protocol; Hostler speaks {}.",
+      failed(fmt::format("The server requires revision {} of the protocol; Hostler supports {}.",
                          version, known_versions()));
   end.answer.is_bad = true;
   return end;
@@ -75,13 +76,13 @@ bool names(const Json* versions, std::string_view version) {
   return false;
 }
 
-// Of the error's data or the result of server/discover.
+// Reads the error's data or the result of server/discover.
 bool supports_modern(std::string_view json, std::string_view member) {
   std::optional<Json> read = parse_json_or_nothing(json);
   return read && read->is_object() && names(read->find(member), modern_version);
 }
 
-// What only a server of the modern revision says.
+// Answers that only a server of the modern revision gives.
 bool is_modern_error(const RpcAnswer& answer) {
   return answer.kind == RpcAnswer::Kind::error &&
          (answer.code == header_mismatch || answer.code == missing_capability);
@@ -134,7 +135,7 @@ RpcTarget RemoteSession::target() const {
   return target;
 }
 
-// Nothing: shown_ is what the server is shown now.
+// Returns nothing: shown_ is the credential that the server gets now.
 Task<std::optional<SessionAnswer>> RemoteSession::show() {
   ServerCredentials credentials(services_);
   CredentialOutcome outcome = co_await credentials.show(ask_.credential);
@@ -177,8 +178,8 @@ Task<SessionAnswer> RemoteSession::send(RpcMessage message) {
   }
 }
 
-// Nothing: go on. What is no answer of the modern revision makes it an older server, whatever it
-// is: they answer what they do not know with any status, with nothing, or never.
+// Returns nothing to continue. Any answer that is not of the modern revision makes it an older
+// server. Older ones answer unknown requests with any status, with nothing, or never.
 Task<std::optional<SessionAnswer>> RemoteSession::discover() {
   RpcMessage message;
   message.method = "server/discover";
@@ -204,8 +205,8 @@ Task<std::optional<SessionAnswer>> RemoteSession::discover() {
   co_return end;
 }
 
-// Nothing: the session has begun. A server that refuses the revision and names others is asked with
-// one of those.
+// Returns nothing if the session has begun. A server that refuses the revision and names others is
+// asked with one of those.
 Task<std::optional<SessionAnswer>> RemoteSession::initialize(std::string version) {
   for (int offers = 1;; ++offers) {
     speech_ = {version, ""};
@@ -257,7 +258,7 @@ Task<void> RemoteSession::listen() {
 }
 
 Task<std::optional<SessionAnswer>> RemoteSession::begin() {
-  // One that was modern before stands alone with each request.
+  // With a modern server each request stands alone.
   if (ask_.protocol_version == modern_version) co_return std::nullopt;
   Task<std::optional<SessionAnswer>> beginning =
       is_older_version(ask_.protocol_version) ? initialize(ask_.protocol_version) : discover();
@@ -303,7 +304,7 @@ std::optional<Task<void>> RemoteSession::cancelling() const {
 Task<SessionAnswer> RemoteSession::request(RpcMessage message) {
   if (!has_begun_) {
     std::optional<SessionAnswer> end = co_await begin();
-    // Nothing of the request itself was sent.
+    // No part of the request itself was sent.
     if (end) end->answer.was_heard = false;
     if (end) co_return std::move(*end);
     if (ask_.question && !speech_.is_modern()) co_await listen();

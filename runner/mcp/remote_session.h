@@ -25,7 +25,7 @@ struct SessionAsk {
   RpcQuestion question;       // of an older server; none: it is told that nobody answers
 };
 
-// What came of a request. Without refusal `answer` is of kind result, error, or failed.
+// Outcome of a request. Without refusal `answer` is of kind result, error, or failed.
 struct SessionAnswer {
   RpcAnswer answer;
   std::optional<CredentialOutcome> refused;  // 401 or 403, for good
@@ -43,8 +43,8 @@ class RemoteSession {
   // Tells an older server that it need keep nothing of the session; of all others nothing is sent.
   // Best when the last answer was taken: it is waited for, for seconds.
   Task<void> end();
-  // What tells an older server that nobody waits for the last request's answer; nothing: closing
-  // the connection is enough. Lives without the session.
+  // Message that tells an older server that nobody waits for the last request's answer, or nothing
+  // if closing the connection is enough. Lives without the session.
   std::optional<Task<void>> cancelling() const;
 
  private:

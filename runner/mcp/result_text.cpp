@@ -123,7 +123,7 @@ void drop_repeated(std::vector<Block>& blocks, const Json& structured) {
   });
 }
 
-// What is left of an object that has neither content nor structured content: its other members.
+// Rest of an object that has neither content nor structured content: its other members.
 std::string bare_result(const Json& result) {
   const Json* older = result.find("toolResult");  // of revision 2024-10-07
   if (older != nullptr) return older->dump();
@@ -136,7 +136,7 @@ std::string bare_result(const Json& result) {
   return members.empty() ? "" : Json(std::move(members)).dump();
 }
 
-// As JSON text of what is read, and as the words of it.
+// JSON text of the value, and its words.
 struct Told {
   std::string json;
   std::string words;
@@ -171,7 +171,7 @@ ResultText read_tool_result(std::string_view result) {
   ResultText read;
   std::optional<Json> json = parse_json_or_nothing(result);
   if (!json || !json->is_object()) {
-    read.text = "What the server answered is no result of a tool.";
+    read.text = "The server's answer is not a result of a tool.";
     return read;
   }
   std::optional<std::string_view> structured = raw_member(result, "structuredContent");

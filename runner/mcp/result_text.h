@@ -1,6 +1,6 @@
-// What a tool's result (CallToolResult) is for the model: its texts and its structured content,
+// Form of a tool's result (CallToolResult) for the model: its texts and its structured content,
 // both unless one only repeats the other. Images, sounds and resources are named, not shown. Pure;
-// what comes is a stranger's.
+// the input comes from a stranger.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What comes back for a request to an MCP server, and how a message of a server is read as that.
-// Pure; what comes is a stranger's.
+// Answer to a request to an MCP server, and the reader of a server's message. Pure; the input comes
+// from a stranger.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,8 @@ namespace {
 constexpr size_t error_body_bytes_max = 64 << 10;
 constexpr int64_t retry_default_ms = 1000;
 constexpr int resumes_max = 600;
-// What an older server says and asks besides its answer: more of it is left unread, or unanswered.
+// Limit of the messages and requests that an older server sends besides its answer. Anything beyond
+// is left unread, or unanswered.
 constexpr size_t extra_bytes_max = 256 << 10;
 constexpr int extras_max = 200;
 
@@ -39,7 +40,7 @@ RpcAnswer failure_of(const http::HttpFailure& failure) {
                        failure.kind == Kind::connect || failure.kind == Kind::tls ||
                        failure.kind == Kind::timeout_connect);
   answer.message =
-      fmt::format("There was no answer of the server ({}).", http::http_failure_words(failure));
+      fmt::format("The server did not answer ({}).", http::http_failure_words(failure));
   if (answer.is_denied) answer.message = "The server's address may not be called.";
   if (answer.is_bad) answer.message = too_long;
   return answer;
@@ -70,7 +71,7 @@ std::string message_in(std::string body, const std::string& id) {
   return body;
 }
 
-// Of megabytes on the thread pool.
+// Parses megabytes on the thread pool.
 Task<std::optional<RpcAnswer>> read_message(loop::Loop& loop, std::string text, std::string id) {
   if (text.size() <= read_at_once_bytes_max) co_return read_response(message_in(text, id), id);
   std::function<std::optional<RpcAnswer>()> read = [text = std::move(text), id = std::move(id)] {
@@ -177,7 +178,7 @@ Task<RpcAnswer> Exchange::read_body(http::HttpExchange& http, const http::HttpHe
   std::string body = co_await body_of(http, bytes_max);
   if (was_taken && message_.id.empty()) co_return plain;
   if (was_taken && http.failure()) co_return failure_of(*http.failure());
-  // What refuses a request may not know its id.
+  // A refusal of a request may lack its id.
   std::string id = was_taken ? message_.id : std::string();
   plain.message = words_of_status(head, target_.url, was_taken ? "" : std::string_view(body));
   Task<std::optional<RpcAnswer>> reading =
@@ -189,7 +190,7 @@ Task<RpcAnswer> Exchange::read_body(http::HttpExchange& http, const http::HttpHe
     read->session_id = plain.session_id;
     co_return std::move(*read);
   }
-  if (was_taken) co_return bad("What the server answered is no answer to the request.");
+  if (was_taken) co_return bad("The server's answer does not belong to the request.");
   co_return plain;
 }
 
@@ -248,8 +249,7 @@ Task<RpcAnswer> Exchange::read_streams(std::unique_ptr<http::HttpExchange> http)
     if (head == nullptr) continue;
     if (head->status != 200 || !is_stream(*head)) {
       co_return broken(
-          fmt::format("The server's stream broke, and it answered {} to who asked for "
-                      "the rest.",
+          fmt::format("The server's stream broke, and it answered {} to the request for the rest.",
                       head->status));
     }
   }

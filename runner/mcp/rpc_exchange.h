@@ -19,7 +19,8 @@
 
 namespace hostler::runner {
 
-// What the server is shown by a request that leaves now; nothing: it may not be spoken to any more.
+// Credential for a request that leaves now, or nothing if the server must not be contacted any
+// more.
 using RpcCredential = std::function<Task<std::optional<std::vector<http::HttpField>>>()>;
 
 struct RpcTarget {
@@ -32,8 +33,8 @@ struct RpcTarget {
   size_t answer_bytes_max = size_t{5} << 20;
 };
 
-// What an older server asks: the params of elicitation/create, as JSON text; answers the result as
-// JSON text.
+// Answers the request of an older server. It gets the params of elicitation/create as JSON text and
+// returns the result as JSON text.
 using RpcQuestion = std::function<Task<std::string>(std::string params)>;
 
 // A session that the server begins is the answer's. Of a notification the answer is of kind

@@ -1,5 +1,5 @@
-// What answers of older MCP servers say of a session: which revision it may be of, and that it is
-// over. Pure; what comes is a stranger's.
+// Reads from answers of older MCP servers which revision a session may have, and that it is over.
+// Pure; the input comes from a stranger.
 #pragma once
 
 #include <string>

@@ -36,7 +36,7 @@ std::string words_of_redirect(int status, std::string_view url, std::string_view
       is_same ? "make that address" : "if you trust that address, make it");
 }
 
-// Of an error in JSON, in whatever member it is told.
+// Text of an error in JSON, in whatever member it stands.
 std::string told_in_json(const Json& json) {
   if (json.is_text()) return *json.as_text();
   for (std::string_view name : {"message", "detail", "error_description", "error"}) {

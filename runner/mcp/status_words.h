@@ -1,5 +1,5 @@
-// An HTTP answer that is no message of the protocol, in words for whoever registered the server.
-// Pure; what comes is a stranger's.
+// Describes an HTTP answer that is not a message of the protocol, for the person who registered the
+// server. Pure; the input comes from a stranger.
 #pragma once
 
 #include <string>

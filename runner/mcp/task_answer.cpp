@@ -12,7 +12,7 @@
 namespace hostler::runner {
 namespace {
 
-// Of servers that do not say; and whatever they say, between these.
+// Interval for servers that do not name one, and the bounds for all others.
 constexpr int64_t poll_default_ms = 3000;
 constexpr int64_t poll_min_ms = 500;
 constexpr int64_t poll_max_ms = 300'000;

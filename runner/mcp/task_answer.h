@@ -22,7 +22,7 @@ struct RemoteTask {
   std::string message;    // the server's words, bounded
 };
 
-// Of a CreateTaskResult or GetTaskResult, JSON text; nothing: it is none.
+// Reads a CreateTaskResult or GetTaskResult, JSON text, or returns nothing.
 std::optional<RemoteTask> read_task(std::string_view result);
 
 }  // namespace hostler::runner

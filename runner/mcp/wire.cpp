@@ -26,8 +26,8 @@ void add_client(JsonWriter& json) {
   json.begin_object().member("name", "hostler").member("version", HOSTLER_VERSION).end_object();
 }
 
-// What servers may ask of us: a person, by a form. And that a call may become a task; before the
-// modern revision tasks were another thing, which is not offered.
+// Abilities that we announce to servers: they may ask a person, by a form, and a call may become a
+// task. Before the modern revision tasks were another thing, which is not offered.
 void add_capabilities(JsonWriter& json, bool is_modern) {
   json.begin_object().key("elicitation").begin_object().end_object();
   if (is_modern) {
@@ -94,7 +94,7 @@ std::string rpc_body(const RpcMessage& message, const Speech& speech) {
 std::vector<http::HttpField> rpc_headers(const RpcMessage& message, const Speech& speech) {
   std::vector<http::HttpField> headers = {{"Content-Type", "application/json"},
                                           {"Accept", "application/json, text/event-stream"}};
-  // An older server is told the version when it is agreed.
+  // An older server gets the version after it was agreed.
   if (message.method != "initialize") {
     headers.emplace_back("MCP-Protocol-Version", speech.version);
   }

@@ -1,6 +1,6 @@
-// What is written to MCP servers: JSON-RPC messages and the header fields that go with them, of
-// revision 2026-07-28, where each request stands alone, and of those before it, which begin with
-// initialize. Pure.
+// Writes messages to MCP servers: JSON-RPC messages and their header fields, of revision
+// 2026-07-28, where each request stands alone, and of older ones, which begin with initialize.
+// Pure.
 #pragma once
 
 #include <functional>

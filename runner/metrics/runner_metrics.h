@@ -64,7 +64,7 @@ class RunnerMetrics {
   std::string prometheus_text(const RunnerCounts& counts);
 
  private:
-  // Of the whole installation, as query::metrics_facts answers: every daemon says the same.
+  // Facts about the whole installation from query::metrics_facts. Every daemon reports the same.
   void take_facts(const postgres::Row& facts);
 
   Metrics metrics_;

@@ -115,8 +115,8 @@ void write_cache_mark(JsonWriter& json) {
   json.key("cache_control").begin_object().member("type", "ephemeral").end_object();
 }
 
-// What the last turn was sent ended with what the user said the last time but one. That is marked,
-// because the provider looks for what it kept at no more than 20 blocks before a mark, and a turn
+// The last turn's request ended with the user message before the last one. That message is marked,
+// because the provider looks for cached input at no more than 20 blocks before a mark, and a turn
 // may have more calls and results. The first turn of a thread's next run finds there what the first
 // one of this run left.
 void mark_messages(std::vector<WireMessage>& messages) {
@@ -154,7 +154,7 @@ void write_messages(JsonWriter& json, const std::vector<WireMessage>& messages) 
   json.end_array();
 }
 
-// The API takes such texts in one place, before the conversation: later ones are told there too.
+// The API accepts such texts in one place, before the conversation. Later ones are put there too.
 std::string system_text(const std::vector<ChatMessage>& messages) {
   std::string text;
   for (const ChatMessage& message : messages) {
@@ -165,8 +165,8 @@ std::string system_text(const std::vector<ChatMessage>& messages) {
   return text;
 }
 
-// Of a request whose messages hold tool calls the API wants tools. A run may have lost them while
-// it waited for its user: the calls that there are stand for them.
+// The API requires tools in a request whose messages contain tool calls. A run may have lost its
+// tools while it waited for its user, so the existing calls stand for them.
 std::vector<ToolDefinition> tools_of(const ModelRequest& request) {
   std::vector<ToolDefinition> tools = request.tools;
   if (!tools.empty()) return tools;

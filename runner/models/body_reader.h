@@ -32,7 +32,7 @@ class BodyReader {
     lines_.feed(bytes);
     read_lines();
   }
-  // What a broken connection left of a line or a document is not read.
+  // Rests of a line or document that a broken connection left are not read.
   void end(bool is_broken) {
     if (form_ == Form::document && !is_broken) reader_.read_document(document_);
     if (form_ == Form::stream && !is_broken) {

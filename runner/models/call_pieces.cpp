@@ -102,7 +102,7 @@ void CallPieces::take(size_t nth, const CallPiece& piece) {
 
 std::optional<std::string_view> CallPieces::finished(size_t nth, std::string_view joined) const {
   const Call& call = calls_[nth];
-  // What was left out for its size is not judged, nor what came in one piece.
+  // Arguments that were left out for their size are not checked, nor those that came in one piece.
   if (joined.size() != call.bytes || call.last_begin == 0 || is_object(joined)) return std::nullopt;
   std::string_view last = joined.substr(call.last_begin);
   std::string_view before = joined.substr(0, call.last_begin);

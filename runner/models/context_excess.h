@@ -9,7 +9,7 @@
 
 namespace hostler {
 
-// Nothing: the refusal has another reason. The message is the provider's, not shortened.
+// Returns nothing if the refusal has another reason. The message is the provider's, not shortened.
 std::optional<ContextExcess> context_excess(int status, const ProviderError& error);
 
 }  // namespace hostler

@@ -5,16 +5,16 @@ namespace hostler {
 
 std::string answer_form_words(const ResponseFormat& format) {
   if (!format.has_schema) {
-    return "Your final answer is one JSON object, with nothing before or behind it.";
+    return "Your final answer is one JSON object, with nothing before or after it.";
   }
-  return "Your final answer is JSON that fits this JSON Schema, with nothing before or behind "
+  return "Your final answer is JSON that fits this JSON Schema, with nothing before or after "
          "it:\n" +
          format.schema;
 }
 
 std::string answer_purpose_words(const ResponseFormat& format) {
   if (format.description.empty()) return {};
-  return "What your final answer is for: " + format.description;
+  return "The purpose of your final answer: " + format.description;
 }
 
 std::string replaced_mode_words(const ModelRequest& request) {

@@ -1,5 +1,6 @@
-// What a prompt says of the form of the answer where the provider's own mode does not. Used by the
-// agent loop for providers without such a mode, and by requests to models that refuse theirs.
+// Sentences of a prompt about the form of the answer, if the provider has no mode of its own. The
+// agent loop uses them for providers without such a mode, and requests use them for models that
+// refuse theirs.
 #pragma once
 
 #include <string>
@@ -10,11 +11,11 @@ namespace hostler {
 
 // For any object, or for the schema.
 std::string answer_form_words(const ResponseFormat& format);
-// What the answer is for; empty: nobody said.
+// Purpose of the answer, empty if none was given.
 std::string answer_purpose_words(const ResponseFormat& format);
 
-// What the request says in its system text because the model refuses the provider's mode, which the
-// prompt relied upon; empty: the prompt says it.
+// Text for the system text of a request whose model refuses the provider's mode, on which the
+// prompt relied. Empty if the prompt already has it.
 std::string replaced_mode_words(const ModelRequest& request);
 
 }  // namespace hostler

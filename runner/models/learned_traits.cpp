@@ -58,7 +58,7 @@ class Refusal {
 
  private:
   bool names(std::string_view word) const { return text_.find(word) != text_.npos; }
-  // As a word of its own: "strict" is part of "restricted".
+  // Finds it as a word of its own, because "strict" is part of "restricted".
   bool names_alone(std::string_view word) const {
     for (size_t at = text_.find(word); at != text_.npos; at = text_.find(word, at + 1)) {
       bool begins = at == 0 || !ascii::is_letter(text_[at - 1]);

@@ -1,5 +1,5 @@
-// What a refusal teaches of a model: which member of the request its provider does not take. Called
-// by the model client; pure.
+// Learns from a refusal which member of the request a model's provider does not accept. Called by
+// the model client; pure.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// The values between the agent loop and a language model, whoever provides it. Plain data: the
-// provider's wire forms are in openai.cpp and anthropic.cpp.
+// Values between the agent loop and a language model of any provider. Plain data: the provider's
+// wire forms are in openai.cpp and anthropic.cpp.
 #pragma once
 
 #include <cstdint>
@@ -69,7 +69,7 @@ struct ModelTimeouts {
   int64_t idle_ms = 60'000;
 };
 
-// What the answer must be: JSON that fits a schema, or any JSON object.
+// Format of the answer: JSON that fits a schema, or any JSON object.
 struct ResponseFormat {
   bool has_schema = false;
   std::string name;
@@ -85,8 +85,8 @@ struct ToolChoice {
   std::string name = {};  // of the one that is named
 };
 
-// What else a caller wants of the model. A provider's form leaves out what it has no word for: the
-// API refused that by name (anthropic_sampling_check).
+// Further wishes of a caller for the model. A provider's request leaves out members that its API
+// does not have. Hostler's API refused these by name before (anthropic_sampling_check).
 struct Sampling {
   std::optional<double> top_p = std::nullopt;
   std::optional<double> presence_penalty = std::nullopt;
@@ -97,8 +97,8 @@ struct Sampling {
   std::optional<bool> parallel_tool_calls = std::nullopt;
 };
 
-// What a model's provider was found to do that its protocol does not say: which members of a
-// request it refuses. Learned from its refusals (model_client.h), kept for the model.
+// Behaviour of a model's provider that its protocol does not define: which members of a request it
+// refuses. Learned from its refusals (model_client.h), kept for the model.
 struct ModelTraits {
   enum class TokenLimit { by_host, max_tokens, max_completion_tokens, none };
   TokenLimit token_limit = TokenLimit::by_host;  // the name of the limit of output tokens
@@ -188,18 +188,18 @@ class ModelObserver {
   // returns. Asked between two pieces of an answer.
   virtual bool is_blocked() const { return false; }
   virtual Task<void> has_room() { co_return; }
-  // What was shown last is not stored yet, so what the model says meanwhile goes out behind it: it
-  // is read at once when caught_up() returns. Asked between two pieces likewise.
+  // The last shown text is not stored yet, so later output of the model follows it. It is read at
+  // once when caught_up() returns. Also called between two pieces.
   virtual bool is_behind() const { return false; }
   virtual Task<void> caught_up() { co_return; }
 };
 
-// Of text, thinking and arguments of one turn together.
+// Limit of text, thinking and arguments of one turn together.
 constexpr size_t turn_bytes_max = size_t{4} << 20;
-// As many as limit.tool_calls may allow a run.
+// The largest value of limit.tool_calls for a run.
 constexpr size_t turn_tool_calls_max = 10'000;
-// Of all arguments of a turn: a call with which they are more is told that they were left out. As
-// many values as 10,000 calls may have with an object and its one member each.
+// Limit of all arguments of a turn. A call that passes it gets a note that its arguments were left
+// out. 10,000 calls may have so many values, with an object and its one member each.
 constexpr size_t turn_argument_bytes_max = size_t{1} << 20;
 constexpr size_t turn_argument_values_max = 20'000;
 
@@ -209,8 +209,8 @@ int64_t estimate_input_tokens(const ModelRequest& request);
 // Whether the provider has a mode of its own for the format; else the prompt must ask for it.
 bool has_own_mode(ProviderKind kind, const ResponseFormat& format);
 
-// What providers refuse in a text, and what they admit as the name of a tool. A model that made a
-// name up is told it in a form that its provider takes back.
+// Characters that providers refuse in a text, and those that they accept in the name of a tool. If
+// a model made up a name, it gets it back in a form that its provider accepts.
 bool is_blank(std::string_view text);
 std::string name_on_the_wire(std::string_view name);
 

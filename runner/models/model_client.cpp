@@ -78,7 +78,7 @@ Task<TryEnd> read_refused(loop::Loop& loop, http::HttpExchange& exchange,
   co_return end;
 }
 
-// What a body that ended, or broke, means.
+// Meaning of a body that ended or broke.
 TryEnd outcome_of_try(const http::HttpExchange& exchange, const http::HttpHead& head,
                       const BodyReader& body, const TurnReader& reader, std::string_view api_key) {
   if (reader.fault()) return end_by_fault(*reader.fault(), api_key);
@@ -188,10 +188,10 @@ void announce_trait(const ModelRequest& request, ModelObserver& observer, const 
   observer.on_trait_learned(trait);
 }
 
-// What a refusal means for the next request.
+// Consequence of a refusal for the next request.
 enum class Lesson { none, ask_again, hand_back };
 
-// Nothing of the turn was shown.
+// No text of the turn was shown.
 Lesson learn(ModelRequest& request, ModelTurn& turn, ModelObserver& observer, const TryEnd& end,
              int& adaptations) {
   if (!end.refusal) return Lesson::none;
@@ -263,7 +263,7 @@ Task<void> stream_model_turn(http::HttpClient& http, loop::Loop& loop, ModelRequ
     if (end.code.empty()) note_own_members(request, turn, observer);
     if (end.code.empty() || lesson == Lesson::hand_back) co_return;
     if (lesson == Lesson::ask_again) {
-      // What a persona would like is no reason to have no answer.
+      // A wish of the persona must not prevent an answer.
       --attempt;
       continue;
     }

@@ -119,8 +119,8 @@ void OpenAiReader::take_message(const Json& message) {
   take_own_members(message);
 }
 
-// What providers want back with the message: their reasoning, which comes in pieces, and Google's
-// extra_content with its signatures.
+// Members that providers want back with the message: their reasoning, which comes in pieces, and
+// Google's extra_content with its signatures.
 void OpenAiReader::take_own_members(const Json& message) {
   int64_t stream = own_texts_stream;
   for (const char* name : {"reasoning_content", "reasoning"}) {
@@ -258,8 +258,8 @@ void OpenAiReader::finish_held() {
   }
 }
 
-// In a stream also behind its last event, in Groq's own member, in each event (the last one
-// counts).
+// In a stream it may come after the last event, in Groq's own member, or in each event (the last
+// one counts).
 void OpenAiReader::take_usage(const Json& event) {
   const Json* tokens = event.find("usage");
   if (tokens == nullptr || !tokens->is_object()) {

@@ -40,7 +40,7 @@ class OpenAiReader : public TurnReader {
   void take_thought(const Json& part, const Json& thinking);
   void close_thought();
   void take_tool_calls(const Json& calls);
-  // extra: data of the provider's own that goes back with the call; nullptr: there is none.
+  // extra: the provider's own values that go back with the call, or nullptr.
   void take_function(CallPiece piece, const Json& function, const Json* extra);
   void take_usage(const Json& event);
 

@@ -26,7 +26,7 @@ std::string_view role_name(ChatRole role) {
   return "user";
 }
 
-// What one speaker says in a row.
+// Joins consecutive messages of one speaker.
 using Said = std::vector<const ChatMessage*>;
 
 bool is_empty_answer(const ChatMessage& message) {
@@ -55,8 +55,8 @@ std::string text_of(const Said& series) {
   return text;
 }
 
-// What the provider sent itself goes back, unless it refuses that. What a client's history brought
-// goes to providers that take it.
+// Values that the provider sent itself go back, unless it refuses that. Values from a client's
+// history go to providers that accept them.
 bool is_sent(const OpaquePart& own, const ModelTraits& traits) {
   if (!own.origin.empty()) return !traits.no_own_reasoning;
   return traits.takes_given_reasoning && !traits.no_given_reasoning;

@@ -1,6 +1,6 @@
-// What a message is made of, in its order: text, tool calls, and data that a provider sent for
-// itself and wants back. Read from providers by runner/models, stored with a run's turns, sent
-// back in later turns. Images and files will be further kinds.
+// Parts of a message in their order: text, tool calls, and values that a provider sent for itself
+// and wants back. Read from providers by runner/models, stored with a run's turns, sent back in
+// later turns. Images and files will be further kinds.
 #pragma once
 
 #include <string>

@@ -73,7 +73,7 @@ std::optional<int> status_of(const Json* value) {
   return static_cast<int>(number);
 }
 
-// Of the six bytes of an escape \uXXXX; -1: there is none.
+// Value of the six bytes of an escape \uXXXX, or -1.
 int code_unit(std::string_view at) {
   unsigned value = 0;
   if (at.size() < 6 || at[0] != '\\' || at[1] != 'u') return -1;
@@ -81,7 +81,7 @@ int code_unit(std::string_view at) {
   return fault == std::errc() && end == at.data() + 6 ? static_cast<int>(value) : -1;
 }
 
-// What stands for an escape that lib/json refuses: NUL, or half of a surrogate pair.
+// Replacement for an escape that lib/json refuses: NUL, or half of a surrogate pair.
 std::string mended_escape(int unit, bool keeps_halves) {
   if (unit == 0 || !keeps_halves) return "\\ufffd";
   // The half's mark in the last private plane, as a pair.
@@ -170,7 +170,7 @@ std::string list_words(const Json::Array& items, int depth) {
   return all;
 }
 
-// OpenRouter puts its provider's own words behind its own.
+// OpenRouter appends its provider's own words to its own.
 std::string with_raw(std::string words, const Json& object, int depth) {
   const Json* metadata = object.find("metadata");
   const Json* raw = metadata == nullptr ? nullptr : metadata->find("raw");
@@ -195,7 +195,7 @@ std::string words_by_member(const Json::Object& members, int depth) {
   return all;
 }
 
-// The words of an error in whatever form; empty: there are none.
+// Text of an error in any form, or empty.
 std::string words_of(const Json& value, int depth) {
   constexpr int depth_max = 6;
   constexpr size_t nested_bytes_max = 64 * 1024;
@@ -265,7 +265,7 @@ std::string page_title(std::string_view page) {
   return {};
 }
 
-// What follows a mark, up to a blank or a quotation mark, becomes four stars.
+// The text after a mark, up to a blank or a quotation mark, becomes four stars.
 void mask_behind(std::string& text, std::string_view mark, size_t kept_max) {
   constexpr std::string_view stars = "****";
   for (size_t at = text.find(mark); at != text.npos; at = text.find(mark, at)) {

@@ -1,5 +1,5 @@
-// What a model provider says when it fails, in any of the forms that compatible servers use, and
-// what may be told of it to a client.
+// Error text of a model provider, in any of the forms that compatible servers use, and the part
+// that a client may see.
 #pragma once
 
 #include <optional>
@@ -17,9 +17,9 @@ struct ProviderError {
   std::string param = {};  // the member of the request that it names; empty: none
 };
 
-// The error that a document or an event of a 200 answer is, or nothing when it is none: a member
-// `error` that says something, an object that calls itself an error, or one without an answer whose
-// `message`, `detail` or `errors` say something; also within an array.
+// Returns the error that a document or an event of a 200 answer contains, or nothing. An error is a
+// member `error` with text, an object that calls itself an error, or one without an answer whose
+// `message`, `detail` or `errors` have text; also within an array.
 std::optional<ProviderError> read_provider_error(const Json& document);
 
 // The words of a refusal's body: JSON in any form, plain text, or the title of a page. Without

@@ -21,7 +21,7 @@ constexpr std::string_view definition_words[] = {"schema", "parameters", "functi
 constexpr std::string_view other_words[] = {
     "messages.",    "messages[",      "tool_choice",    "tool_result",      "tool_use",
     "tool_call_id", "must be unique", "too many tools", "not support tool", "support function"};
-// What stands before the place of a tool.
+// Text before the place of a tool.
 constexpr std::string_view list_words[] = {
     "tools.",     "tools[",    "tools/", "tools -> ", "function_declarations[",
     "functions[", "functions."};
@@ -34,7 +34,7 @@ bool has_any(std::string_view text, const std::string_view (&words)[size]) {
 
 bool is_of_name(char c) { return ascii::is_letter_or_digit(c) || c == '_' || c == '-'; }
 
-// As a whole word, in quotation marks or behind the word for it.
+// Finds it as a whole word, in quotation marks or after the word for it.
 bool names_tool(std::string_view text, std::string_view name) {
   for (size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
     size_t end = at + name.size();

@@ -32,7 +32,7 @@ constexpr std::array type_words = std::to_array<TypeWord>({
     {"list", "array"},
 });
 
-// Empty: no type of JSON, as "any" is none.
+// Returns an empty text for anything that is not a type of JSON, such as "any".
 std::string_view type_of(const Json& word) {
   if (!word.is_text()) return {};
   std::string lower = ascii::lower_case(*word.as_text());
@@ -77,7 +77,8 @@ bool has_type(const Json::Object& schema, std::string_view wanted) {
   return false;
 }
 
-// Names once each. Null: they are none, as where a member says of itself that it is required.
+// Returns the names, each once. Null if they are malformed, as where a member declares itself
+// required.
 Json mended_names(const Json& value) {
   if (!value.is_array()) return {};
   std::set<std::string> seen;
@@ -214,7 +215,7 @@ void SchemaMender::add_words(Json::Object& out, const std::string& name, const J
   out.emplace_back(name, std::move(mended));
 }
 
-// Keywords that hold schemas. False: it is none of them.
+// Handles keywords that contain schemas. Returns false for any other.
 bool SchemaMender::add_structure(Json::Object& out, const std::string& name, const Json& value) {
   if (is_one_of(name, {"properties", "patternProperties", "dependentSchemas"})) {
     bool is_needed = name == "properties" || value.is_object();
@@ -335,7 +336,7 @@ void SchemaMender::name_required(Json::Object& out) {
   }
 }
 
-// What may be absent in JSON Schema, and not for providers.
+// Members that may be absent in JSON Schema, but not for providers.
 void SchemaMender::complete(Json::Object& out) {
   if (has_type(out, "array") && member_of(out, "items") == nullptr) {
     out.emplace_back("items", empty_schema());

@@ -24,14 +24,14 @@ class SchemaMender {
 
   // The root, which may have been merged from the document's, with $defs of all that is pointed to.
   Json::Object root(Json::Object root);
-  // What the text of a $ref leads to; null: nowhere in the document.
+  // Returns the value to which the text of a $ref leads, or null if it is outside the document.
   const Json* target(const Json& ref) const;
   // Whether the last root() is another than what it was given.
   bool has_changed() const { return has_changed_; }
   bool is_too_large() const { return schemas_ > mended_schemas_max; }
 
  private:
-  // What stands for an object with keywords beside its $ref.
+  // Replacement for an object with keywords beside its $ref.
   struct Beside {
     Json::Object object;
     std::string pointer;  // of the $ref; empty: the object stands for itself

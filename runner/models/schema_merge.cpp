@@ -24,7 +24,7 @@ constexpr size_t note_bytes_max = 2'000;
 constexpr std::array<std::string_view, 5> root_keywords = {"allOf", "anyOf", "oneOf", "not",
                                                            "enum"};
 
-// What a schema says of the members of an object.
+// Rules of a schema for the members of an object.
 struct Members {
   Json::Object properties;
   std::vector<std::string> required;
@@ -41,7 +41,7 @@ const Json* member_in(const Json::Object& object, std::string_view name) {
   return nullptr;
 }
 
-// Of several constants that are alike the list of them; nothing: they are more than constants.
+// Returns the list of several constants that are alike, or nothing if they are more than constants.
 std::optional<Json> listed(const Json::Array& variants) {
   Json::Array values;
   std::set<std::string> seen;
@@ -71,7 +71,7 @@ std::optional<Json> listed(const Json::Array& variants) {
   return Json(std::move(common));
 }
 
-// One schema for a member of which several are told.
+// Returns one schema for a member that has several.
 Json combined(const Json::Array& noted, bool is_any) {
   Json::Array variants;
   std::set<std::string> seen;
@@ -91,7 +91,7 @@ class Merger {
   explicit Merger(const SchemaMender& mender) : mender_(mender) {}
 
   Members members_of(const Json& schema, int nesting);
-  // Of an array of branches, any or all of which count.
+  // Handles an array of branches, any or all of which count.
   Members members_of_branches(const Json& branches, bool is_any, int nesting);
 
  private:
@@ -102,7 +102,7 @@ class Merger {
   size_t branches_ = 0;
 };
 
-// Behind its $ref, where that is all it has.
+// Follows the $ref of a schema that has nothing else.
 const Json& Merger::resolved(const Json& schema) const {
   const Json* at = &schema;
   for (int i = 0; i < nesting_max; ++i) {
@@ -174,7 +174,7 @@ Members Merger::members_of_branches(const Json& branches, bool is_any, int nesti
   return all;
 }
 
-// What stands in the schema itself counts before what its branches say of the same member.
+// The schema itself counts before its branches for the same member.
 void keep_own(Members& all, const Members& more) {
   for (const auto& [name, value] : more.properties) {
     Json* known = member_of(all.properties, name);
@@ -226,7 +226,7 @@ bool is_of_members(const SchemaMender& mender, const Json& branch) {
   });
 }
 
-// The sets of members of which one is enough, where the whole is too long to be told.
+// The sets of members of which one is enough, if the whole is too long to be described.
 std::string sets_of(const Json& branches) {
   std::string sets;
   for (const Json& branch : *branches.as_array()) {
@@ -253,8 +253,8 @@ std::string note_of(const Json::Object& stated) {
       return fmt::format("Give {} of these: {}.",
                          keyword == "oneOf" ? "exactly one" : "at least one", sets);
   }
-  return "The arguments must fit more rules than their schema says; what does not fit is answered "
-         "with what is wrong.";
+  return "The arguments must fit more rules than this schema has. If they do not fit, the answer "
+         "names the fault.";
 }
 
 // The members of a $ref at the root, with those that stand beside it before them.

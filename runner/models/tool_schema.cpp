@@ -59,7 +59,8 @@ bool name_object(Json::Object& root) {
   return is_named && has_properties;
 }
 
-// Members whose names the provider refuses are told in words: models write them all the same.
+// Members whose names the provider refuses are described in words, because models write them
+// anyway.
 std::string take_unnameable(Json::Object& root) {
   Json::Object& properties = *member_of(root, "properties")->as_object();
   Json* required = member_of(root, "required");
@@ -76,7 +77,7 @@ std::string take_unnameable(Json::Object& root) {
     if (shown.size() > shown_schema_bytes_max) shown = "{}";
     if (note.size() > note_bytes_max) continue;
     if (!note.empty()) note += '\n';
-    note += fmt::format("It also takes the argument {}{}: {}", Json(name).dump(),
+    note += fmt::format("It also accepts the argument {}{}: {}", Json(name).dump(),
                         is_required ? " (required)" : "", shown);
   }
   if (taken.empty()) return note;
@@ -113,7 +114,7 @@ std::variant<FittedSchema, SchemaRefusal> fit_schema(ProviderKind kind, std::str
     return SchemaRefusal{"Its schema becomes too large where its $refs are followed."};
   }
   if (!takes_object(member_of(mended, "type"))) {
-    return SchemaRefusal{"Its schema is none of an object, as arguments are."};
+    return SchemaRefusal{"Its schema does not describe an object, as arguments are."};
   }
   bool was_named = name_object(mended);
   std::string unnamed = kind == ProviderKind::anthropic ? take_unnameable(mended) : "";
@@ -128,8 +129,9 @@ FittedTools fit_tools(ProviderKind kind, std::vector<ToolDefinition> tools) {
   std::set<std::string> names;
   for (ToolDefinition& tool : tools) {
     if (!is_word(tool.name, "_-")) {
-      all.left_out.push_back({std::string(utf8_prefix(tool.name, 256)),
-                              "Its name has more than letters, digits, _ and -, or is over 64."});
+      all.left_out.push_back(
+          {std::string(utf8_prefix(tool.name, 256)),
+           "Its name has other characters than letters, digits, _ and -, or more than 64."});
       continue;
     }
     if (!names.insert(tool.name).second) {
@@ -143,7 +145,7 @@ FittedTools fit_tools(ProviderKind kind, std::vector<ToolDefinition> tools) {
     }
     FittedSchema& fitted = std::get<FittedSchema>(fit);
     tool.parameters = std::move(fitted.schema);
-    // What a note tells, the provider cannot hold the model to.
+    // The provider cannot enforce the content of a note.
     if (!fitted.note.empty()) tool.strict.reset();
     tool.description = joined(std::move(tool.description), fitted.note);
     all.fitted.push_back(std::move(tool));

@@ -3,7 +3,7 @@
 // sent. Only the model reads the fitted form: arguments are checked by the original. Pure; the same
 // text always gives the same text, so that callers may keep it, and prompts keep their prefix.
 //
-// What is mended, and who refuses it, as public reports tell:
+// Fitted forms, and the providers that refuse the original according to public reports:
 //   anyOf, oneOf, allOf, enum, not at the root    OpenAI, Azure, Anthropic, Bedrock, Moonshot
 //   a root without type object, or with null      OpenAI, Azure, Anthropic
 //   an object without properties                  OpenAI, Azure, LM Studio, Gemini
@@ -14,7 +14,7 @@
 //   const; $ref with keywords beside it           Gemini; Moonshot
 //   $refs that lead nowhere, or not into $defs    OpenAI, Anthropic
 //   true and false as schemas, null as a keyword's value, types and bounds of older drafts,
-//   [] in the place of {}                         whoever checks by draft 2020-12
+//   [] in the place of {}                         all that check by draft 2020-12
 #pragma once
 
 #include <string>

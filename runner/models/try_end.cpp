@@ -82,8 +82,9 @@ TryEnd end_by_fault(const TurnFault& fault, std::string_view api_key) {
       break;
     case TurnFault::Kind::too_many_calls:
       end.code = "run.turn_limit";
-      end.message = fmt::format("The model called more than {} tools in one turn, as no run may.",
-                                turn_tool_calls_max);
+      end.message = fmt::format(
+          "The model called more than {} tools in one turn, which is the limit of every run.",
+          turn_tool_calls_max);
       break;
     case TurnFault::Kind::bad_response:
       end.code = "model.bad_response";
@@ -114,7 +115,7 @@ TryEnd end_full(const ModelObserver& observer) {
 std::string redirect_words(std::string_view location, std::string_view request_url) {
   constexpr size_t target_bytes_max = 150;
   location = location.substr(0, location.find_first_of("?#"));
-  if (location.empty()) return "it redirects, and does not say where";
+  if (location.empty()) return "it redirects without an address";
   std::string target(location);
   size_t scheme_end = request_url.find("://");
   if (scheme_end == request_url.npos) scheme_end = 0;

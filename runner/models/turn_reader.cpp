@@ -1,4 +1,4 @@
-// What all wire forms share. See runner/models/turn_reader.h.
+// Shared part of all wire forms. See runner/models/turn_reader.h.
 #include "runner/models/turn_reader.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace hostler {
 namespace {
 
-// Of one kind in one turn.
+// Number of items of one kind in one turn.
 constexpr int64_t tokens_max = 1'000'000'000;
 
 // Texts whose characters may be cut in two; those of arguments have their call's place.
@@ -156,7 +156,7 @@ void TurnReader::read_document(std::string_view text) {
   } else {
     take_document(*document);
     if (fault_ || is_complete() || !fault_word_.empty()) return;
-    fail(TurnFault::Kind::bad_response, "it sent JSON that is no answer");
+    fail(TurnFault::Kind::bad_response, "it sent JSON that is not an answer");
   }
 }
 
@@ -181,7 +181,7 @@ void TurnReader::end() {
   end_reason(wants_tools);
 }
 
-// Results are told apart by the id: a server that sends none, or one twice, gets one of ours.
+// The id distinguishes results. If a server sends none, or one twice, Hostler makes one.
 void TurnReader::name_calls() {
   std::unordered_set<std::string> ids;
   for (size_t nth = 0; nth < calls_.size(); ++nth) {
@@ -225,8 +225,8 @@ void TurnReader::finish_parts() {
   calls_.clear();
 }
 
-// The loop that all runs of the daemon share reads them several times: when they are shown, checked
-// and sent on. Whoever has a model of their own could keep it from all others with few bytes.
+// All runs of the daemon share the loop, which reads the arguments several times: to show, check
+// and send them. The owner of a model could keep the loop from all others with few bytes.
 void TurnReader::bound_arguments() {
   size_t bytes = 0;
   size_t values = 0;
@@ -301,7 +301,7 @@ void TurnReader::add_whole_text(TextChannel channel, std::string_view piece) {
   }
   TextPart* text = turn_.parts.empty() ? nullptr : std::get_if<TextPart>(&turn_.parts.back());
   if (text == nullptr) text = &std::get<TextPart>(turn_.parts.emplace_back(TextPart()));
-  // As text_of() joins them.
+  // Length of the text that text_of() joins.
   if (is_behind_call_ && has_text_) observer_.on_text(channel, turn_separator);
   is_behind_call_ = false;
   has_text_ = true;

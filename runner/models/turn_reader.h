@@ -66,9 +66,9 @@ class TurnReader {
   // An event behind the last one: some servers count the tokens there.
   virtual void take_late_event(const Json&) {}
   virtual bool is_last_event(std::string_view text) const = 0;
-  // Whether anything came that is an answer, be it empty.
+  // Whether any answer came, even an empty one.
   virtual bool has_answer() const = 0;
-  // Nothing more comes: what is held back goes to the turn.
+  // Ends the input: values that were held back go to the turn.
   virtual void finish_held() {}
   // Members of the message that the provider wants back, as an object; empty: none.
   virtual std::string message_members() const { return {}; }
@@ -83,7 +83,8 @@ class TurnReader {
   static bool are_counts(const Json& usage, std::initializer_list<std::string_view> names);
   // A count of the provider's, in bounds in which counts can be added; the fallback when absent.
   static int64_t tokens_in(const Json& usage, std::string_view name, int64_t fallback = 0);
-  // What the provider counted, brought into sane bounds: it becomes money. All zero says nothing.
+  // Counts of the provider, bounded to sane values because they become money. All zero means
+  // unknown.
   void set_usage(ModelUsage usage);
   const ModelUsage& usage() const { return turn_.usage; }
   // With the provider's word for why the answer ends; it is not empty.

@@ -1,6 +1,6 @@
-// What a server says with 401 and 403 (WWW-Authenticate; RFC 9110, section 11.6.1, RFC 6750,
-// section 3, RFC 9728, section 5.1): which metadata tell who gives tokens for it, and which scopes
-// it wants. Pure; what comes is a stranger's, and bounded.
+// Reads the answer of a server with 401 and 403 (WWW-Authenticate; RFC 9110, section 11.6.1, RFC
+// 6750, section 3, RFC 9728, section 5.1): which metadata name the server that gives tokens, and
+// which scopes it wants. Pure; the input comes from a stranger, and is bounded.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ struct Challenge {
   std::string error;  // insufficient_scope, invalid_token, …
 };
 
-// Of several challenges the first Bearer; what has no sound form ends the reading.
+// The first Bearer of several challenges counts. A malformed part ends the reading.
 Challenge read_challenge(std::string_view www_authenticate);
 
 // The scopes of a list parted by spaces: sound ones, each once, in their order, at most scopes_max.

@@ -1,6 +1,6 @@
-// What a daemon does for connections by itself: codes that browsers brought back become tokens,
-// tokens are refreshed before they end, those of connections that end are revoked. Hears by NOTIFY
-// that there is something; a poll every second finds it anyway. Built by the daemon.
+// Periodic work of a daemon for connections: codes that browsers brought back become tokens, tokens
+// are refreshed before they end, those of ended connections are revoked. It is notified by NOTIFY;
+// a poll every second finds lost notifications. Built by the daemon.
 #pragma once
 
 #include <string>

@@ -27,8 +27,8 @@ std::string reason_of(const http::HttpAnswer& answer) {
   return fmt::format("it answered {}", answer.head.status);
 }
 
-// The first of the documents that holds; else the first fault that is not "there is none". Of sites
-// whose every unknown address is a page, that is what stands at the first.
+// Returns the first valid document, else the first fault other than a missing document. Sites that
+// answer every unknown address with a page have it at the first.
 Task<std::variant<ResourceMetadata, std::string>> find_resource(OAuthServices services,
                                                                 DiscoveryAsk ask) {
   std::optional<http::HttpUrl> server = http::parse_http_url(ask.url);
@@ -78,12 +78,12 @@ std::vector<std::string> first_scopes(const DiscoveryAsk& ask, const ResourceMet
   } else if (!ask.challenge.scopes && resource.scopes_supported) {
     scopes = *resource.scopes_supported;
   }
-  // What makes refresh tokens come, where it is asked for.
+  // Scope that makes the server give refresh tokens, if it is supported.
   if (!scopes.empty() && server.takes_scope("offline_access")) scopes.push_back("offline_access");
   return read_scopes(fmt::format("{}", fmt::join(scopes, " ")));
 }
 
-// As whom we speak there; or why as nobody.
+// Client as which we speak there, or why there cannot be one.
 Task<std::variant<ClientChoice, std::string>> choose_client(OAuthServices services,
                                                             DiscoveryAsk ask,
                                                             AuthorizationServer server,
@@ -99,8 +99,8 @@ Task<std::variant<ClientChoice, std::string>> choose_client(OAuthServices servic
     std::string_view before = known.text("given_issuer");
     if (!before.empty() && before != server.issuer) {
       co_return std::string(
-          "its authorization server is another one than the client_id was given for; set "
-          "authorization anew");
+          "its authorization server has changed since the client_id was given; set authorization "
+          "again");
     }
     choice.kind = "given";
     choice.client = {ask.given_client_id, "",
@@ -120,13 +120,13 @@ Task<std::variant<ClientChoice, std::string>> choose_client(OAuthServices servic
   }
   if (server.registration_endpoint.empty()) {
     co_return std::string(
-        "its authorization server registers no clients by itself; set authorization.client_id");
+        "its authorization server does not register clients; set authorization.client_id");
   }
   http::HttpRequest request = registration_request(server, registration, ask.reach);
   http::HttpAnswer answer = co_await services.http.fetch(std::move(request));
   std::variant<OAuthClient, std::string> registered = read_registration(answer, server);
   if (const std::string* fault = std::get_if<std::string>(&registered)) {
-    co_return fmt::format("its authorization server is no help: {}", *fault);
+    co_return fmt::format("its authorization server cannot be used: {}", *fault);
   }
   choice.client = std::get<OAuthClient>(registered);
   choice.new_secret = choice.client.secret;
@@ -179,7 +179,7 @@ Task<std::string> discover_authorization(OAuthServices services, DiscoveryAsk as
                                .found = found_json(ask, resource, server, registration, choice),
                                .secret = secret};
   postgres::Result stored = co_await ask_postgres(services, std::move(storing));
-  co_return stored.front().boolean("is_stored") ? "" : "the server is another one now";
+  co_return stored.front().boolean("is_stored") ? "" : "the server has changed meanwhile";
 }
 
 }  // namespace hostler::runner

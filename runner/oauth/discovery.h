@@ -25,8 +25,8 @@ struct DiscoveryAsk {
   OAuthReach reach;
 };
 
-// Empty: it is stored. Else why nobody can be authorized, in words for whoever registered the
-// server; what was stored before stays.
+// Returns an empty text after storing it. Otherwise the reason why nobody can be authorized, for
+// the person who registered the server. The old value then stays.
 Task<std::string> discover_authorization(OAuthServices services, DiscoveryAsk ask);
 
 }  // namespace hostler::runner

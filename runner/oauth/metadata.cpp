@@ -103,7 +103,7 @@ std::vector<std::string> resource_metadata_urls(const http::HttpUrl& server) {
 std::variant<ResourceMetadata, std::string> read_resource_metadata(std::string_view json,
                                                                    const http::HttpUrl& server) {
   std::optional<Json> document = read_object(json);
-  if (!document) return std::string("its resource metadata are no JSON object");
+  if (!document) return std::string("its resource metadata are not a JSON object");
   ResourceMetadata metadata;
   metadata.resource = document->text_or("resource");
   std::optional<http::HttpUrl> resource = http::parse_http_url(metadata.resource);
@@ -138,7 +138,8 @@ std::variant<AuthorizationServer, std::string> read_issuer_metadata(std::string_
                                                                     std::string_view issuer,
                                                                     bool https_only) {
   std::optional<Json> document = read_object(json);
-  if (!document) return std::string("the metadata of its authorization server are no JSON object");
+  if (!document)
+    return std::string("the metadata of its authorization server are not a JSON object");
   std::string_view own = document->text_or("issuer");
   if (without_slash(own) != without_slash(issuer)) {
     return std::string("the metadata of its authorization server name another issuer");

@@ -1,6 +1,6 @@
-// What servers and their authorization servers tell of themselves (RFC 9728, RFC 8414, OpenID
-// Connect Discovery 1.0): where such documents lie, and what of them holds. Pure; what comes is a
-// stranger's, and bounded.
+// Metadata of servers and their authorization servers (RFC 9728, RFC 8414, OpenID Connect Discovery
+// 1.0): where such documents are, and which of their members are valid. Pure; the input comes from
+// a stranger, and is bounded.
 #pragma once
 
 #include <optional>
@@ -23,8 +23,8 @@ struct ResourceMetadata {
   std::optional<std::vector<std::string>> scopes_supported;
 };
 
-// Or what is wrong with it, in words for whoever registered the server. A document of another
-// resource is refused: its tokens would be for somebody else.
+// Or the fault, for the person who registered the server. A document of another resource is
+// refused, because its tokens would be for another server.
 std::variant<ResourceMetadata, std::string> read_resource_metadata(std::string_view json,
                                                                    const http::HttpUrl& server);
 

@@ -1,5 +1,5 @@
-// What everything about OAuth works with, and the two things it does again and again: asking
-// Postgres until it answers, and opening and sealing secrets.
+// Services of everything about OAuth, and two tasks that recur: asking Postgres until it answers,
+// and opening and sealing secrets.
 #pragma once
 
 #include <optional>
@@ -26,7 +26,8 @@ struct OAuthServices {
 // Waits while Postgres is away; the statement bears to be asked twice.
 Task<postgres::Result> ask_postgres(OAuthServices services, postgres::BoundStatement statement);
 
-// As mcp_sealed() writes it; nothing: there is none, or it does not open.
+// Reads the form that mcp_sealed() writes. Returns nothing for an empty value, or if it does not
+// open.
 std::optional<std::string> open_mcp_secret(const OAuthServices& services, std::string_view json);
 // For mcp_sealed_insert(). org_id: empty for the platform's.
 std::string seal_mcp_secret(const OAuthServices& services, std::string org_id, std::string kind,

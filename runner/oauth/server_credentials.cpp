@@ -34,13 +34,13 @@ CredentialOutcome shown_with(std::vector<http::HttpField> headers) {
 
 CredentialOutcome not_connected(const CredentialAsk& ask) {
   if (ask.by_key) {
-    return refusal_of(Refusal::failed, "tool.not_connected",
-                      "The server wants an authorization, and nobody can give it to a run that an "
-                      "API key made. Connect the organization with the server, or make the run as "
-                      "a user who is connected.");
+    return refusal_of(
+        Refusal::failed, "tool.not_connected",
+        "The server requires an authorization, which a run made by an API key does not have. "
+        "Connect the organization with the server, or start the run as a user who is connected.");
   }
   return refusal_of(Refusal::needs_authorization, "tool.not_connected",
-                    "Nobody is connected with the server yet: it wants an authorization.");
+                    "The server requires an authorization, and nobody is connected with it yet.");
 }
 
 CredentialOutcome not_there() {
@@ -50,7 +50,7 @@ CredentialOutcome not_there() {
 
 CredentialOutcome unreadable() {
   return refusal_of(Refusal::failed, "tool.failed",
-                    "What is shown to the server cannot be read; set its authorization again.");
+                    "The server's stored authorization cannot be read; set it again.");
 }
 
 // A bearer token, or headers, as they were set with the server.
@@ -103,7 +103,7 @@ DiscoveryAsk discovery_of(const CredentialAsk& ask, const Challenge& challenge,
 CredentialOutcome no_way(const std::string& words) {
   return refusal_of(
       Refusal::failed, "tool.not_connected",
-      fmt::format("The server wants an authorization that nobody can give: {}.", words));
+      fmt::format("The server requires an authorization that cannot be obtained: {}.", words));
 }
 
 }  // namespace
@@ -154,7 +154,7 @@ Task<CredentialOutcome> ServerCredentials::show_connection(CredentialAsk ask,
   for (;;) {
     postgres::Row row = found.front();
     bool is_connected = row.text("state") == "connected";
-    // What belongs to a user is no key's, whoever made the key.
+    // An API key never uses what belongs to a user, not even to its maker.
     if (ask.by_key && row.boolean("is_of_user")) co_return not_connected(ask);
     bool is_unasked = row.text("state") == unasked;
     if (!is_connected && (ask.is_listing || is_unasked)) co_return shown_with({});
@@ -191,7 +191,7 @@ Task<CredentialOutcome> ServerCredentials::refused(CredentialAsk ask, ShownCrede
   if (!is_oauth || (status != 401 && !wants_scopes)) {
     co_return refusal_of(
         Refusal::failed, "tool.failed",
-        fmt::format("The server answered {}: it does not take what it is shown.", status));
+        fmt::format("The server answered {}: it refuses the credentials that it gets.", status));
   }
   Task<CredentialOutcome> refusing = refused_connection(std::move(ask), std::move(used), status,
                                                         std::move(challenge), std::move(found));
@@ -234,8 +234,8 @@ Task<CredentialOutcome> ServerCredentials::refused_connection(CredentialAsk ask,
   // Another authorization would give nothing that this one lacks: nobody is sent to ask for it.
   if (verdict == "refused") {
     co_return refusal_of(Refusal::failed, "tool.failed",
-                         "The server wants scopes that it was granted already: its own "
-                         "authorization has to be mended there.");
+                         "The server requires scopes that it was already granted. Its own "
+                         "authorization must be fixed there.");
   }
   if (verdict == "connect" || used.is_fresh) co_return not_connected(ask);
   CredentialOutcome outcome = co_await show(ask);

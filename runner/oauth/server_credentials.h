@@ -1,6 +1,6 @@
-// What calls of MCP servers show: nothing, a token or headers that were set with the server, or the
-// OAuth tokens of a user or organization, refreshed before they end. And what is done when a server
-// refuses them. Used by whoever calls servers; secrets are opened for one call and kept by nobody.
+// Credentials for calls of MCP servers: nothing, a token or headers that were set with the server,
+// or the OAuth tokens of a user or organization, refreshed before they end. Also handles a server's
+// refusal of them. Secrets are opened for one call and kept nowhere.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct CredentialAsk {
   std::string user_id;  // the run's creator; empty in a listing
   bool by_key = false;  // the run was made by an API key
   bool is_listing = false;
-  // Of a call that is to be cancelled: the connection that it was sent with, which may be ending.
+  // For a call that is to be cancelled: the connection with which it was sent, which may be ending.
   std::string last_of;
 };
 
@@ -51,11 +51,10 @@ class ServerCredentials {
  public:
   explicit ServerCredentials(OAuthServices services) : services_(services) {}
 
-  // Before each request that leaves: the server may be spoken to, and is shown this, if it is still
-  // at the url that is asked for (mcp_may_speak() in SQL). A listing of a server that nobody is
-  // connected with shows nothing, and
-  // is sent all the same: what the server answers tells how to connect. So is a call, while no
-  // answer told that.
+  // Called before each request that leaves. The server may be contacted, and gets this credential,
+  // if it still has the requested url (mcp_may_speak() in SQL). A listing without a connection has
+  // no credential and is sent anyway, because the server's answer says how to connect. So is a
+  // call, while no answer said that.
   Task<CredentialOutcome> show(CredentialAsk ask);
   // Behind a listing. A server that lists its tools for anybody may want an authorization for their
   // calls: what it says of that is looked for, so that somebody can connect before. Empty: it was

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t busy_pause_ms = 200;
 constexpr int busy_tries_max = 100;  // somewhat longer than a request may take
 
-// Of another kind of secret its text is all; a server's own has members.
+// The text is all of another kind of secret; a server's own has members.
 std::string client_secret_of(const OAuthServices& services, std::string_view sealed) {
   std::optional<std::string> plain = open_mcp_secret(services, sealed);
   if (!plain) return {};
@@ -26,7 +26,7 @@ std::string client_secret_of(const OAuthServices& services, std::string_view sea
   return *plain;
 }
 
-// What the authorization server says to the refresh token; a new one replaces it.
+// Handles the authorization server's answer to the refresh token. A new one replaces it.
 Task<std::variant<Tokens, TokenFault>> request_tokens(OAuthServices services,
                                                       postgres::Result claimed) {
   postgres::Row row = claimed.front();
@@ -95,8 +95,8 @@ OAuthClient client_of_row(const OAuthServices& services, const postgres::Row& ro
 OAuthReach reach_of_row(const postgres::Row& row) {
   OAuthReach reach;
   reach.https_only = row.boolean("https_only");
-  // What was found for another origin than the server's was refused (read_resource_metadata); and
-  // the server may have another one by now, or be deleted.
+  // Metadata for another origin than the server's were refused (read_resource_metadata), and the
+  // server may have another one by now, or be deleted.
   if (!row.boolean("is_org_scope")) reach.operator_url = row.text("resource");
   return reach;
 }

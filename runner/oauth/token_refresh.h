@@ -23,8 +23,8 @@ enum class RefreshEnd {
 Task<RefreshEnd> refresh_tokens(OAuthServices services, std::string connection_id,
                                 int64_t token_number);
 
-// As whom a connection or authorization speaks: of a row with client_id, client_method and
-// client_secret.
+// Client as which a connection or authorization speaks, from a row with client_id, client_method
+// and client_secret.
 OAuthClient client_of_row(const OAuthServices& services, const postgres::Row& row);
 // Where it may: of its https_only, is_org_scope and resource, which is of the server's origin.
 OAuthReach reach_of_row(const postgres::Row& row);

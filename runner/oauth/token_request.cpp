@@ -47,7 +47,7 @@ bool is_operators(const std::string& url, const OAuthReach& reach) {
   return asked && typed && asked->same_origin(*typed);
 }
 
-// What a failed exchange is told as: never the peer's own words, which anybody may have written.
+// Report of a failed exchange: never the peer's own words, which anybody may have written.
 std::string words_of(const http::HttpAnswer& answer) {
   if (answer.failure) {
     return fmt::format("The authorization server was not reached ({}).",
@@ -56,7 +56,7 @@ std::string words_of(const http::HttpAnswer& answer) {
   return fmt::format("The authorization server answered {}.", answer.head.status);
 }
 
-// Of RFC 6749, section 5.2, and extensions: a short word.
+// Code of RFC 6749, section 5.2, and extensions: a short word.
 std::string error_code_of(const Json& json) {
   std::string code(json.text_or("error"));
   bool is_sound =
@@ -134,7 +134,7 @@ std::variant<OAuthClient, std::string> read_registration(const http::HttpAnswer&
   client.id = json->text_or("client_id");
   client.secret = json->text_or("client_secret");
   if (client.id.empty() || !is_sound_secret(client.id) || !is_sound_secret(client.secret)) {
-    return std::string("it registered Hostler as a client without a sound client_id");
+    return std::string("it registered Hostler as a client without a valid client_id");
   }
   client.method = auth_method_of(server.token_auth_methods, !client.secret.empty(),
                                  json->text_or("token_endpoint_auth_method"));
@@ -187,7 +187,7 @@ std::variant<Tokens, TokenFault> read_tokens(const http::HttpAnswer& answer) {
   bool is_bearer = ascii::equal_ignoring_case(type, "bearer");
   if (tokens.access_token.empty() || !is_bearer || !is_sound_secret(tokens.access_token) ||
       !is_sound_secret(tokens.refresh_token)) {
-    return TokenFault{false, "", "The authorization server answered without a sound bearer token."};
+    return TokenFault{false, "", "The authorization server answered without a valid bearer token."};
   }
   return tokens;
 }

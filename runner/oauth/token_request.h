@@ -1,6 +1,6 @@
-// What is said to an authorization server besides the browser's part (OAuth 2.1): a client
-// registers (RFC 7591), a code becomes tokens, tokens are refreshed and revoked (RFC 7009). Writes
-// the requests and reads the answers; pure. Used by runner/oauth/discovery, token_refresh and
+// Messages to an authorization server besides the browser's part (OAuth 2.1): a client registers
+// (RFC 7591), a code becomes tokens, tokens are refreshed and revoked (RFC 7009). Writes the
+// requests and reads the answers; pure. Used by runner/oauth/discovery, token_refresh and
 // connection_maintenance.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace hostler::runner {
 
 constexpr size_t token_bytes_max = 16 << 10;  // of one token or secret
 
-// As whom Hostler speaks with an authorization server.
+// Client as which Hostler speaks with an authorization server.
 struct OAuthClient {
   std::string id;
   std::string secret;  // empty: a public client
@@ -29,10 +29,11 @@ struct OAuthClient {
 std::string auth_method_of(const std::vector<std::string>& taken, bool has_secret,
                            std::string_view assigned);
 
-// Where the requests may go that an MCP server makes necessary. All but one of their addresses are
-// in answers of that server, or of whom it names: a stranger's word, which must lead nobody into
-// the operator's network, so they are guarded whoever registered the server. The one is the
-// server's own origin: of a server of the platform an operator typed it, and calls go there anyway.
+// Allowed addresses of the requests that an MCP server makes necessary. All but one of them come
+// from answers of that server or of servers that it names. Such an address of a stranger must lead
+// nobody into the operator's network, so it is guarded for every server. The exception is the
+// server's own origin: for a server of the platform an operator typed it, and calls go there
+// anyway.
 struct OAuthReach {
   bool https_only = false;
   std::string operator_url;  // of a server of the platform; empty: an organization's
@@ -68,8 +69,8 @@ struct TokenFault {
   std::string words;      // for whoever connects
 };
 std::variant<Tokens, TokenFault> read_tokens(const http::HttpAnswer& answer);
-// Of a revocation endpoint (RFC 7009): it did it, or refused in the words of RFC 6749. What stands
-// before it says neither.
+// Answer of a revocation endpoint (RFC 7009): it revoked the token, or refused in the words of RFC
+// 6749. Earlier answers mean neither.
 bool is_revoked(const http::HttpAnswer& answer);
 
 // Secrets at rest: {"access_token", "refresh_token"}.

@@ -1,4 +1,4 @@
-// What a daemon was told of a run when it claimed it. Nothing of it changes while the daemon has
+// Facts about a run that a daemon got when it claimed it. They do not change while the daemon has
 // the run.
 #pragma once
 
@@ -21,7 +21,7 @@ struct Claim {
   int take_overs = 0;
   int trials = 0;  // crashes in a row of daemons where it was on trial, see runner/agent/trials.h
   int64_t worked_ms = 0;
-  // It was given what its model is told, by a request in whose form nobody can be asked.
+  // A request whose protocol cannot ask anybody gave the run its whole history.
   bool has_own_history = false;
   bool is_hidden = false;      // its thread, which keeps no message
   bool after_input = false;    // goes on behind a human's answer: nothing is taken over

@@ -1,5 +1,5 @@
-// What a run does step by step, as it is stored in one transaction with the events that tell of it.
-// Plain values from the agent loop and the supervisor to the event log.
+// Steps of a run, each stored in one transaction with its events. Plain values from the agent loop
+// and the supervisor to the event log.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ struct Outcome {
   std::vector<std::string> left_calls = {};  // with which it ends, by their ids
 };
 
-// Those of one run that commit together. They cost more than events do.
+// Steps of one run that commit together. They cost more than events do.
 struct RunSteps {
   std::optional<TurnRecord> turn;
   std::vector<ToolRecord> tools;

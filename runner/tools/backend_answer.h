@@ -1,5 +1,5 @@
-// What the tools make of HTTP answers: which fault a model is told, JSON that was cut off. Used by
-// web_search and web_fetch. Never passes on what a back end said of its fault.
+// Converts HTTP answers for the tools: the fault that a model gets, JSON that was cut off. Used by
+// web_search and web_fetch. Never passes on a back end's own error text.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 
 namespace hostler::runner {
 
-// Guarded, at most five redirects, each checked anew.
+// Guarded, with at most five redirects, each checked again.
 http::HttpRequest page_request(const std::string& url);
 
 // The page as text: HTML as a reader sees it, other text as it is. Nothing: it is no text. Takes

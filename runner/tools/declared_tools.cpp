@@ -14,7 +14,7 @@
 namespace hostler::runner {
 namespace {
 
-// As much as is stored of a result's error.
+// Length of a result's error that is stored.
 constexpr size_t message_bytes_max = 2000;
 
 bool is_true(const Json* value) {
@@ -77,7 +77,7 @@ std::string words_of(const json_schema::Verdict& verdict) {
 
 struct DeclaredTools::Schemas {
   std::mutex mutex;
-  // Nothing: no part of the schema can be checked.
+  // Returns nothing if no part of the schema can be checked.
   std::map<const DeclaredTool*, std::optional<json_schema::Schema>> of;
 };
 
@@ -119,8 +119,8 @@ std::optional<json_schema::Schema> DeclaredTools::schema_of(const DeclaredTool& 
   if (known != schemas_->of.end()) return known->second;
   std::optional<json_schema::Schema> schema;
   std::optional<Json> parameters = parse_json_or_nothing(tool.definition.parameters);
-  // A keyword that we do not know, or a newer version alone, proves nothing here: whoever carries
-  // the call out sees the arguments.
+  // An unknown or newer keyword alone proves nothing here. The tool that carries the call out sees
+  // the arguments.
   if (parameters) schema = json_schema::compile_known(*parameters);
   schemas_->of.emplace(&tool, schema);
   return schema;

@@ -16,7 +16,7 @@
 
 namespace hostler::runner {
 
-// Of a remote tool: where it is, and what was approved of it.
+// For a remote tool: its place, and its approved definition.
 struct RemoteTool {
   std::string server_id;
   std::string tool;  // as its server names it
@@ -52,10 +52,10 @@ class DeclaredTools {
 
   // In the order in which they were declared.
   std::vector<ToolDefinition> definitions() const;
-  // That a model is told with every turn.
+  // Size that a model gets with every turn.
   int64_t bytes() const { return bytes_; }
   bool has(std::string_view name) const { return find(name) != nullptr; }
-  // Of a webhook tool that is there.
+  // Finds an existing webhook tool.
   std::string tool_id(std::string_view name) const { return find(name)->tool_id; }
   // Null: no remote tool has the name. Lives as long as these.
   const RemoteTool* remote(std::string_view name) const;

@@ -21,7 +21,7 @@ struct FetchedPage {
 // url: as parse_http_url normalized and web_fetch checked it; what is checked is what is sent.
 http::HttpRequest reader_request(const ToolProvider& provider, const std::string& url);
 
-// Nothing: the answer cannot be read, or tells a failure.
+// Returns nothing if the answer cannot be read, or reports a failure.
 std::optional<FetchedPage> read_reader_answer(Backend backend, std::string_view body,
                                               bool truncated, const std::string& url);
 

@@ -24,7 +24,7 @@ void log_call_failure(const std::string& name, std::exception_ptr failure) {
   log_error("mcp_held_call_failed", {{"call", name}, {"cause", loop::cause_of(failure)}});
 }
 
-// The answer of the person as the server of this stream gets it; empty: there is none yet.
+// Answer of the person in the form for the server of this stream, or empty while it is missing.
 std::string answer_in(std::string_view json) {
   std::optional<Json> answers = parse_json_or_nothing(json);
   if (!answers || !answers->is_object() || answers->as_object()->empty()) return {};
@@ -105,7 +105,7 @@ HeldCalls::Call HeldCalls::begin(HeldKey key, RemoteCall call, bool asks_nobody,
   return Call(*this, std::move(entry));
 }
 
-// The outcome is told before the session is ended: nobody waits for that.
+// The outcome is reported before the session is ended, because nobody waits for that end.
 Task<void> HeldCalls::carry_out(std::shared_ptr<Entry> entry, RemoteCall call) {
   RemoteSession session(services_, session_of(call));
   entry->session = &session;
@@ -131,8 +131,8 @@ Task<void> HeldCalls::carry_out(std::shared_ptr<Entry> entry, RemoteCall call) {
   co_await ending;
 }
 
-// What the server asks on its stream. Answers the result of elicitation/create. A server may ask on
-// the call's stream and beside it at once: one question after the other reaches the person.
+// Answers a request of the server on its stream with the result of elicitation/create. A server may
+// ask on the call's stream and beside it at once. The person gets one question after the other.
 Task<std::string> HeldCalls::ask(std::shared_ptr<Entry> entry, std::string params) {
   while (entry->is_asking) co_await entry->changed.wait();
   McpState& state = entry->state;
@@ -160,7 +160,7 @@ Task<std::string> HeldCalls::ask(std::shared_ptr<Entry> entry, std::string param
   co_return answer;
 }
 
-// The run goes on, and asks; while it is busy with another call it is told so later.
+// The run continues and asks. While it is busy with another call, it is notified later.
 Task<void> HeldCalls::show_question(std::shared_ptr<Entry> entry) {
   for (;;) {
     Task<bool> asking = end_in_postgres(entry, "asks", mcp_state_json(entry->state), std::nullopt);
@@ -221,7 +221,7 @@ Task<void> HeldCalls::watch_forever() {
   }
 }
 
-// Its result is stored before the server is told, if it may be told.
+// Its result is stored before the server is notified, if that is allowed.
 Task<void> HeldCalls::refuse(std::shared_ptr<Entry> entry, std::string refusal) {
   cancel(entry);
   ToolOutcome outcome = refused_away(refusal);
@@ -249,7 +249,7 @@ Task<void> HeldCalls::check() {
       bool is_answered = rows[i].integer("rounds") == entry->state.rounds && entry->is_asking;
       if (is_answered) entry->answer = answer_in(rows[i].text("answers"));
       refusal = rows[i].text_or_null("refusal").value_or("");
-      // Of a tool that changed meanwhile the result is taken, but nothing more is sent.
+      // If the tool changed meanwhile, its result is accepted, but nothing more is sent.
       if (refusal == "changed" && entry->answer.empty()) refusal.clear();
     }
     bool is_refused = is_wanted && !refusal.empty() && held_.contains(name);

@@ -61,15 +61,15 @@ class HeldCalls {
     std::shared_ptr<Entry> entry_;
   };
 
-  // Sends it. asks_nobody: its server is told that nobody answers. permit: kept until its end, or
-  // until it is let go.
+  // Sends it. asks_nobody: the server gets a note that nobody answers. permit: kept until its end,
+  // or until it is released.
   Call begin(HeldKey key, RemoteCall call, bool asks_nobody, ToolPermits::Permit permit);
 
   // Put it into the daemon's task set once.
   Task<void> watch_forever();
   // A person may have answered, or a run may have ended.
   void look();
-  // Of the streams that this daemon holds.
+  // Number of streams that this daemon holds.
   const std::string& claim_id() const { return claim_id_; }
   size_t held() const { return held_.size(); }
 

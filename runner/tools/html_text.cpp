@@ -147,7 +147,7 @@ bool hides(std::string_view name, std::string_view value) {
   return packed.find("display:none") != std::string::npos;
 }
 
-// What libxml2 calls back, with the parser's own depth: of a broken tag it may begin an element and
+// Callbacks of libxml2, with the parser's own depth. For a broken tag it may begin an element and
 // never end it, so calls do not pair up, but the depth is always right.
 class Reader {
  public:
@@ -214,7 +214,7 @@ void Reader::begin_element(std::string_view name, const xmlChar** pairs) {
   leave_what_ended();
   int depth = parser_->nameNr;
   if (depth > depth_max) truncated_ = true;
-  // One that begins where another stood: that one has ended, unsaid.
+  // An element that begins where another stood: the old one has ended without a callback.
   for (int* mark : {&skipped_depth_, &verbatim_depth_, &title_depth_}) {
     if (*mark == depth) *mark = 0;
   }

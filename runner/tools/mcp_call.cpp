@@ -33,8 +33,7 @@ OAuthServices mcp_services(ToolServices& services) {
 
 ToolOutcome nobody_to_ask() {
   return tool_failed("tool.denied",
-                     "The tool's server asks a person, and nobody can be asked in this form of "
-                     "request.");
+                     "The tool's server asks a person, but this protocol cannot ask anybody.");
 }
 
 // Why the call is not made.
@@ -44,16 +43,15 @@ ToolOutcome refusal_of(std::string_view state) {
     return tool_failed("tool.timeout", "The tool was called three times without an answer.");
   }
   if (state == "changed") {
-    return tool_failed("tool.definition_changed",
-                       "Its server changed the tool since it was approved; somebody has to approve "
-                       "it again.");
+    return tool_failed(
+        "tool.definition_changed",
+        "Its server has changed the tool since it was approved. It must be approved again.");
   }
   if (state == "gone") {
     return tool_failed("tool.unknown",
-                       "There is no tool of this name any more, or its server has another "
-                       "address by now.");
+                       "The tool does not exist any more, or its server has another address now.");
   }
-  return tool_failed("tool.timeout", "The run is not this daemon's any more.");
+  return tool_failed("tool.timeout", "Another daemon has taken the run.");
 }
 
 // One call, from its first try to its end or to a wait.
@@ -122,8 +120,8 @@ Task<void> CallUnderWay::keep(McpState state, int more_authorizations) {
   co_await work;
 }
 
-// What nobody may repeat is kept before the step that shows it, and what was kept to go on with is
-// forgotten.
+// State that nobody may repeat is stored before the step that shows it, and stored state for
+// continuing is deleted.
 Task<McpOutcome> CallUnderWay::end(ToolOutcome outcome) {
   bool is_kept = is_kept_ || state_.away != McpState::Away::no;
   if (!call_.tool.is_idempotent || is_kept) {
@@ -140,14 +138,14 @@ Task<McpOutcome> CallUnderWay::end(ToolOutcome outcome) {
 
 Task<McpOutcome> CallUnderWay::authorize(int64_t authorizations) {
   if (authorizations >= authorizations_max) {
-    ToolOutcome refused = tool_failed(
-        "tool.not_connected", "The server refuses what was authorized, three times already.");
+    ToolOutcome refused =
+        tool_failed("tool.not_connected", "The server has refused the authorization three times.");
     Task<McpOutcome> ending = end(std::move(refused));
     McpOutcome ended = co_await ending;
     co_return ended;
   }
   state_.stage = McpState::Stage::authorize;
-  // Nothing was said to the server so far: whoever connects may do so with another address.
+  // The server was not contacted so far, so the person may connect with another address.
   if (state_.questions.empty()) state_.url.clear();
   co_await keep(state_, 1);
   co_return McpAuthorization{call_.tool.server_id, server_key_};
@@ -187,7 +185,7 @@ Task<McpOutcome> CallUnderWay::begin_task(std::optional<std::string> task_id,
   co_return McpAway{};
 }
 
-// What its server wants of a person, and what came of that.
+// The server's request to a person, and its answer.
 Task<McpOutcome> CallUnderWay::go_on_away(int64_t authorizations) {
   bool is_asking = state_.stage == McpState::Stage::questions;
   std::optional<McpQuestion> question;
@@ -218,7 +216,7 @@ Task<McpOutcome> CallUnderWay::go_on_away(int64_t authorizations) {
   co_return McpAway{};
 }
 
-// Nothing: the server only wants to be asked again, with its state.
+// Returns nothing if the server only wants to be asked again, with its state.
 Task<std::optional<McpOutcome>> CallUnderWay::asked(RemoteOutcome came) {
   state_.rounds += 1;
   std::optional<std::string> questions = askable(came.questions, came.request_state.has_value());
@@ -227,7 +225,7 @@ Task<std::optional<McpOutcome>> CallUnderWay::asked(RemoteOutcome came) {
   if (state_.rounds > question_rounds_max || !questions) {
     ToolOutcome refused = tool_failed(
         "tool.failed",
-        "The server asks for more than forms that a person fills in, at most 16 times.");
+        "The server asks for something other than a form for a person, or more than 16 times.");
     Task<McpOutcome> ending = end(std::move(refused));
     McpOutcome ended = co_await ending;
     co_return ended;
@@ -278,8 +276,8 @@ RemoteCall CallUnderWay::request_of(const postgres::Row& row) const {
   return request;
 }
 
-// What the server's answer makes of the call; nothing: it is tried again, because it was not
-// carried out, or may be carried out twice.
+// Converts the server's answer into the outcome of the call. Returns nothing to try again, because
+// the call was not carried out, or may be carried out twice.
 Task<std::optional<McpOutcome>> CallUnderWay::answered(RemoteOutcome came, int64_t authorizations) {
   using Ending = RemoteOutcome::Ending;
   Ending ending = came.ending;

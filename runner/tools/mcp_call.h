@@ -1,5 +1,5 @@
-// A call of a remote tool: what is committed before its first byte leaves and when it was answered,
-// so that whoever takes the run over neither repeats what may have happened nor asks a person
+// A call of a remote tool: the state that is committed before its first byte leaves and after its
+// answer, so that a take-over neither repeats a call that may have happened nor asks a person
 // twice. The protocol is runner/mcp's. Used by the agent loop.
 #pragma once
 

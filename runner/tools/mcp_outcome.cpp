@@ -9,8 +9,8 @@ namespace hostler::runner {
 
 ToolOutcome outcome_unknown() {
   return tool_failed("tool.outcome_unknown",
-                     "Nobody knows whether the call was carried out: it was under way when it was "
-                     "cut off. It must not be repeated unseen.");
+                     "It is unknown whether the call was carried out, because it was cut off while "
+                     "it was under way. Check before you repeat it.");
 }
 
 ToolOutcome refused_away(std::string_view refusal) {
@@ -28,8 +28,8 @@ ToolOutcome refused_away(std::string_view refusal) {
                        "Its server changed the tool during the call, which was cancelled there.");
   }
   return tool_failed("tool.outcome_unknown",
-                     "Its server was deleted, switched off or moved during the call: nobody knows "
-                     "whether it was carried out. It must not be repeated unseen.");
+                     "Its server was deleted, switched off or moved during the call. It is unknown "
+                     "whether the call was carried out. Check before you repeat it.");
 }
 
 ToolOutcome tool_outcome_of(const RemoteOutcome& came, bool is_idempotent) {

@@ -31,7 +31,7 @@ bool is_texts_or_none(const Json* value) {
          std::all_of(all->begin(), all->end(), [](const Json& one) { return one.is_text(); });
 }
 
-// Flat: an object whose properties are schemas. What else they say is for whoever checks answers.
+// Flat: an object whose properties are schemas. The check of answers handles their other keywords.
 bool is_form_schema(const Json* schema) {
   if (schema == nullptr) return true;
   if (!schema->is_object() || !is_texts_or_none(schema->find("required"))) return false;
@@ -135,7 +135,7 @@ std::optional<std::string> askable(std::string_view questions, bool has_state) {
     if (!is_fit) return std::nullopt;
   }
   if (!has_state && asked->as_object()->empty()) return std::nullopt;
-  // Written anew: what a number is written like may be more than Postgres takes for one.
+  // Rewritten, because a notation of a number may be more than Postgres accepts.
   std::string kept = asked->dump();
   if (kept.size() > all_bytes_max) return std::nullopt;
   return kept;

@@ -1,6 +1,6 @@
-// What is kept of a remote tool's call between its requests, so that any daemon goes on with it:
-// the questions that its server asked and what a person answered (sql/schema/elicitations.sql adds
-// the answers). Pure; used by mcp_call.cpp, task_polls.cpp and held_calls.cpp.
+// State of a remote tool's call between its requests, so that any daemon can continue it: the
+// questions that its server asked and the answers of a person (sql/schema/elicitations.sql adds
+// these). Pure; used by mcp_call.cpp, task_polls.cpp and held_calls.cpp.
 #pragma once
 
 #include <optional>
@@ -49,7 +49,7 @@ std::optional<std::string> askable(std::string_view questions, bool has_state);
 
 // The answers become answered ones: they are about to be sent.
 void take_answers(McpState& state);
-// What of a task's questions was not answered before: JSON text of an object.
+// Questions of a task that were not answered before: JSON text of an object.
 std::string unanswered(const McpState& state, std::string_view questions);
 
 }  // namespace hostler::runner

@@ -53,7 +53,7 @@ const Charset* charset_labelled(std::string_view label) {
   return found == charsets.end() ? nullptr : &*found;
 }
 
-// The word behind "charset=", with or without quotes; empty: there is none.
+// Returns the word after "charset=", with or without quotes, or an empty text.
 std::string_view charset_word(std::string_view text) {
   constexpr std::string_view name = "charset";
   std::string low = ascii::lower_case(text);
@@ -68,7 +68,7 @@ std::string_view charset_word(std::string_view text) {
   return {};
 }
 
-// What a meta element near the page's beginning says. A page that we can read so far is no UTF-16.
+// Reads a meta element near the page's beginning. A page that we can read so far is not UTF-16.
 const Charset* charset_of_meta(std::string_view html) {
   constexpr size_t looked_at_bytes = 4096;
   std::string_view head = html.substr(0, looked_at_bytes);

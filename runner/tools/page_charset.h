@@ -7,8 +7,8 @@
 
 namespace hostler::runner {
 
-// The encoding is told by a byte order mark, else by content_type's charset, else (of HTML) by the
-// page's own meta element; else it is UTF-8. Bytes that are none of it, and NUL, become U+FFFD.
+// A byte order mark names the encoding, else content_type's charset, else (of HTML) the page's own
+// meta element; else it is UTF-8. Invalid bytes and NUL become U+FFFD.
 std::string page_to_utf8(std::string_view bytes, std::string_view content_type, bool is_html);
 
 // The media type in lower case, without parameters.

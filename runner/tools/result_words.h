@@ -1,5 +1,5 @@
-// What a model reads of a tool's result. Results are stored and shown as JSON; a model reads a text
-// as it is, without quotation marks and escapes.
+// Text of a tool's result for a model. Results are stored and shown as JSON. A model reads the text
+// itself, without quotation marks and escapes.
 #pragma once
 
 #include <string>

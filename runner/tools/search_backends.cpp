@@ -10,7 +10,7 @@
 namespace hostler::runner {
 namespace {
 
-// Of one result; twenty of them are some 20,000 tokens.
+// Size of one result; twenty of them are some 20,000 tokens.
 constexpr size_t title_chars_max = 300;
 constexpr size_t content_chars_max = 4000;
 

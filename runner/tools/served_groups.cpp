@@ -39,7 +39,7 @@ Task<std::vector<GroupChoice>> ServedGroups::choices_of(std::string org_id) {
   Task<std::vector<GroupChoice>> choosing =
       choose_tool_providers(services_, org_id, std::move(asked));
   std::vector<GroupChoice> choices = co_await choosing;
-  // What changed meanwhile may not be in the answer.
+  // The answer may lack changes that happened meanwhile.
   if (changes != changes_) co_return choices;
   if (known_.size() >= known_max) known_.clear();
   known_[org_id] = {choices, services_.loop.now_ms() + kept_ms};

@@ -1,6 +1,6 @@
-// Which tool groups nobody serves for an organization: their tools are not offered to models. Every
-// run asks, so the answer is kept for a minute, until providers change; a call asks anew in any
-// case (runner/tools/tool_provider.h). Owned by the tool box.
+// Tool groups that have no provider for an organization: their tools are not offered to models.
+// Every run asks, so the answer is kept for a minute, until providers change. A call asks again in
+// any case (runner/tools/tool_provider.h). Owned by the tool box.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class ServedGroups {
  public:
   explicit ServedGroups(ToolServices& services) : services_(services) {}
 
-  // Those of the names that are tools of a group that nobody serves. Waits while Postgres is away.
+  // Returns the names that are tools of a group without provider. Waits while Postgres is away.
   Task<std::vector<std::string>> unserved(std::string org_id, std::vector<std::string> names);
   // Some provider may have changed.
   void forget();

@@ -140,7 +140,7 @@ Task<TaskPolls::Verdict> TaskPolls::verdict_of(postgres::Result claimed) {
   bool is_over = row.boolean("is_over");
   McpState state = read_mcp_state(row.text("remote_state"));
   std::string refusal(row.text("refusal"));
-  // Of a tool that changed meanwhile the result is taken, but nothing more is sent.
+  // If the tool changed meanwhile, its result is accepted, but nothing more is sent.
   if (refusal == "changed" && state.answers == "{}") refusal.clear();
   if (!refusal.empty()) {
     Task<Verdict> refusing = refuse(std::move(ask), claimed, std::move(refusal));
@@ -153,7 +153,7 @@ Task<TaskPolls::Verdict> TaskPolls::verdict_of(postgres::Result claimed) {
   co_return verdict;
 }
 
-// The server is told to cancel, if it may be told; then the call has its result, or is forgotten.
+// Cancels at the server, if that is allowed. Then the call has its result, or is deleted.
 Task<TaskPolls::Verdict> TaskPolls::refuse(TaskAsk ask, postgres::Result claimed,
                                            std::string refusal) {
   postgres::Row row = claimed.front();
@@ -209,7 +209,8 @@ Task<TaskPolls::Verdict> TaskPolls::ask_again(TaskAsk ask, postgres::Result clai
   verdict.verdict = "result";
   if (!task || task->id != ask.task_id) {
     verdict.own = own_json(
-        row, tool_failed("tool.bad_answer", "What the server says of its task is not its form."));
+        row,
+        tool_failed("tool.bad_answer", "The server's answer about its task has a wrong form."));
     co_return verdict;
   }
   Task<Verdict> reading =
@@ -237,8 +238,8 @@ TaskPolls::Verdict TaskPolls::verdict_of_failure(SessionAnswer sent, const postg
   if (is_forgotten || is_refused) {
     ToolOutcome outcome =
         is_forgotten ? tool_failed("tool.outcome_unknown",
-                                   "The server knows its task no more: nobody knows whether the "
-                                   "call was carried out. It must not be repeated unseen.")
+                                   "The server no longer knows its task. It is unknown whether the "
+                                   "call was carried out. Check before you repeat it.")
                      : tool_outcome_of(outcome_of_failure(std::move(sent)), false);
     verdict.verdict = "result";
     verdict.own = own_json(row, outcome);
@@ -278,10 +279,9 @@ Task<TaskPolls::Verdict> TaskPolls::verdict_of_task(TaskAsk ask, RemoteTask task
     Task<SessionAnswer> cancelling = cancel_task(services_, std::move(ask));
     co_await cancelling;
     verdict.verdict = "result";
-    verdict.own =
-        own_json(row, tool_failed("tool.failed",
-                                  "The server asks for more than forms that a person fills "
-                                  "in, at most 16 times."));
+    verdict.own = own_json(row, tool_failed("tool.failed",
+                                            "The server asks for something other than a form for a "
+                                            "person, or more than 16 times."));
     co_return verdict;
   }
   state.stage = McpState::Stage::questions;

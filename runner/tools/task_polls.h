@@ -30,7 +30,7 @@ class TaskPolls {
   void look();
 
  private:
-  // What mcp_task_end() is told.
+  // Argument of mcp_task_end().
   struct Verdict {
     std::string verdict;
     std::optional<std::string> kept;

@@ -1,5 +1,5 @@
-// What a tool gets and what it answers: shared by the table of tools (tool_box.cpp) and the tools,
-// one file each.
+// Input and output of a tool, shared by the table of tools (tool_box.cpp) and the tools, one file
+// each.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ namespace hostler::runner {
 // By organization and by who created the run.
 using ToolPermits = loop::SharedPermits;
 
-// What became of a call, for the model to see. Never an exception: a tool that fails is an answer.
+// Outcome of a call for the model. Never an exception: a tool that fails is an answer.
 struct ToolOutcome {
   std::string result;      // JSON text, when it succeeded
   std::string error_code;  // tool.…, when it failed

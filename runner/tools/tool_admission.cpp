@@ -41,11 +41,11 @@ Task<ToolAdmission> admit_call(ToolServices& services, ToolContext context, Tool
   }
   if (answer == "limit") {
     co_return refused("tool.limit_exceeded",
-                      "The organization made as many calls today as it may.");
+                      "The organization has reached its limit of calls for today.");
   }
-  // Of a run that is fenced no result is written.
+  // No result of a fenced run is written.
   if (answer == "fenced") {
-    co_return refused("tool.timeout", "The run is not this daemon's any more.");
+    co_return refused("tool.timeout", "Another daemon has taken the run.");
   }
   admission.cost = cost;
   co_return admission;

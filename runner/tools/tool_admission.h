@@ -16,8 +16,8 @@ struct ToolAdmission {
   int64_t cost = 0;                    // held for the run from now on
 };
 
-// Of an organization's own provider nothing is counted. Reading pages ourselves takes none of the
-// platform's credentials: it is counted, and costs nothing. Waits while Postgres is away.
+// Calls of an organization's own provider are not counted. Our own page reader uses no credentials
+// of the platform: it is counted and costs nothing. Waits while Postgres is away.
 Task<ToolAdmission> admit_call(ToolServices& services, ToolContext context, ToolProvider provider);
 
 }  // namespace hostler::runner

@@ -18,7 +18,7 @@ struct ToolRow {
   std::string_view name;
   std::string_view description;
   std::string_view parameters;  // JSON Schema, valid for OpenAI and Anthropic
-  // What is wrong with the arguments; empty: nothing.
+  // Returns the fault of the arguments, or an empty text.
   std::string (*fault)(const Json& arguments);
   // Null: a human answers.
   Task<ToolOutcome> (*call)(ToolServices& services, ToolContext context, Json arguments);
@@ -34,14 +34,14 @@ std::string question_fault(const Json& arguments) {
 // THE TABLE OF TOOLS.
 constexpr std::array tools{
     ToolRow{"web_search",
-            "Search the web. Answers a list of pages with title, url and a piece of their content.",
+            "Search the web. Returns a list of pages with title, url and a piece of their content.",
             R"json({"type":"object","properties":{"query":{"type":"string",)json"
             R"json("description":"What to search for."},"max_results":{"type":"integer",)json"
             R"json("description":"How many results, 1 to 20; 5 when absent."}},)json"
             R"json("required":["query"]})json",
             web_search_fault, web_search},
     ToolRow{"web_fetch",
-            "Read a web page as text. Answers its url, title and content, and whether the content "
+            "Read a web page as text. Returns its url, title and content, and whether the content "
             "was cut.",
             R"json({"type":"object","properties":{"url":{"type":"string",)json"
             R"json("description":"The page's address, http or https."},"max_chars":{)json"
@@ -121,7 +121,7 @@ std::optional<ToolOutcome> ToolBox::refuse(const ToolCall& call,
   bool is_allowed = std::find(allowed.begin(), allowed.end(), call.name) != allowed.end();
   const ToolRow* row = find_tool(call.name);
   if (!is_allowed || row == nullptr) {
-    return tool_failed("tool.unknown", "There is no tool of this name.");
+    return tool_failed("tool.unknown", "The tool does not exist.");
   }
   std::optional<Json> arguments = parse_json_or_nothing(call.arguments);
   if (!arguments || !arguments->is_object()) {

@@ -22,10 +22,10 @@ class ToolBox {
   ToolBox(loop::Loop& loop, postgres::Database& db, http::HttpClient& http,
           const config::SecretBox& secrets, const config::LiveSettings& settings);
 
-  // What the model is told of the tools of these names; names that do not exist are left out.
+  // Returns the definitions of the tools of these names for the model. Unknown names are left out.
   std::vector<ToolDefinition> definitions(const std::vector<std::string>& names) const;
-  // Those of the names that are not to be offered, since nobody serves them for the organization. A
-  // call of one all the same is tool.not_configured.
+  // Returns the names that are not to be offered, because nobody serves them for the organization.
+  // A call of one anyway is tool.not_configured.
   Task<std::vector<std::string>> unserved(std::string org_id, std::vector<std::string> names) {
     return groups_.unserved(std::move(org_id), std::move(names));
   }

@@ -122,7 +122,7 @@ Task<std::optional<ToolProvider>> resolve_tool_provider(ToolServices& services, 
       postgres::pipelined_with_retry(services.loop, services.db, std::move(ask));
   postgres::Results results = co_await asked;
   const postgres::Result& rows = results.at(0);
-  std::string why = "no provider is active, and the settings name none that is complete";
+  std::string why = "no provider is active, and the settings have no complete one";
   std::optional<ToolProvider> provider;
   if (!rows.empty()) {
     provider = provider_of(rows.front(), services.secrets, why);

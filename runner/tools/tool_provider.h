@@ -1,7 +1,7 @@
-// Who serves a tool group for an organization, decided at each call (contract section 5): its
-// own active provider, else the platform's, else the legacy settings. An active provider that lacks
-// its key or address is no provider, and nothing behind it is asked. Clients and models hear the
-// group's name only.
+// Chooses the provider of a tool group for an organization at each call (contract section 5): its
+// own active provider, else the platform's, else the legacy settings. An active provider without
+// its key or address does not count, and no other is tried. Clients and models get only the group's
+// name.
 #pragma once
 
 #include <optional>
@@ -34,9 +34,9 @@ struct ToolProvider {
 Task<std::optional<ToolProvider>> resolve_tool_provider(ToolServices& services, ToolContext context,
                                                         std::string group);
 
-// What the rows of an organization say of a group; without any the settings decide.
+// Rows of an organization for a group. Without any the settings decide.
 enum class GroupChoice { by_settings, served, unserved };
-// Of several groups, in one round trip. Waits while Postgres is away.
+// Handles several groups in one round trip. Waits while Postgres is away.
 Task<std::vector<GroupChoice>> choose_tool_providers(ToolServices& services, std::string org_id,
                                                      std::vector<std::string> groups);
 bool is_served_by_settings(const config::Settings& settings, std::string_view group);

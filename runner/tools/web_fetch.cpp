@@ -42,7 +42,7 @@ std::string page_json(const FetchedPage& page) {
   return json.end_object().take();
 }
 
-// Of an answer without fault; on a thread, since pages can be large.
+// Converts an answer without fault, on a thread, because pages can be large.
 ToolOutcome outcome_of(Backend backend, const http::HttpAnswer& answer, const FetchWish& wish) {
   size_t chars_max = static_cast<size_t>(wish.chars_max);
   std::optional<FetchedPage> page =
@@ -52,7 +52,7 @@ ToolOutcome outcome_of(Backend backend, const http::HttpAnswer& answer, const Fe
   if (!page) {
     return tool_failed("tool.fetch_failed", backend == Backend::basic
                                                 ? "The page is not text."
-                                                : "The page reader gave no answer to be read.");
+                                                : "The page reader's answer cannot be read.");
   }
   page->truncated = cut_to_characters(page->content, chars_max) || page->truncated;
   ToolOutcome outcome;

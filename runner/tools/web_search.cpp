@@ -41,10 +41,10 @@ std::string results_json(const std::vector<SearchResult>& results, bool is_trunc
 ToolOutcome outcome_of(const http::HttpAnswer& answer, int64_t results_max) {
   std::optional<std::vector<SearchResult>> results =
       read_search_answer(answer.body, answer.truncated, results_max);
-  // Of a cut answer none may be left, though there were some.
+  // A cut answer may have lost all results.
   bool is_cut_away = answer.truncated && results && results->empty();
   if (!results || is_cut_away) {
-    return tool_failed("tool.search_failed", "The search service gave no answer that can be read.");
+    return tool_failed("tool.search_failed", "The search service's answer cannot be read.");
   }
   ToolOutcome outcome;
   outcome.result = results_json(*results, answer.truncated);

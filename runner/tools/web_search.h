@@ -10,7 +10,7 @@
 
 namespace hostler::runner {
 
-// What is wrong with the arguments, for the model; empty: nothing.
+// Returns the fault of the arguments, for the model, or an empty text.
 std::string web_search_fault(const Json& arguments);
 // The arguments are without fault.
 Task<ToolOutcome> web_search(ToolServices& services, ToolContext context, Json arguments);

@@ -36,7 +36,7 @@ WebhookAnswer read_failure(const http::HttpFailure& failure) {
                                   http::trust_advice));
       }
       return failed(Kind::unsent, "tool.unreachable",
-                    "The tool's server showed no certificate that is valid for its name.");
+                    "The tool's server has no certificate that is valid for its name.");
     case http::HttpFailureKind::too_large:
       return failed(Kind::done, "tool.bad_answer", "The tool's answer is longer than 1 MiB.");
     case http::HttpFailureKind::timeout_first_byte:
@@ -92,9 +92,9 @@ Task<WebhookAnswer> read_webhook_answer(loop::Loop& loop, http::HttpAnswer answe
 
 ToolOutcome unclear_outcome(const WebhookAnswer& answer, bool is_repeatable) {
   if (is_repeatable) return answer.outcome;
-  return tool_failed("tool.outcome_unknown", "Nobody knows whether the call was carried out: " +
+  return tool_failed("tool.outcome_unknown", "It is unknown whether the call was carried out: " +
                                                  answer.outcome.error_message +
-                                                 " It must not be repeated unseen.");
+                                                 " Check before you repeat it.");
 }
 
 }  // namespace hostler::runner

@@ -1,5 +1,4 @@
-// What a server's answer to a call of a webhook tool means: decisions. The table is in
-// docs/tools.md.
+// Decides what a server's answer to a call of a webhook tool means. The table is in docs/tools.md.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +29,8 @@ WebhookAnswer read_webhook_answer(const http::HttpAnswer& answer);
 // The same; a long one is read on the thread pool.
 Task<WebhookAnswer> read_webhook_answer(loop::Loop& loop, http::HttpAnswer answer);
 
-// Whether an unclear call ends without another try, and what its model is told then: that nobody
-// knows, unless the tool may be repeated.
+// Whether an unclear call ends without another try, and the note for its model: that the outcome is
+// unknown, unless the tool may be repeated.
 ToolOutcome unclear_outcome(const WebhookAnswer& answer, bool is_repeatable);
 
 }  // namespace hostler::runner

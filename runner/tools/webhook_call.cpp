@@ -101,15 +101,14 @@ http::HttpRequest request_of(const ToolServices& services, const ToolContext& co
 ToolOutcome refusal_of(std::string_view state) {
   if (state == "unknown") {
     return tool_failed("tool.outcome_unknown",
-                       "Nobody knows whether the call was carried out: it was under way when the "
-                       "server that made it stopped. It must not be repeated unseen.");
+                       "It is unknown whether the call was carried out, because the daemon that "
+                       "made it stopped meanwhile. Check before you repeat it.");
   }
   if (state == "used_up") {
     return tool_failed("tool.timeout", "The tool was called three times without an answer.");
   }
-  if (state == "gone")
-    return tool_failed("tool.unknown", "There is no tool of this name any more.");
-  return tool_failed("tool.timeout", "The run is not this daemon's any more.");
+  if (state == "gone") return tool_failed("tool.unknown", "The tool does not exist any more.");
+  return tool_failed("tool.timeout", "Another daemon has taken the run.");
 }
 
 int64_t pause_ms(const WebhookAnswer& answer, int tries) {
@@ -117,8 +116,8 @@ int64_t pause_ms(const WebhookAnswer& answer, int tries) {
   return std::min(std::max(answer.retry_after_ms.value_or(0), own), pause_max_ms);
 }
 
-// The call was answered. What came by token before counts instead. is_repeatable: whoever takes the
-// run over before its outcome is committed may make the call again.
+// The call was answered. An earlier result by token counts instead. is_repeatable: after a
+// take-over before its outcome is committed the call may be made again.
 Task<std::optional<ToolOutcome>> end_call(ToolServices& services, ToolContext context,
                                           WebhookCall call, std::optional<ToolOutcome> outcome,
                                           bool is_repeatable) {

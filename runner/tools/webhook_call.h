@@ -1,6 +1,6 @@
 // A call of a webhook tool: one message of Standard Webhooks to the app's own server, under one id
-// however often it is tried. That it is about to be sent is committed before its first byte leaves,
-// so that whoever takes the run over knows that it may have happened. Used by the agent loop.
+// for all tries. The intent to send is committed before its first byte leaves, so that a daemon
+// that takes the run over knows that it may have happened. Used by the agent loop.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@ struct WebhookCall {
   ToolCall call;  // its arguments fit
 };
 
-// Nothing: the server said that the result comes later, by result_token. Waits while Postgres is
-// away. Of a run that is fenced no result is written.
+// Returns nothing if the server answered that the result comes later, by result_token. Waits while
+// Postgres is away. No result of a fenced run is written.
 Task<std::optional<ToolOutcome>> call_webhook_tool(ToolServices& services, ToolContext context,
                                                    WebhookCall call);
 

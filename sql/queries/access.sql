@@ -1,4 +1,4 @@
--- Who calls. Every request of a caller begins with one of these, in the same batch as its statement.
+-- Authentication. Every request of a caller begins with one of these, in the same batch as its statement.
 
 -- name: authenticate
 -- Identifies the caller and makes it the transaction's; raises when the caller may not pass. Answers what
@@ -21,8 +21,7 @@ SELECT authenticate_by_token($1, $2, $3, $4, $5, $6) AS caller;
 SELECT set_request_context($1, $2, $3);
 
 -- name: audit_denials
--- Tells of attempts that were refused, some time after their answers; of a batch that is sent again nothing is told
--- twice.
+-- Reports attempts that were refused, some time after their answers. A batch that is sent again is reported once.
 -- $1 writer_id uuid, $2 batch bigint (its number, from 1), $3 denials jsonb,
 -- $4 dropped bigint (how many were given up before)
 SELECT audit_denials($1, $2, $3, $4);

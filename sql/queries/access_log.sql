@@ -1,4 +1,4 @@
--- What nginx logged: written by the daemon's tailer, read by administrators.
+-- The access log of nginx: written by the daemon's tailer, read by administrators.
 
 -- name: access_log_append
 -- Appends what was read of a file; answers how far the file is read, also when that was elsewhere, and what was left

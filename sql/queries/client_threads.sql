@@ -1,5 +1,5 @@
--- What clients send who name a thread and read the answer in the same request. Each answers item {run_id} and whom to
--- tell.
+-- Requests of clients that name a thread and read the answer in the same request. Each answers item {run_id} and the
+-- daemons and subscribers to notify.
 
 -- name: client_chat_begin
 -- $1 client_id text, $2 end_user text or null, $3 content text, $4 words text, $5 route_id uuid or null,

@@ -1,4 +1,5 @@
--- What the connections of lib/postgres ask for themselves: to begin a session, and to share a flush of commits.
+-- Statements that the connections of lib/postgres need for themselves: to begin a session, and to share a flush of
+-- commits.
 
 -- name: flush_log
 -- The smallest transaction whose commit waits for the log: a message that nobody reads.

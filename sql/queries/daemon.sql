@@ -1,4 +1,4 @@
--- What the daemon asks: its own life, claims and leases, the writing of events. As hostler_runner.
+-- Statements of the daemon: its own life, claims and leases, the writing of events. As hostler_runner.
 
 -- name: daemon_start
 -- Registers the daemon and frees what its predecessor owned: who had the lock of its instance before.
@@ -46,14 +46,14 @@ released AS (
 UPDATE daemons SET stopped_at = clock_timestamp() WHERE id = $1;
 
 -- name: daemons_alive
--- How many other daemons there are to be told of events.
+-- The number of other daemons that are notified of events.
 -- $1 daemon_id uuid
 SELECT count(*) AS others FROM daemons
 WHERE id <> $1 AND stopped_at IS NULL AND heartbeat_at > clock_timestamp() - interval '30 seconds';
 
 -- name: daemon_pass_on
--- A daemon that was told of a new run and has no room says so, and tells another one that has. Every daemon that passes
--- it on has no room any more for the next, so it comes to an end.
+-- A daemon that was notified of a new run and has no room reports that, and notifies another one that has. Every daemon
+-- that passes it on has no room any more for the next, so it comes to an end.
 -- $1 daemon_id uuid
 WITH full_now AS (UPDATE daemons SET room = 0 WHERE id = $1)
 SELECT set_config('synchronous_commit', 'off', true), pg_notify(daemon_channel(other.id), '')
@@ -85,16 +85,15 @@ SELECT true AS is_there;
 
 -- name: run_claim
 -- Takes runs that nobody owns, and answers all that a fresh one begins with; need not be durable: what a crash takes
--- back is free again. An epoch is never given twice, also when the sequence went back with what a server lost: its
--- low bits are random.
--- When more wait than are wanted, runs_round_robin() says which; served_nth then counts from 1, and more may wait.
--- history: the thread's visible messages as run_history answers them, newest first, each as its role's first letter (A
--- and the run's id for an answer whose turns are stored), its bytes, a colon and its content; null when there are more
--- than 64, when they have more than 32 times message_bytes together, or one is longer than message_bytes, or the run
--- has turns: then run_history is asked. The function behind that is not called here: it would make the claim a fifth
--- dearer. octet_length() unpacks no content. given_history: that of a run that was given one, null when it is longer
--- than those, or not all that the model is told; then run_given_history is asked. How many are wanted is hidden in a
--- SELECT, so that one plan looks as good as a plan for each call: making that takes longer than the claim.
+-- back is free again. An epoch is never given twice, also when the sequence went back with what a server lost: its low
+-- bits are random. When more wait than are wanted, runs_round_robin() says which; served_nth then counts from 1, and
+-- more may wait. history: the thread's visible messages as run_history answers them, newest first, each as its role's
+-- first letter (A and the run's id for an answer whose turns are stored), its bytes, a colon and its content; null when
+-- there are more than 64, when they have more than 32 times message_bytes together, or one is longer than
+-- message_bytes, or the run has turns: then run_history is asked. Its function is not called here: it would make the
+-- claim a fifth dearer. octet_length() unpacks no content. given_history: that of a run that was given one, null when
+-- it is longer than those, or not all that the model gets; then run_given_history is asked. How many are wanted is
+-- hidden in a SELECT, so that one plan looks as good as a plan for each call: making that takes longer than the claim.
 -- $1 daemon_id uuid, $2 limit bigint, $3 message_bytes integer, $4 after_org_id uuid, $5 org_ids uuid[],
 -- $6 user_ids uuid[] (see runs_round_robin), $7 limit_agent_turns bigint, $8 limit_tool_calls bigint,
 -- $9 limit_run_seconds bigint, $10 round_org_ids uuid[], $11 round_user_ids uuid[]
@@ -310,8 +309,8 @@ SELECT rfc3339(moment.at) AS created_at,
 FROM moment CROSS JOIN owned;
 
 -- name: runs_disown
--- Before event_append_again: a run whose newest events a server does not have, since it was behind the one before, goes
--- back to where its stored events end, and to whoever claims it next.
+-- Before event_append_again: a run whose newest events a server does not have, because it lagged the previous one, goes
+-- back to where its stored events end, and to the daemon that claims it next.
 -- $1 daemon_id uuid, $2 run_ids uuid[], $3 epochs bigint[], $4 first_seqs bigint[] (that are to be written)
 UPDATE runs r SET owner_id = NULL, last_seq = stored.seq, take_overs = r.take_overs + 1
 FROM (SELECT owned.id, owned.seq
@@ -372,8 +371,8 @@ SELECT id, may_go_on FROM runs_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $
     $19, $20, $21);
 
 -- name: run_output
--- The answer of a run that completes in this transaction, as its format wants it; behind its event and before its end,
--- which takes it from its daemon.
+-- The answer of a run that completes in this transaction, in the form of its format. Called after its event and before
+-- its end, which takes it from its daemon.
 -- $1 daemon_id uuid, $2 run_id uuid, $3 epoch bigint, $4 output json
 UPDATE runs SET output = $4 WHERE id = $2 AND owner_id = $1 AND epoch = $3;
 

@@ -1,4 +1,4 @@
--- What /readyz asks the database.
+-- Statements of /readyz.
 
 -- name: schema_version
 -- The newest migration that was applied, and whether programs made for another version work on it: it is theirs, or

@@ -99,7 +99,7 @@ SELECT dropped, dropped > 0 AS more, NULL AS fault FROM run_events_prune($1) AS 
 SELECT run_events_free($1) = $1 AS more, NULL AS fault;
 
 -- name: chat_runs_forget
--- What runs were told and said whose callers want nothing kept, 10 minutes behind their ends.
+-- Removes histories and texts of runs whose callers want nothing kept, 10 minutes after their ends.
 -- $1 at_most integer
 SELECT chat_runs_forget($1) = $1 AS more, NULL AS fault;
 

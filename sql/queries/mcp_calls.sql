@@ -9,7 +9,7 @@ SELECT state, tries, early, remote_state, authorizations, url, server_key, is_or
 FROM mcp_call_begin($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- name: mcp_call_keep
--- What whoever goes on with the call has to know.
+-- Keeps the state that the next owner of the call needs.
 -- $1 run_id uuid, $2 epoch bigint, $3 tool_call_id text, $4 remote_state json or null, $5 more_authorizations integer
 SELECT mcp_call_keep($1, $2, $3, $4, $5) AS is_kept;
 

@@ -1,9 +1,9 @@
--- What daemons tell Prometheus and no daemon knows by itself. As hostler_runner.
+-- Facts for Prometheus that no daemon knows by itself. As hostler_runner.
 
 -- name: metrics_facts
--- What Prometheus is told of the whole installation. Everything is counted on a partial index.
--- runs_crashed: three crashes without a step are to end a run (runs_after_crash), at once; these have not ended.
--- runs_left_queued: of threads in which nothing runs whose end would let them begin; no daemon claims them.
+-- Metrics of the whole installation. Everything is counted on a partial index. runs_crashed: three crashes without a
+-- step are to end a run (runs_after_crash), at once; these have not ended. runs_left_queued: of threads in which
+-- nothing runs whose end would let them begin; no daemon claims them.
 SELECT (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND owner_id IS NULL) AS runs_unclaimed,
        owned.claimed AS runs_claimed, owned.lapsed AS runs_lapsed,
        (SELECT count(*) FROM runs WHERE queued) AS runs_queued,

@@ -1,4 +1,4 @@
--- What hostlerctl asks about names and addresses, after an upgrade of ICU or libidn2. Never used by the services.
+-- Checks of names and addresses by hostlerctl after an upgrade of ICU or libidn2. Never used by the services.
 
 -- name: doctor_addresses
 -- Addresses whose keys are not merely the address in lower case.

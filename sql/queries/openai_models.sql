@@ -1,4 +1,4 @@
--- What callers may name as the model of OpenAI's API: personas and routes.
+-- Names that callers may use as the model of OpenAI's API: personas and routes.
 
 -- name: openai_model_list
 -- Those of the organization and of the platform, without pages, as that API has it.

@@ -1,4 +1,4 @@
--- What hostlerctl asks and does, as a superuser or as hostler_owner. Never used by the services.
+-- Statements of hostlerctl, as a superuser or as hostler_owner. Never used by the services.
 
 -- name: setup_lock
 -- Two setups at once would meet in the catalogue. Held until the session ends.
@@ -118,7 +118,7 @@ SELECT pg_try_advisory_lock(hashtext('hostler migrate')) AS is_mine;
 SELECT pg_advisory_lock(hashtext('hostler migrate'));
 
 -- name: schema_tables
--- Which of the tables that tell of the schema are there.
+-- Which of the tables that describe the schema exist.
 SELECT to_regclass('public.schema_migrations') IS NOT NULL AS has_migrations,
        to_regclass('public.schema_functions') IS NOT NULL AS has_functions;
 
@@ -137,8 +137,8 @@ ON CONFLICT (is_only) DO UPDATE SET checksum = excluded.checksum, applied_at = c
 SELECT version, name, checksum, rfc3339(applied_at) AS applied_at FROM schema_migrations ORDER BY version;
 
 -- name: migration_limits
--- A step that cannot have its locks soon gives up, instead of making all others queue behind it. Functions may name
--- what is made after them.
+-- A step that cannot have its locks soon gives up, instead of making all others queue. Functions may name
+-- objects that are created after them.
 SELECT set_config('lock_timeout', '2s', true), set_config('statement_timeout', '0', true),
        set_config('check_function_bodies', 'off', true);
 
@@ -156,12 +156,12 @@ SELECT new_user_id FROM register_user($1, $2, $3, $4, 'en', NULL, NULL, NULL, js
     NULL, $7);
 
 -- name: admin_promote
--- Marks the user as platform administrator, and the address as proved; 404 when there is none.
+-- Marks the user as platform administrator, and the address as verified. 404 for an unknown user.
 -- $1 login text (or username, or email)
 SELECT user_promote_proved($1);
 
 -- name: operator_api_key_revoke
--- 404 when there is none.
+-- 404 for an unknown key.
 -- $1 key_id uuid or null, $2 key_hash bytea or null
 SELECT id, key_prefix, login FROM api_key_revoke_found($1, $2);
 
@@ -249,8 +249,8 @@ ORDER BY j.job;
 -- name: doctor_collations
 -- Collations that changed since Postgres recorded their version, as with an upgrade of the system's locales or of ICU,
 -- of those that indexes here depend on: by a column, or by a function that names one and makes what is indexed (in the
--- index, in a generated column, or in a column of its name). mend: what records the new version once the indexes are
--- built anew.
+-- index, in a generated column, or in a column of its name). mend: the statement that records the new version after the
+-- indexes are rebuilt.
 WITH named AS MATERIALIZED (
     SELECT i.indexrelid, c.oid AS collation_oid
     FROM pg_index i JOIN pg_class k ON k.oid = i.indexrelid AND k.relnamespace = 'public'::regnamespace
@@ -303,7 +303,7 @@ SELECT pg_is_in_recovery() AS follows,
 FROM (SELECT) AS one LEFT JOIN pg_stat_wal_receiver r ON true;
 
 -- name: doctor_standbys
--- Who follows the server that is asked, and how far behind it each is.
+-- Standbys of this server, and the lag of each.
 SELECT application_name AS name, coalesce(host(client_addr), '') AS address, state, sync_state,
        coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), flush_lsn), 0)::bigint AS behind_bytes
 FROM pg_stat_replication WHERE state IS NOT NULL AND application_name <> 'pg_basebackup' ORDER BY name;
@@ -327,7 +327,7 @@ SELECT user_demote($1);
 SELECT user_set_status(user_of_operator($1), $2);
 
 -- name: user_facts
--- What an operator is told of a user.
+-- Facts about a user for an operator.
 -- $1 login text (or username, or email)
 SELECT u.id, u.login, u.username, u.email, u.email_verified_at IS NOT NULL AS email_verified, u.status,
        u.platform_admin, rfc3339(u.created_at) AS created_at, rfc3339(u.last_login_at) AS last_login_at

@@ -38,11 +38,10 @@ UPDATE outbox SET is_put_off = false WHERE id = ANY (ARRAY(
     ORDER BY next_attempt_at LIMIT 1000 FOR UPDATE SKIP LOCKED));
 
 -- name: outbox_claim_webhooks
--- Behind outbox_claim_lock. Takes webhook messages that are due, at most so many under way for each endpoint, for each
--- organization, and for each user who made endpoints, in whatever organizations; of each endpoint the longest due,
--- first those of endpoints that have least under way. It looks at
--- endpoints_max of them behind one, by their ids: however many have something, whoever waits for the lock waits
--- milliseconds.
+-- Called after outbox_claim_lock. Takes webhook messages that are due, at most so many under way for each endpoint, for
+-- each organization, and for each user who made endpoints, in whatever organizations; Of each endpoint the longest due
+-- come first, and endpoints with the fewest messages under way first. It looks at the endpoints_max next ones after
+-- one, by their ids. So the wait for the lock is milliseconds, however many have something.
 -- $1 daemon_id uuid, $2 limit bigint, $3 lease_seconds integer, $4 endpoint_max bigint, $5 org_max bigint,
 -- $6 after_endpoint_id uuid, $7 endpoints_max bigint
 WITH RECURSIVE endpoints AS (  -- those with messages that are not put off, one look into the index each

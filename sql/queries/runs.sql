@@ -118,7 +118,7 @@ SELECT request_id, parameters FROM run_confirms($1);
 SELECT run_tool_answer($1, $2) AS item;
 
 -- name: run_tool_answer_by_token
--- Of whoever shows the call's result_token.
+-- Answers a call with its result_token.
 -- $1 run_id uuid, $2 tool_call_id text, $3 result json
 SELECT run_tool_answer_by_token($1, $2, $3) AS item;
 

@@ -1,8 +1,8 @@
--- What the relay asks. As hostler_runner; opening is behind access.authenticate in the same batch.
+-- Statements of the relay. As hostler_runner; opening comes after access.authenticate in the same batch.
 
 -- name: stream_open
--- The run, for whoever may read it; it and its thread must still be there. Looks for a run of the organization that the
--- caller may read; only when there is none the rest is asked, which raises why. And how many streams the organization
+-- The run, for callers that may read it. It and its thread must still exist. Looks for a run of the organization that
+-- the caller may read; only if it finds none the rest is asked, which raises why. And how many streams the organization
 -- may hold open. input_seq: the number of the newest run.input_provided, which is among a run's last events while
 -- anybody asks for it; of a run that was given some of the results that it waits for that of the newest. Where the
 -- newest answer of a client is wanted (runs.client_answer): behind which event its own answer begins, and its facts.

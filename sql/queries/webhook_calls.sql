@@ -1,4 +1,5 @@
--- What the daemon asks of webhook tools: which a run is offered, and each call of them. As hostler_runner.
+-- Statements of the daemon about webhook tools: the tools that a run is offered, and each call of them. As
+-- hostler_runner.
 
 -- name: run_offer_tools
 -- $1 run_id uuid, $2 epoch bigint, $3 names text[], $4 taken text[]

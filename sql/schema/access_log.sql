@@ -1,7 +1,7 @@
 -- One row of every request, as nginx logged it, for administrators.
 --
--- The daemon that tails nginx's files writes here through access_log_append() alone. An id's order is the order of
--- commits, so whoever reads on from an id misses nothing.
+-- The daemon that tails nginx's files writes only here, through access_log_append(). The order of ids is the order of
+-- commits, so a reader that continues from an id misses nothing.
 
 CREATE TABLE access_log (
     id uuid PRIMARY KEY,
@@ -43,7 +43,7 @@ CREATE TABLE access_log_tail (
 
 INSERT INTO access_log_tail (last_us) VALUES (0);
 
--- A day's partition (UTC), when there is none.
+-- Creates a day's partition (UTC) if it is missing.
 CREATE OR REPLACE FUNCTION access_log_make_partition(day date) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -135,9 +135,9 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- GET /v1/admin/access-log. wanted: {limit, before, since, method, path, ip, country, risk_min, ua_type}. Walks along
--- the ids, newest first, or oldest first behind since; with ip along that address's index. A walk ends after
+-- the ids, newest first, or oldest first after since; with ip along that address's index. A walk ends after
 -- rows_read_max rows: then the page may be short, has_more says so and next_before or next_since goes on from there.
--- next_since is always there behind since, for whoever follows the log: the last id looked at, else the given one.
+-- With since, next_since is always present for clients that follow the log: the last id looked at, else the given one.
 CREATE OR REPLACE FUNCTION access_log_page(wanted jsonb, rows_read_max integer DEFAULT 100000) RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

@@ -1,7 +1,7 @@
 -- Accounts end: suspended, or deleted with all that is personal in them.
 
--- Raises users.last_admin when nobody else is an active platform administrator. Whoever takes the mark or the life
--- of one asks this first, and has the user alone from then on: they come one after the other.
+-- Raises users.last_admin when nobody else is an active platform administrator. Statements that take the mark or the
+-- life of one call this first, and have the user alone from then on, so that they come one after the other.
 CREATE OR REPLACE FUNCTION last_admin_guard(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
@@ -14,8 +14,9 @@ BEGIN
 END
 $$;
 
--- Raises orgs.last_owner when a workspace has no other owner than the user. A suspended owner is none: nobody could
--- act for the workspace. Members of an organization change behind the lock of its row, here in the order of ids.
+-- Raises orgs.last_owner when a workspace has no other owner than the user. A suspended owner does not count, because
+-- nobody could act for the workspace. Members of an organization change under the lock of its row, here in the order of
+-- ids.
 CREATE OR REPLACE FUNCTION last_owner_guard(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -145,9 +146,9 @@ BEGIN
 END
 $$;
 
--- Makes a user active or suspended, by an administrator of either kind. Suspending ends sessions and keys for good, and
--- a change of the address that was asked for: whoever had them before has none when the user is active again; and
--- cancels the user's runs. MCP servers and connections rest meanwhile.
+-- Makes a user active or suspended, by an administrator of either kind. Suspending ends sessions and keys for good, so
+-- that a thief has none when the user is active again. It also ends a pending change of the address and cancels the
+-- user's runs. MCP servers and connections rest meanwhile.
 CREATE OR REPLACE FUNCTION user_set_status(of_user uuid, new_status text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -177,10 +178,11 @@ BEGIN
 END
 $$;
 
--- What is personal in the row of an account, and what leads to it: names, address, password, ways to log in. Login and
--- address are free again. The rest is swept. A daemon that is sending a mail to the user meanwhile finds that the mail
--- is no longer its own, and writes nothing. What others sent to an address, and how often, is only forgotten for who
--- proved that it is theirs: else anybody could take it back, or begin to count anew.
+-- Removes the personal part of an account's row, and everything that leads to it: names, address, password, ways to log
+-- in. Login and address are free again. The rest is swept. A daemon that is sending a mail to the user meanwhile finds
+-- that the mail is no longer its own, and writes nothing. The record of what others sent to an address, and how often,
+-- is only forgotten for users who proved that it is theirs. Otherwise anybody could take it back, or begin to count
+-- again.
 CREATE OR REPLACE FUNCTION user_scrub(gone users) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -234,7 +236,7 @@ BEGIN
 END
 $$;
 
--- What hostlerctl does, for a login, username or address; nobody is the actor. Raises users.not_found.
+-- Called by hostlerctl, for a login, username or address; nobody is the actor. Raises users.not_found.
 CREATE OR REPLACE FUNCTION user_of_operator(name text) RETURNS uuid
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

@@ -25,7 +25,7 @@ CREATE TABLE users (
     session_epoch bigint NOT NULL DEFAULT 0,
     key_epoch bigint NOT NULL DEFAULT 0,
     keys_kept_before timestamptz NOT NULL DEFAULT 'infinity',
-    -- What is found lies within one of the lines.
+    -- Matches lie within one of the lines.
     search_text text NOT NULL GENERATED ALWAYS AS (
         name_key(login) || E'\n' || name_key(username) || E'\n' || name_key(email)) STORED
 );

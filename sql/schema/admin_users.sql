@@ -1,7 +1,7 @@
 -- Administrators find, read, change and delete users.
 
--- What somebody typed, as a part of a text of name_key: a pattern in which % and _ are themselves; and, when the
--- typed holds no three letters or digits in a row, pieces that must occur. Nulls when nothing was typed.
+-- Converts a typed text into a search for a part of a text of name_key: a pattern in which % and _ are themselves. If
+-- the text has no three letters or digits in a row, also pieces that must occur. Nulls if nothing was typed.
 CREATE OR REPLACE FUNCTION part_sought(typed text, OUT pattern text, OUT pieces text[])
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT '%' || regexp_replace(key, '([\\%_])', '\\\1', 'g') || '%',
@@ -49,8 +49,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT admin_user_detail_json(admin_user(of_user))
 $$;
 
--- Newest first. Planned anew each time: whether the search index or the order of ids is shorter depends on what is
--- sought.
+-- Newest first. Planned again each time, because the best index (search, or order of ids) depends on the query.
 CREATE OR REPLACE FUNCTION admin_user_page(typed text, wanted_status text, page_limit integer, before uuid)
 RETURNS TABLE (id uuid, item json)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog
@@ -88,7 +87,8 @@ EXCEPTION WHEN unique_violation THEN
 END
 $$;
 
--- What the audit log keeps of a profile. It outlives the user: neither names nor address, nor hashes of them.
+-- The part of a profile that the audit log keeps. It outlives the user, so it has neither names nor address, nor hashes
+-- of them.
 CREATE OR REPLACE FUNCTION user_audit_state(u users) RETURNS jsonb
 LANGUAGE sql STABLE AS $$
     SELECT jsonb_build_object('email_verified', u.email_verified_at IS NOT NULL, 'locale', u.locale,

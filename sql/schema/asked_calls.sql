@@ -1,8 +1,8 @@
--- What a run asked others for: calls of function tools, which its client answers while the run waits, calls of webhook
--- tools, which their servers answer at once or, by result_token, later, and calls of remote tools (mcp_calls.sql). And
--- what was answered.
+-- Calls that a run asked others to carry out, and their answers: calls of function tools, which its client answers
+-- while the run waits, calls of webhook tools, which their servers answer at once or, by result_token, later, and calls
+-- of remote tools (mcp_calls.sql).
 
--- One that has its result stands in run_tool_results too; the result there alone.
+-- A call that has its result is in run_tool_results too, and the result only there.
 CREATE TABLE run_asked_calls (
     run_id uuid NOT NULL,
     org_id uuid NOT NULL,
@@ -11,7 +11,7 @@ CREATE TABLE run_asked_calls (
     tool_name text NOT NULL,
     answered_by text NOT NULL CHECK (answered_by IN ('client', 'webhook', 'mcp')),
     asked_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- Of a webhook's and of a remote tool's:
+    -- Columns of a webhook's and of a remote tool's call:
     tries integer NOT NULL DEFAULT 0,  -- begun; each is counted before its first byte leaves
     try_id uuid,  -- the newest's: whoever begins it again, because no answer of ours came, has it
     accepted boolean NOT NULL DEFAULT false,  -- 202: the result comes by token
@@ -19,7 +19,7 @@ CREATE TABLE run_asked_calls (
     -- The result before it stands there, {tool_call_id, output} or {tool_call_id, error}: what came by token while the
     -- run did not wait, else the own answer of a call that nobody may repeat.
     early json,
-    -- Of a remote tool's:
+    -- Columns of a remote tool's call:
     remote_state json,  -- what the daemon goes on with; null: it was sent, and nothing came yet
     authorizations integer NOT NULL DEFAULT 0,  -- so often somebody was asked to connect
     PRIMARY KEY (run_id, tool_call_id),
@@ -73,7 +73,7 @@ BEGIN
 END
 $$;
 
--- Those whose results came by token and were not taken yet.
+-- Calls whose results came by token and were not taken yet.
 CREATE OR REPLACE FUNCTION run_early_calls(run uuid) RETURNS SETOF run_asked_calls
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT a.* FROM run_asked_calls a
@@ -169,17 +169,17 @@ BEGIN
 END
 $$;
 
--- Before a call of a webhook tool is sent: whether it may be, and all that it is made of. Sent without this, its result
--- could not be told from that of a call that was never made. state:
+-- Called before a webhook tool is called: whether it may be, and the parts of the request. Without this its result
+-- could not be distinguished from that of a call that was never made. state:
 --   send      it may be; the try is counted, once a try_id
---   result    there is one: early
+--   result    there is one already: early
 --   accepted  its server said 202 before
 --   unknown   a daemon died while the call was under way, and it must not be repeated
 --   used_up   likewise, and it was tried as often as it may be
 --   gone      the tool was deleted or switched off
 --   fenced    the run is another daemon's
--- tries_known: those that the caller made itself, and may follow with another. Of a call that is not made any more no
--- token counts from then on. The run is locked.
+-- tries_known: tries that the caller made itself, and may follow with another. A call that is not made any more accepts
+-- no token from then on. The run is locked.
 CREATE OR REPLACE FUNCTION webhook_call_begin(run uuid, run_epoch bigint, turn_number integer, call_id text,
     name text, tool uuid, tries_known integer, tries_max integer, this_try uuid)
 RETURNS TABLE (state text, tries integer, early json, url text, timeout_seconds integer, is_repeatable boolean,
@@ -233,8 +233,8 @@ END
 $$;
 
 -- A call of a webhook tool was answered: by 202 (then its result comes by token), or for good. Answers the result that
--- came by token meanwhile, which counts instead; from now on none does unless it was 202. own: its own result, of a
--- call that whoever takes the run over must not repeat; else null.
+-- came by token meanwhile, which counts instead. From now on no token counts unless the answer was 202. own: its own
+-- result, for a call that a take-over must not repeat; else null.
 CREATE OR REPLACE FUNCTION webhook_call_end(run uuid, run_epoch bigint, call_id text, is_accepted boolean, own json)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$

@@ -37,9 +37,9 @@ CREATE INDEX audit_logs_invited ON audit_logs (target_id)
 SELECT make_tenant_table('audit_logs');
 GRANT SELECT ON audit_logs TO hostler_api;
 
--- A state as the log keeps it, of 4 KiB at most: of one that is longer the beginning of its long members, as text, and,
--- when they are too many for that, the first of them; "truncated" says so. So whoever changes things does not fill the
--- log with them, and a page of rows stays small.
+-- A state in the form that the log keeps, of at most 4 KiB. A longer one loses the ends of its long members, as text,
+-- and, if they are too many for that, all but the first of them; "truncated" says so. So no caller fills the log with
+-- changes, and a page of rows stays small.
 CREATE OR REPLACE FUNCTION audit_state(state jsonb) RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
 DECLARE
@@ -217,8 +217,8 @@ CREATE TABLE audit_writers (
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- Adds a row to the one of its denial_key in its minute, or is that row. Whoever writes the same at once comes one
--- after the other.
+-- Adds a row to the one of its denial_key in its minute, or becomes that row. Concurrent writers of the same row come
+-- one after the other.
 CREATE OR REPLACE FUNCTION audit_gather(entry audit_logs) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -259,8 +259,8 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = public, pg_catalog AS $
     LEFT JOIN LATERAL (SELECT a.id FROM api_keys a WHERE a.hash = decode(d.api_key_hash, 'hex') LIMIT 1) AS k ON true
 $$;
 
--- Tells of denials, some time after their answers: a process (writer) numbers its batches, and one that it sends
--- again because no answer came changes nothing. dropped: how many it had to give up before.
+-- Records denials, some time after their answers. A process (writer) numbers its batches, and a batch that it sends
+-- again because no answer came changes nothing. dropped: how many it had to drop before.
 CREATE OR REPLACE FUNCTION audit_denials(writer uuid, batch bigint, denials jsonb, dropped bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -302,10 +302,10 @@ LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
             CASE WHEN candidate IS NULL THEN current_request() ->> 'login_hmac' END)), '{}'), 'failed', NULL)
 $$;
 
--- When a user is deleted: what the log tells of their address and name is taken out of it. An address stands in
--- invitations to it, and in test mails, where the words of the mail server may repeat it; it stays there when they did
--- not prove that it is theirs, else anybody could take it out of what others did. The name of a personal organization
--- is made of its owner's. gone: the user as they were.
+-- Called when a user is deleted: removes their address and name from the log. An address stands in invitations to it,
+-- and in test mails, where the words of the mail server may repeat it. It stays there if they did not prove that it is
+-- theirs, because otherwise anybody could remove it from the acts of others. The name of a personal organization is
+-- made of its owner's. gone: the user as they were.
 CREATE OR REPLACE FUNCTION audit_forget(address text, entered text, org uuid, at_most integer) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

@@ -1,8 +1,8 @@
--- Who acts: the caller of a request becomes the tenant, the user and the request of its transaction; the
+-- The acting caller: the caller of a request becomes the tenant, the user and the request of its transaction. The
 -- permissions of roles.
 
--- Who acts, set by authenticate() or by the statement that begins an anonymous request, for the
--- transaction only. After it ended the settings are '', not NULL.
+-- The acting caller, set by authenticate() or by the statement that begins an anonymous request, for the transaction
+-- only. After its end the settings are '', not NULL.
 CREATE OR REPLACE FUNCTION current_org() RETURNS uuid LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT nullif(current_setting('hostler.org_id', true), '')::uuid
 $$;
@@ -16,8 +16,8 @@ CREATE OR REPLACE FUNCTION current_request() RETURNS jsonb LANGUAGE sql STABLE P
     SELECT coalesce(nullif(current_setting('hostler.request', true), ''), '{}')::jsonb
 $$;
 
--- What the caller may do, platform_admin among it: a setting of its own, since an array is read in a fraction of the
--- time that the JSON of the request takes.
+-- The caller's permissions, platform_admin among them: a setting of its own, because an array is read in a fraction of
+-- the time that the JSON of the request takes.
 CREATE OR REPLACE FUNCTION current_permissions() RETURNS text[] LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT coalesce(nullif(current_setting('hostler.permissions', true), ''), '{}')::text[]
 $$;
@@ -53,8 +53,8 @@ BEGIN
 END
 $$;
 
--- Whom authenticate() refuses, for the access log, the audit log and the rate limit (lib/identity.h): who is no member
--- of the organization that was asked for is refused in their personal one.
+-- The caller that authenticate() refuses, for the access log, the audit log and the rate limit (lib/identity.h). A user
+-- who is not a member of the requested organization is refused in their personal one.
 CREATE OR REPLACE FUNCTION refused_caller(is_key boolean, org uuid, of_user uuid) RETURNS text
 LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN is_key THEN 'api_key' ELSE 'user' END || ' ' || org || ' ' || of_user
@@ -72,8 +72,8 @@ BEGIN
 END
 $$;
 
--- Who calls, told from one look-up after the other: what authenticate() falls back on when its one statement finds no
--- caller who may pass, or when more must be asked than that. Raises the first fault of those there are.
+-- Finds the caller by one look-up after the other. authenticate() falls back on it if its one statement finds no caller
+-- that may pass, or if it must ask more. Raises the first fault that exists.
 CREATE OR REPLACE FUNCTION authenticate_fully(token_hash bytea, is_key boolean, org uuid, permission text,
     takes_key boolean, context jsonb, OUT user_id uuid, OUT org_id uuid, OUT role text, OUT platform_admin boolean,
     OUT session_id uuid, OUT api_key_id uuid, OUT permissions text[])
@@ -81,7 +81,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     of_user record;
 BEGIN
-    -- A statement of its own: those behind it see what was committed while it waited.
+    -- A statement of its own, so that later ones see everything that was committed while it waited.
     IF context ? 'writes' THEN
         PERFORM caller_hold(token_hash, is_key, context ->> 'ends');
     END IF;
@@ -178,14 +178,14 @@ BEGIN
 END
 $$;
 
--- Who calls: one look-up, then the caller's identity becomes the transaction's (tenant, user, request). token_hash:
--- SHA-256 of the token; is_key: it begins with hst_. org: X-Org-Id or null (the user's own; a key's own). permission:
--- the one needed, 'platform_admin', or null. takes_key: whether the route admits keys. context: {trace_id, client_ip,
--- user_agent, org_named, is_risky, is_replay, writes, ends, needs_proof, fresh_seconds}: org_named is an organization
--- in path or query, is_risky asks to refuse all but platform admins, is_replay not to check address and risk (the
--- audit of a refusal), writes to hold the user until the transaction ends, ends whom the call ends, needs_proof to
--- refuse whose address is not verified, fresh_seconds whose session was proved longer ago. Raises the 401, 403 or 404
--- when the caller may not pass.
+-- Authenticates by one look-up, then the caller's identity becomes the transaction's (tenant, user, request).
+-- token_hash: SHA-256 of the token; is_key: it begins with hst_. org: X-Org-Id or null (the user's own; a key's own).
+-- permission: the one needed, 'platform_admin', or null. takes_key: whether the route admits keys. context: {trace_id,
+-- client_ip, user_agent, org_named, is_risky, is_replay, writes, ends, needs_proof, fresh_seconds}: org_named is an
+-- organization in path or query, is_risky asks to refuse all but platform admins, is_replay not to check address and
+-- risk (the audit of a refusal), writes to hold the user until the transaction ends, ends is the user whom the call
+-- ends, needs_proof refuses callers without verified address, fresh_seconds those whose session was proved longer ago.
+-- Raises the 401, 403 or 404 when the caller may not pass.
 CREATE OR REPLACE FUNCTION authenticate(token_hash bytea, is_key boolean, org uuid, permission text, takes_key boolean,
     context jsonb, OUT user_id uuid, OUT org_id uuid, OUT role text, OUT platform_admin boolean, OUT session_id uuid,
     OUT api_key_id uuid, OUT permissions text[])
@@ -200,7 +200,7 @@ BEGIN
             FROM authenticate_fully(token_hash, is_key, org, permission, takes_key, context) AS f;
             RETURN;
         END IF;
-        -- A statement of its own: those behind it see what was committed while it waited.
+        -- A statement of its own, so that later ones see everything that was committed while it waited.
         IF is_key THEN
             PERFORM pg_advisory_xact_lock_shared(uuid_hash_extended(k.user_id, 0))
             FROM api_keys k WHERE k.hash = token_hash;
@@ -274,7 +274,7 @@ $$;
 -- (token_grants.sql). When it does not, or does not grant what is needed, authenticate() finds out. Answers user,
 -- organization, role, platform_admin, session, no API key ("-") and permissions as one text with blanks between
 -- (lib/account/caller.h): a function that answers columns costs the statement around it as much as its look-up. The
--- context stays the text that came, with the caller's members behind its own.
+-- context stays the text that came, with the caller's members after its own.
 CREATE OR REPLACE FUNCTION authenticate_by_token(token_hash bytea, org uuid, permission text, writes boolean,
     needs_proof boolean, context text) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -282,13 +282,14 @@ DECLARE
     caller text;
 BEGIN
     IF writes THEN
-        -- A statement of its own: the one behind it sees what was committed while it waited.
+        -- A statement of its own, so that the next one sees everything that was committed while it waited.
         PERFORM pg_advisory_xact_lock_shared(uuid_hash_extended(t.user_id, 0))
         FROM access_tokens t WHERE t.hash = token_hash AND t.user_id IS NOT NULL;
     END IF;
     IF FOUND OR NOT writes THEN
-        -- Who passes becomes the transaction's caller, in the same statement. What a role may do is worked out when
-        -- this is planned. Each function that it names costs it as much to begin as a tenth of the look-up.
+        -- A caller that passes becomes the transaction's caller, in the same statement. The permissions of a role are
+        -- worked out when this is planned. The start of each function that it names costs as much as a tenth of the
+        -- look-up.
         SELECT concat_ws(' ', set_config('hostler.user_id', t.user_id::text, true),
             set_config('hostler.org_id', t.personal_org_id::text, true), t.role, 'f', t.session_id, '-',
             set_config('hostler.permissions', CASE t.role WHEN 'owner' THEN role_permissions_text('owner')
@@ -322,8 +323,7 @@ BEGIN
 END
 $$;
 
--- For functions that only platform administrators may call: whoever reaches one by another way is refused all the
--- same.
+-- For functions that only platform administrators may call. A caller that reaches one in another way is refused too.
 CREATE OR REPLACE FUNCTION need_platform_admin() RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
 BEGIN
@@ -356,8 +356,9 @@ BEGIN
 END
 $$;
 
--- Holds whose token it is, before anything of theirs is read. ends: whom the call ends, if anybody: a user's id, or
--- self. Whoever ends themself holds themself alone at once: two who hold shared and then want more wait for ever.
+-- Locks the owner of the token before anything of theirs is read. ends: the user whom the call ends, if any: a user's
+-- id, or self. A user who ends themself takes the exclusive lock at once, because two that hold it shared and then want
+-- more wait for ever.
 CREATE OR REPLACE FUNCTION caller_hold(token_hash bytea, is_key boolean, ends text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

@@ -1,9 +1,9 @@
--- Runs that are given their history whole, as OpenAI's chat completions are: each has a thread of its own that nobody
--- is shown, without messages; what its model is told lies beside the run.
+-- Runs that are created with their whole history, like OpenAI's chat completions. Each has a thread of its own that
+-- nobody sees, without messages. The history for its model is stored beside the run.
 
 -- messages: [{role: system, user, assistant or tool, name, content, tool_calls: [{id, name, arguments}],
--- tool_call_id}], oldest first, as the API read them. Goes with the run's events (run_events_free); not keeps: 10
--- minutes behind its end.
+-- tool_call_id}], oldest first, as the API read them. Removed with the run's events (run_events_free); without keeps:
+-- 10 minutes after its end.
 CREATE TABLE run_histories (
     run_id uuid PRIMARY KEY,
     org_id uuid NOT NULL,

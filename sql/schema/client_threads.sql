@@ -1,9 +1,9 @@
--- Clients of protocols that send a conversation and read its next answer in one request (AI SDK, AG-UI). What is new of
--- it begins a run of the thread that they name, or answers the one that waits. Both answer {run_id}, and whose daemons
--- and subscribers are to be told. facts: runs.client_facts.
+-- Clients of protocols that send a conversation and read its next answer in one request (AI SDK, AG-UI). The new part
+-- begins a run of the thread that they name, or answers the one that waits. Both answer {run_id}, and the daemons and
+-- subscribers to notify. facts: runs.client_facts.
 
--- The user's message of the thread that the client calls so and that says the same, the newest; null: there is none.
--- Clients that show what the thread told them call a message by its id.
+-- The newest user's message of the thread with this name of the client and the same text, or null. Clients that show
+-- the thread's messages name a message by its id.
 CREATE OR REPLACE FUNCTION client_message(thread uuid, message_id text, message text) RETURNS messages
 LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -37,12 +37,12 @@ BEGIN
 END
 $$;
 
--- A message of the thread, which is made when it is not there, and a run behind it, or none of it; what runs there is
--- interrupted. facts null: those of the AI SDK (ui_facts). Locks the thread, its runs, what counts the caller's runs,
--- then the account, as whoever interrupts does.
--- message_id: what the client calls the message, or null. One that is there already came twice: its run is answered
--- once more. sends_again: the client says that it sends a message which it shows. Then a run that failed or was
--- cancelled is retried, and a message that is there with other words is refused.
+-- Stores a message of the thread, which is created if it is missing, and a run after it, or nothing at all. A run that
+-- is active there is interrupted. facts null: those of the AI SDK (ui_facts). Locks the thread, its runs, what counts
+-- the caller's runs, then the account, as every interruption does. message_id: the client's name of the message, or
+-- null. One that is there already came twice: its run is answered once more. sends_again: the client says that it sends
+-- a message which it shows. Then a run that failed or was cancelled is retried, and a message that is there with other
+-- words is refused.
 CREATE OR REPLACE FUNCTION client_chat_begin(thread_name text, end_user text, message text, words text, route uuid,
     persona_id text, metadata json, function_tools json, facts json, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint, credit_run_hold bigint,
@@ -89,7 +89,7 @@ BEGIN
 END
 $$;
 
--- What runs in the caller's thread of this name, locked as the thread is; nothing: all null.
+-- Active run in the caller's thread of this name, locked like the thread, or all null.
 CREATE OR REPLACE FUNCTION client_chat_waiting(thread_name text) RETURNS runs
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -118,10 +118,10 @@ BEGIN
 END
 $$;
 
--- What a person said to the question, confirmation or elicitation with this id. content: of a question, text; decision,
+-- Answer of a person to the question, confirmation or elicitation with this id. content: of a question, text; decision,
 -- arguments, reason: of a confirmation; elicited: of an elicitation, JSON as run_elicited() takes it, which may be the
--- content as well; each null where what was said is none. abandons: none of it; a confirmation is denied, an
--- elicitation cancelled, a question ends the run.
+-- content as well; each null if absent. abandons: no answer; a confirmation is denied, an elicitation cancelled, a
+-- question ends the run.
 CREATE OR REPLACE FUNCTION client_chat_input(thread_name text, request_id text, content text, decision text,
     arguments json, reason text, elicited text, abandons boolean, facts json, limit_input_bytes bigint,
     OUT item json, OUT stopped uuid[])

@@ -1,9 +1,10 @@
--- What runs hold and pay, and the ledger that nobody can change.
+-- Holds and charges of runs, and the ledger that nobody can change.
 --
--- Whoever locks several things locks threads first, then runs, then accounts in the order of their ids.
+-- Locks are taken in this order: threads first, then runs, then accounts in the order of their ids.
 
--- balance is the sum of the organization's transactions at every commit; held is what runs reserve. Counted here, the
--- runs that have not ended cost a new one the same however many they are: whoever begins or ends one locks this row.
+-- balance is the sum of the organization's transactions at every commit; held is the sum of what runs reserve. Because
+-- they are counted here, a new run costs the same however many others exist. Every statement that begins or ends one
+-- locks this row.
 CREATE TABLE credit_accounts (
     org_id uuid PRIMARY KEY REFERENCES orgs,
     balance bigint NOT NULL DEFAULT 0,
@@ -112,7 +113,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT least(1e15, ceil(cost_nano_usd * credits_per_usd::numeric * price.multiplier / 1e9))::bigint
 $$;
 
--- The counts of all accounts anew, for whoever has changed runs by hand. Stop the programs before it.
+-- Recounts all accounts, for operators who changed runs by hand. Stop the programs before it.
 CREATE OR REPLACE FUNCTION account_runs_recount() RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     UPDATE credit_accounts a SET active_runs = live.active, queued_runs = live.queued, waiting_runs = live.apart
@@ -298,8 +299,8 @@ BEGIN
 END
 $$;
 
--- What a change of all would do at this moment: to how many, and by how much all balances together. Changes nothing.
--- amount: null sets to zero.
+-- The effect that a change of all would have at this moment: how many accounts, and the sum for all balances together.
+-- Changes nothing. amount: null sets to zero.
 CREATE OR REPLACE FUNCTION credit_bulk_preview(amount bigint) RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN

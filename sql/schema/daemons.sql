@@ -52,8 +52,9 @@ BEGIN
 END
 $$;
 
--- A daemon begins. Whoever had its lock before is dead, so what that one owned is free at once, without waiting for
--- its lease. Daemons of earlier versions name no lock: they are told apart by host and instance, and free nothing else.
+-- A daemon begins. The earlier holder of its lock is dead, so everything that it owned is free at once, without waiting
+-- for its lease. Daemons of earlier versions name no lock. They are distinguished by host and instance, and free
+-- nothing else.
 CREATE OR REPLACE FUNCTION daemon_start(host text, instance text, version text, lock_id uuid DEFAULT NULL) RETURNS uuid
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -62,15 +63,15 @@ DECLARE
         WHERE d.host = daemon_start.host AND d.instance = daemon_start.instance
           AND d.lock_id IS NOT DISTINCT FROM daemon_start.lock_id AND d.stopped_at IS NULL);
 BEGIN
-    -- What the predecessor sent last may still be on its way to the disk: the lock waits for it.
+    -- Writes of the predecessor may still be on their way to the disk: the lock waits for them.
     PERFORM runs_after_crash(d.id, true) FROM unnest(dead) AS d(id);
     UPDATE outbox SET owner_id = NULL, lease_until = NULL WHERE owner_id = ANY (dead);
     UPDATE daemons AS d SET stopped_at = clock_timestamp() WHERE d.id = ANY (dead);
-    -- One that lives all the same tells it again (runner/full_streams.h).
+    -- A daemon that lives anyway reports it again (runner/full_streams.h).
     DELETE FROM full_streams f USING daemons d
     WHERE f.daemon_id = d.id
           AND (d.stopped_at IS NOT NULL OR d.heartbeat_at < clock_timestamp() - interval '30 seconds');
-    -- Those that nobody heard of for a month: whoever looks for one that lives reads them all.
+    -- Removes daemons without heartbeat for a month, because every look for a live one reads them all.
     DELETE FROM daemons d WHERE d.heartbeat_at < clock_timestamp() - interval '30 days'
         AND NOT EXISTS (SELECT FROM runs r WHERE r.owner_id = d.id);
     INSERT INTO daemons (host, instance, version, lock_id)

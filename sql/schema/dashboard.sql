@@ -53,8 +53,8 @@ BEGIN
 END
 $$;
 
--- Who was seen on that day counts no more in a workspace: whether another member was seen then, and when the last one
--- was if none. Who was seen before its last day changes nothing.
+-- A user who was seen on that day does not count any more in a workspace: whether another member was seen then, and
+-- when the last one was if not. A user who was seen before its last day changes nothing.
 CREATE OR REPLACE FUNCTION workspace_unseen(org uuid, day date) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
@@ -179,8 +179,8 @@ BEGIN
 END
 $$;
 
--- Counts everything anew, for rows that came in behind the triggers' back (a bulk load with triggers off). Writers of
--- the tables wait meanwhile.
+-- Recounts everything, for rows that were added without triggers (a bulk load with triggers off). Writers of the tables
+-- wait meanwhile.
 CREATE OR REPLACE FUNCTION platform_recount() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
@@ -244,8 +244,8 @@ BEGIN
 END
 $$;
 
--- What runs: the daemons that were heard of lately and did not say good-bye, and the pools by the connections that they
--- hold here. A pool is known by its host (fcgi/worker.cpp names it), a daemon by its row.
+-- Running programs: the daemons that reported lately and did not stop, and the pools by the connections that they have
+-- here. A pool is known by its host (fcgi/worker.cpp names it), a daemon by its row.
 CREATE OR REPLACE FUNCTION node_list() RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
@@ -272,7 +272,7 @@ BEGIN
 END
 $$;
 
--- What an installation's database tells of itself and of the work in it; lib/health has the words for it.
+-- Facts about an installation's database and the work in it; lib/health has the words for them.
 CREATE OR REPLACE FUNCTION platform_facts() RETURNS TABLE (
     server_version text, now_ms bigint, connections_max integer, connections bigint, connections_of_pools bigint,
     synchronous_standby_names text, is_watched_over boolean, is_durable boolean, transaction_s bigint,

@@ -1,5 +1,5 @@
--- What is left of deleted responses (responses.sql). DELETE hides them at once; here maintenance removes their
--- messages, events, histories, results and texts of turns, and what they took of stored bytes.
+-- Remains of deleted responses (responses.sql). DELETE hides them at once. Maintenance removes here their messages,
+-- events, histories, results and texts of turns, and their part of stored bytes.
 
 CREATE TABLE responses_to_empty (
     run_id uuid PRIMARY KEY,  -- the response; what follows it in its thread was deleted with it

@@ -1,10 +1,9 @@
--- What is left of deleted threads. Nobody can read them or bring them back, so what was said in them is removed, and no
--- longer counts as stored: messages, events, histories, results, texts of turns, metadata and end users. The rows of
--- their runs stay with what these took. So do the usage records, with the end user's name until the end user is deleted
--- (end_users.sql).
+-- Remains of deleted threads. Nobody can read them or bring them back, so their content is removed and no longer counts
+-- as stored: messages, events, histories, results, texts of turns, metadata and end users. The rows of their runs stay
+-- with their usage. So do the usage records, with the end user's name until the end user is deleted (end_users.sql).
 
--- Those of which something is to be removed. Without a foreign key: threads stay, and one would cost each change of a
--- thread something.
+-- Threads of which something is to be removed. Without a foreign key, because threads stay, and one would make each
+-- change of a thread more expensive.
 CREATE TABLE threads_to_empty (
     thread_id uuid PRIMARY KEY,
     -- Its streams end, and its run, when the daemon hears of it: until then they may read, and write.
@@ -64,7 +63,7 @@ BEGIN
     DELETE FROM run_left_calls c WHERE c.run_id = r.id;
     DELETE FROM run_histories h WHERE h.run_id = r.id;
     DELETE FROM run_inputs i WHERE i.run_id = r.id;
-    -- A task that its server has still to be told of needs the call's row, but nothing that was said in it.
+    -- A task that must still be cancelled at its server needs the call's row, but no part of its content.
     DELETE FROM run_asked_calls a WHERE a.run_id = r.id AND NOT EXISTS (
         SELECT FROM mcp_tasks t WHERE t.run_id = a.run_id AND t.tool_call_id = a.tool_call_id);
     UPDATE run_asked_calls a SET early = NULL, remote_state = NULL

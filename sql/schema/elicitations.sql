@@ -1,8 +1,7 @@
--- What a person answers when the server of a remote tool asks (kind elicitation). Such a server asks with a flat form:
+-- Answers of a person when the server of a remote tool asks (kind elicitation). Such a server asks with a flat form:
 -- its schema's properties are texts, numbers, booleans, choices and lists of choices. Called under the run's lock.
 
--- What is wrong with one value, in words that say how to mend it; null: nothing. Keywords that forms do not have prove
--- nothing.
+-- Fault of one value, in words that say how to fix it, or null. Keywords that forms do not have prove nothing.
 CREATE OR REPLACE FUNCTION elicited_fault(schema jsonb, value jsonb) RETURNS text
 LANGUAGE sql IMMUTABLE SET search_path = public, pg_catalog AS $$
     SELECT CASE
@@ -133,8 +132,8 @@ BEGIN
 END
 $$;
 
--- POST /v1/runs/{run_id}/input of a run that waits with such a question. The answer stands with the call, so that
--- whoever makes it again has it.
+-- POST /v1/runs/{run_id}/input of a run that waits with such a question. The answer is stored with the call, so that a
+-- repeat of the call has it.
 CREATE OR REPLACE FUNCTION run_elicited(r runs, content text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

@@ -26,7 +26,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT EXISTS (SELECT 1 FROM email_config)
 $$;
 
--- What is stored, the password sealed; no row when nothing is.
+-- Stored settings with the password sealed, or no row.
 CREATE OR REPLACE FUNCTION email_config_stored()
 RETURNS TABLE (sender text, smtp_host text, smtp_port integer, smtp_user text,
     smtp_tls_mode text, secret_id uuid, key_version integer, wrapped_key bytea, sealed bytea)

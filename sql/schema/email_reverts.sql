@@ -1,8 +1,8 @@
 -- The old address of a changed account takes it back, for some days; until then nobody else has it.
 
--- Ways back: links that went to the old address of an account when another took its place. Until its end the old
--- address is nobody else's, else a second account would be made to hold it. Whoever locks both locks the user first,
--- then what was mailed to them: these rows, email_tokens, login_codes.
+-- Links that went to the old address of an account when another took its place. Until its end nobody else can have the
+-- old address, because otherwise a second account would be made to hold it. Statements that lock both lock the user
+-- first, then the mailed secrets: these rows, email_tokens, login_codes.
 CREATE TABLE email_reverts (
     hash bytea PRIMARY KEY CHECK (length(hash) = 32),
     user_id uuid NOT NULL REFERENCES users,
@@ -41,10 +41,11 @@ CREATE TRIGGER users_email_new AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTI
 CREATE TRIGGER users_email_set AFTER UPDATE OF email_key ON users
     FOR EACH ROW WHEN (OLD.email_key <> NEW.email_key) EXECUTE FUNCTION email_set();
 
--- What an account's personal organization was told to call, or to believe, since then: whoever set it up would read and
--- answer what the owner says next. IP rules are gone and connections end; the rest is switched off, for the owner to
--- look at: models of its providers are no default any more; tools, MCP servers, providers of tools, webhook endpoints,
--- and personas, whose prompts may say what to do with all these. The audit log tells what was only changed. How many.
+-- Things that an account's personal organization was set up to call or to believe since then. Their author would read
+-- and answer the owner's next messages. IP rules are removed and connections end. The rest is switched off, for the
+-- owner to look at: models of its providers are no default any more; tools, MCP servers, providers of tools, webhook
+-- endpoints, and personas, whose prompts may describe how to use all these. The audit log has everything that was only
+-- changed. Answers how many.
 CREATE OR REPLACE FUNCTION personal_settings_off(user_row users, since timestamptz) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET enable_seqscan = off AS $$
 DECLARE
@@ -96,9 +97,9 @@ BEGIN
 END
 $$;
 
--- Takes an account out of the hands that had it: no session, no password, nothing that was mailed, and no API key made
--- and nothing set since then. What the audit log says of it. Who calls this has the user alone (user_hold_alone): a
--- write that was let in before would come behind it.
+-- Takes an account away from everybody who had it: no session, no password, no mailed secret, and no API key or setting
+-- made since then. Answers the text for the audit log. The caller has locked the user exclusively (user_hold_alone),
+-- because a write that was admitted before would come after it.
 CREATE OR REPLACE FUNCTION account_taken_back(user_row users, since timestamptz) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -136,10 +137,10 @@ BEGIN
 END
 $$;
 
--- POST /v1/auth/email/revert, by whoever has the token: the address is the old one again, and whoever changed it is
--- out. They knew the password or held a session, so neither stays, nor do keys made, and what was set, since they asked
--- for the change.
--- Ways back of later changes are void with these; one of an earlier change still leads further back.
+-- POST /v1/auth/email/revert, with the token: the address is the old one again, and the user who changed it is out.
+-- They knew the password or had a session, so neither stays, nor do keys and settings made since they asked for the
+-- change.
+-- Links of later changes are void with these; the link of an earlier change still leads further back.
 CREATE OR REPLACE FUNCTION email_revert(given_hash bytea) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

@@ -67,8 +67,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
                    AND id <> except_id) OR email_is_kept(address_key, except_id)
 $$;
 
--- POST /v1/me/email. The newest address that was asked for is the one; nothing happens when it is verified already.
--- Answers whether somebody else has it, which is counted like a mail: whoever asks often learns nothing.
+-- POST /v1/me/email. Only the newest requested address counts; a verified one changes nothing. Answers whether somebody
+-- else has it, which is counted like a mail, so that frequent callers learn nothing.
 CREATE OR REPLACE FUNCTION email_change_begin(address text, address_key text, checked_hash text, mail jsonb,
     max_per_hour integer, auth_forgot_password_seconds integer, auth_email_token_seconds integer)
 RETURNS boolean
@@ -127,7 +127,7 @@ BEGIN
 END
 $$;
 
--- POST /v1/auth/email/verify/confirm, by whoever has the token. It serves once.
+-- POST /v1/auth/email/verify/confirm, with the token. It works once.
 CREATE OR REPLACE FUNCTION email_confirm(given_hash bytea, mail jsonb, auth_email_token_seconds integer,
     auth_email_revert_seconds integer) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -151,8 +151,8 @@ BEGIN
 END
 $$;
 
--- A login by code that is the first proof of an address: whoever registered it, perhaps to lie in wait for its owner,
--- has nothing any more, and nothing that they set up in the personal organization is called.
+-- A login by code that is the first proof of an address: the user who registered it, perhaps to lie in wait for its
+-- owner, loses everything, and nothing that they set up in the personal organization is called.
 CREATE OR REPLACE FUNCTION email_first_proved(user_row users) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN

@@ -1,8 +1,8 @@
 -- An app forgets one of its own users (runs.end_user, threads.end_user).
 
--- POST /v1/end-users:delete. Their threads, whoever created them in the organization, are erased page by page, marks
--- and the name in usage too. Raises end_users.not_found for a name that nobody has, also when it is erased already. The
--- audit log does not hold the name, so neither does the row that it would be found by.
+-- POST /v1/end-users:delete. Their threads, of all creators in the organization, are erased page by page, marks and the
+-- name in usage too. Raises end_users.not_found for a name that nobody has, also if it is already erased. The audit log
+-- does not contain the name, so neither does the row by which it would be found.
 CREATE OR REPLACE FUNCTION end_user_delete(name text) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

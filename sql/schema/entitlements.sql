@@ -1,4 +1,4 @@
--- What an organization may: overrides, and the one resolver that every limit comes from.
+-- Entitlements of an organization: overrides, and the one resolver of every limit.
 
 CREATE TABLE entitlement_overrides (
     id uuid PRIMARY KEY DEFAULT public.uuidv7(),
@@ -22,7 +22,7 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
         'created_by_user_id', o.created_by_user_id, 'created_at', rfc3339(o.created_at))
 $$;
 
--- What stands above settings and defaults: an override that has not expired, else the active plan's. For definers.
+-- Values that win over settings and defaults: an override that has not expired, else the active plan's. For definers.
 CREATE OR REPLACE FUNCTION entitlements_granted(org uuid)
 RETURNS TABLE (key text, value text, value_type text, source text, expires_at timestamptz)
 LANGUAGE sql STABLE AS $$
@@ -66,7 +66,7 @@ BEGIN
 END
 $$;
 
--- What an organization has of what a limit counts; null of limits that count nothing which is kept.
+-- Used amount of a limit in an organization; null for limits that count nothing that is stored.
 CREATE OR REPLACE FUNCTION limit_used(org uuid, limit_key text) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN

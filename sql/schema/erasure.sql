@@ -3,8 +3,8 @@
 -- log and the access log, the ledger and usage sums stay. What each step does: erasure_steps.sql, org_erasure.sql,
 -- end_users.sql.
 
--- One row a subject whose erasure has not ended. A user's begins one of each organization they were in (member). An
--- organization is stopped (org_stop) before it is erased, and its owners are told by pages, too, of that and of
+-- One row per subject whose erasure has not ended. A user's begins one for each organization they were in (member). An
+-- organization is stopped (org_stop) before it is erased. Its owners are notified by pages, too, of that and of
 -- exports.
 CREATE TABLE erasures (
     id uuid PRIMARY KEY DEFAULT public.uuidv7(),
@@ -130,8 +130,8 @@ LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     ON CONFLICT (thread_id) DO UPDATE SET is_whole = true, run_id = excluded.run_id
 $$;
 
--- Deletes threads for good, whoever they belong to: their runs are cancelled, and all that was said is removed.
--- Threads, then their runs, then accounts are locked, each in the order of ids.
+-- Deletes threads for good, of any owner: their runs are cancelled, and their content is removed. Threads, then their
+-- runs, then accounts are locked, each in the order of ids.
 CREATE OR REPLACE FUNCTION threads_erase(thread_ids uuid[], why text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

@@ -1,7 +1,7 @@
 -- The steps of erasures (erasure.sql) that users, members, organizations and end users share. Each works on a page of
 -- at most so many rows and answers their ids in order: fewer end the step.
 
--- What a user left in each of their organizations is an erasure of its own.
+-- The traces of a user in each of their organizations are an erasure of its own.
 CREATE OR REPLACE FUNCTION erase_user_orgs(e erasures, at_most integer) RETURNS uuid[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -35,7 +35,7 @@ BEGIN
             page := ARRAY(SELECT t.id FROM threads t WHERE t.org_id = e.org_id AND t.deleted_at IS NULL
                 ORDER BY t.org_id, t.created_by_user_id, t.id LIMIT at_most);
         ELSE
-            -- Those that are deleted too: it is forgotten with the name.
+            -- Deleted ones too, because it is forgotten with the name.
             page := ARRAY(SELECT t.id FROM threads t
                 WHERE t.org_id = e.org_id AND hashtext(t.end_user) = hashtext(e.end_user) AND t.end_user = e.end_user
                 ORDER BY t.id LIMIT at_most);

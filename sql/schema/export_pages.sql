@@ -1,6 +1,6 @@
--- What an export says, page by page (exports.sql): each line is an object with "record". A person's has their profile,
--- and of each organization that they are a member of their threads, with messages, runs and events. An organization's
--- has its settings, members, usage, audit log and runs, and text of the owner's own threads only. None has secrets.
+-- Content of an export, page by page (exports.sql): each line is an object with "record". A person's has their profile,
+-- and for each organization of theirs their threads, with messages, runs and events. An organization's has its
+-- settings, members, usage, audit log and runs, and text of the owner's own threads only. Neither has secrets.
 
 -- The next rows of a list of an organization, behind the row that the export stands at.
 CREATE OR REPLACE FUNCTION export_list(x exports, at_most integer) RETURNS TABLE (id uuid, line jsonb)
@@ -136,7 +136,7 @@ BEGIN
                 SELECT * INTO r FROM runs q WHERE q.thread_id = x.thread_at AND q.id > x.row_at AND q.deleted_at IS NULL
                 ORDER BY q.thread_id, q.id LIMIT 1;
             ELSE
-                -- Of threads that are shown to nobody, whose run was given its history.
+                -- Threads that nobody sees, whose run was given its history.
                 FOR r IN SELECT q.* FROM runs q WHERE q.org_id = x.org_at AND q.created_by_user_id = x.user_id
                              AND q.id > x.row_at ORDER BY q.org_id, q.created_by_user_id, q.id LIMIT at_most LOOP
                     x.row_at := r.id;
@@ -290,7 +290,7 @@ BEGIN
 END
 $$;
 
--- The owners of an organization that somebody exports are told.
+-- Notifies the owners of an organization that somebody exports.
 CREATE OR REPLACE FUNCTION org_export_mails(x exports) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     INSERT INTO erasures (kind, org_id, user_id) VALUES ('export_mails', x.org_id, x.user_id)

@@ -42,8 +42,8 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
         'bytes', x.bytes, 'error', x.error, 'created_at', rfc3339(x.created_at), 'expires_at', rfc3339(x.expires_at))
 $$;
 
--- POST /v1/me/export and POST /v1/orgs/{org_id}/export. The caller's login is fresh. of_org: the organization acted in,
--- whose owner the caller is; its owners are told.
+-- POST /v1/me/export and POST /v1/orgs/{org_id}/export. The caller's login is fresh. of_org: the acting organization,
+-- whose owner the caller is. Its owners are notified.
 CREATE OR REPLACE FUNCTION export_create(of_org boolean) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

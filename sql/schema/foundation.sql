@@ -1,5 +1,5 @@
--- What every topic stands on: versions of the schema, ids, errors, times, names, search words, pages.
--- Made by hostlerctl migrate as hostler_owner. The roles exist already: they belong to the cluster and are made by
+-- The base of every topic: versions of the schema, ids, errors, times, names, search words, pages. Created by
+-- hostlerctl migrate as hostler_owner. The roles exist already: they belong to the cluster and are created by
 -- hostlerctl setup-database.
 
 GRANT USAGE ON SCHEMA public TO hostler_api, hostler_runner;
@@ -26,9 +26,9 @@ CREATE TABLE schema_functions (
     applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- What columns may hold that are written with every message and run. Domains, because Postgres reads and plans the text
--- of every CHECK of a table anew for every statement that writes a row of it, be it of another column: seven of them
--- took a fifth of what a message costs. Those of a domain it keeps, and asks only for what is written.
+-- Bounds of columns that are written with every message and run. They are domains, because Postgres reads and plans the
+-- text of every CHECK of a table again for every statement that writes a row of it, even of another column: seven of
+-- them took a fifth of a message's cost. Postgres keeps those of a domain, and checks only written values.
 CREATE DOMAIN count_from_zero AS integer CHECK (VALUE >= 0);
 CREATE DOMAIN amount_from_zero AS bigint CHECK (VALUE >= 0);
 CREATE DOMAIN message_role AS text CHECK (VALUE IN ('user', 'assistant', 'tool'));
@@ -71,9 +71,9 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT to_char(moment AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
 $$;
 
--- Ends the transaction with an error of the API: code as on the wire; reason, which occurrence of it, where there are
--- several or a client is told more than the code's title; facts for its words, which stand in lib/error_reasons.cpp,
--- a row each. refused: whom authenticate() refused, apart from all that a client may see.
+-- Ends the transaction with an error of the API: code as on the wire; reason, which occurrence of it, if there are
+-- several or a client gets more than the code's title; facts for its words, which stand in lib/error_reasons.cpp, a row
+-- each. refused: the caller that authenticate() refused, apart from everything that a client may see.
 CREATE OR REPLACE FUNCTION fail(code text, reason text DEFAULT NULL, facts jsonb DEFAULT '{}', refused text DEFAULT '')
 RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
@@ -89,8 +89,8 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     SELECT lower(normalize(name, NFKC) COLLATE "und-x-icu")
 $$;
 
--- As the programs' search_words() (lib/search_words.h), but for marks that stand alone and texts of more words than
--- count there; of what only the database has: what was streamed of an answer that did not come to its end.
+-- Like the programs' search_words() (lib/search_words.h), except for marks that stand alone and texts of more words
+-- than count there. For text that only the database has: the streamed part of an unfinished answer.
 CREATE OR REPLACE FUNCTION search_words(content text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = public, pg_catalog AS $$
     SELECT coalesce(string_agg(DISTINCT w.word, ' '), '')
@@ -103,7 +103,7 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = public, pg_catalog
         SELECT substr(found.parts[1], n, 2) FROM generate_series(1, length(found.parts[1])) AS n) AS w
 $$;
 
--- What search_words() made of a text, as an index of words has it.
+-- The result of search_words() for a text, as an index of words has it.
 CREATE OR REPLACE FUNCTION words_vector(words text) RETURNS tsvector
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT array_to_tsvector(string_to_array(words, ' '))
@@ -126,8 +126,9 @@ LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = public, pg_catalog
     SELECT regexp_replace(url_origin(url), '^(https://.*):443$|^(http://.*):80$', '\1\2')
 $$;
 
--- Whether a URL is the other one or lies below it: the same origin and query, and a path that is the other's or goes on
--- behind it. A path with dot segments or encoded separators counts as another place, because servers resolve them.
+-- Whether a URL is the other one or lies below it: the same origin and query, and a path that is the other's or
+-- continues after it. A path with dot segments or encoded separators counts as another place, because servers resolve
+-- them.
 CREATE OR REPLACE FUNCTION url_is_below(url text, place text) RETURNS boolean
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = public, pg_catalog AS $$
     SELECT url = place OR (

@@ -63,7 +63,7 @@ DECLARE
     counted bigint := CASE WHEN octet_length(sealed) > short_bytes_max THEN octet_length(sealed) ELSE 0 END;
     freed bigint;
 BEGIN
-    -- One that is older than a day may still be there.
+    -- A row older than a day may still exist.
     WITH old AS (
         DELETE FROM idempotency_records r WHERE r.slot = own_slot RETURNING r.secret_id, r.counted_bytes),
     gone AS (DELETE FROM secrets s USING old WHERE s.id = old.secret_id)

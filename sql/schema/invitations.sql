@@ -118,8 +118,8 @@ BEGIN
 END
 $$;
 
--- POST /v1/org-invitations/{token}/accept: by the user whose verified mail address it was sent to. As all who change
--- members it holds the organization first: whoever hands a workspace over to a member that is left sees the new one.
+-- POST /v1/org-invitations/{token}/accept: by the user whose verified mail address it was sent to. Like all changes of
+-- members it locks the organization first, so a hand-over of a workspace to a remaining member sees the new one.
 CREATE OR REPLACE FUNCTION invitation_accept(given_hash bytea) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -174,8 +174,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
                    WHERE i.mail_token_hash = given_hash AND i.email_key = address_key AND invitation_serves(i))
 $$;
 
--- Whoever takes the right to invite from somebody ends what they invited for good: it does not come back with the
--- right, which nobody sees in the list until then.
+-- When a user loses the right to invite, their invitations end for good. They do not come back with the right, which
+-- nobody sees in the list until then.
 CREATE OR REPLACE FUNCTION invitations_end() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -196,7 +196,7 @@ $$;
 CREATE OR REPLACE FUNCTION ending_page_invitations(e endings, at_most integer, is_whole boolean) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    -- Of all that they ever invited; an organization's open ones may be thousands of others'.
+    -- Considers everything that they ever invited; an organization's open ones may be thousands of others'.
     page uuid[] := ARRAY(
         SELECT i.id FROM org_invitations i
         WHERE i.invited_by_user_id = e.subject_id AND i.accepted_at IS NULL AND i.revoked_at IS NULL

@@ -68,7 +68,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER COST 1000
 SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     network cidr := set_masklen(address, CASE family(address) WHEN 4 THEN 32 ELSE 128 END);
-    -- What is looked for next: wider each time.
+    -- Next searched network: wider each time.
     blocked cidr := network;
     allowed cidr := network;
     blocklisted cidr;
@@ -98,7 +98,7 @@ BEGIN
 END
 $$;
 
--- The same of an organization that path or query names. Whoever has no business there is told so elsewhere.
+-- The same for an organization that path or query names. Callers without access there get that answer elsewhere.
 CREATE OR REPLACE FUNCTION ip_admits_named(named uuid, address inet, of_user uuid, is_admin boolean) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT NOT EXISTS (
@@ -108,14 +108,15 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
           AND NOT ip_admits(o.id, address))
 $$;
 
--- Whether whoever looks risky is refused for it: everybody but platform administrators, who could not mend the settings
--- that say so otherwise.
+-- Whether a caller with too high a risk is refused: everybody except platform administrators, who could not fix the
+-- settings otherwise.
 CREATE OR REPLACE FUNCTION is_rejected(context jsonb, platform_admin boolean) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT context ? 'is_risky' AND NOT platform_admin
 $$;
 
--- Raises risk.rejected for whoever is_rejected(). For what finds out only by itself who calls: logging in, refreshing.
+-- Raises risk.rejected if is_rejected(). For operations that find out their caller by themselves: logging in,
+-- refreshing.
 CREATE OR REPLACE FUNCTION risk_check(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN

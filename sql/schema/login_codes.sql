@@ -4,8 +4,8 @@
 --
 -- An address comes as its key: users.email_key.
 --
--- What strangers ask for and guess wrong counts for strangers: else a few calls of anybody would keep somebody out for
--- a day. Who is_at_home() is counted apart, and so is whoever proves a session that lives.
+-- Requests and wrong guesses of strangers count for strangers. Otherwise a few calls of anybody would keep somebody out
+-- for a day. A caller who is_at_home() is counted separately, and so is one who proves a live session.
 
 CREATE TABLE login_codes (
     email_key text COLLATE "C" PRIMARY KEY,
@@ -17,7 +17,7 @@ CREATE TABLE login_codes (
 CREATE INDEX login_codes_user ON login_codes (user_id);
 CREATE INDEX login_codes_expiry ON login_codes (expires_at);
 
--- Who has the address; for an address of nobody an id of nobody. And an id for the mail's secret.
+-- The user who has the address, or an id of nobody. And an id for the mail's secret.
 CREATE OR REPLACE FUNCTION login_code_subject(address text, OUT subject_id uuid, OUT secret_id uuid)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN

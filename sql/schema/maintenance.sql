@@ -1,5 +1,5 @@
--- Who does what runs by the clock, and what became of it. One daemon at a time is the maintainer, for as long as its
--- heartbeats go on (daemons.heartbeats); whoever sees them stand still takes its place. No clock has a part in that.
+-- The daemon that does the periodic jobs, and their results. One daemon at a time is the maintainer, as long as its
+-- heartbeats continue (daemons.heartbeats). A daemon that sees them stop takes its place. No clock has a part in that.
 
 CREATE TABLE maintainer (
     -- A new one for each that takes the place. A key, so that who takes it waits for the commits of who had it.
@@ -11,7 +11,7 @@ CREATE TABLE maintainer (
 INSERT INTO maintainer (epoch) VALUES (0);
 GRANT SELECT, UPDATE ON maintainer TO hostler_runner;
 
--- What people are told of each job. Written by the maintainer, read by nobody's work.
+-- Facts about each job for people. Written by the maintainer, read by no job.
 CREATE TABLE maintenance_jobs (
     job text COLLATE "C" PRIMARY KEY,
     period_ms bigint NOT NULL,
@@ -45,8 +45,8 @@ BEGIN
 END
 $$;
 
--- Whether the daemon is the maintainer of that epoch. Holds off whoever would take its place until this commits; so it
--- is asked last, and only of a transaction that wrote something: others change nothing.
+-- Whether the daemon is the maintainer of that epoch. Prevents that another takes its place until this commits. So it
+-- is asked last, and only in a transaction that wrote something, because others change nothing.
 CREATE OR REPLACE FUNCTION maintainer_is(daemon uuid, epoch_held bigint) RETURNS boolean
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 BEGIN
@@ -80,7 +80,7 @@ BEGIN
 END
 $$;
 
--- What the administrators' list of daemons says of this one: null unless it is the maintainer.
+-- Entry of this daemon in the administrators' list: null unless it is the maintainer.
 CREATE OR REPLACE FUNCTION maintenance_json(daemon uuid) RETURNS json
 LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
 BEGIN

@@ -13,7 +13,7 @@ CREATE TABLE maintenance_clock (
 INSERT INTO maintenance_clock DEFAULT VALUES;
 GRANT SELECT, UPDATE ON maintenance_clock TO hostler_runner;
 
--- What each daemon's host says of its own clock, with its heartbeats.
+-- Clock of each daemon's host, as its heartbeats report it.
 ALTER TABLE daemons ADD COLUMN clock_ahead_ms bigint,  -- of the database's
     ADD COLUMN is_clock_synchronized boolean NOT NULL DEFAULT false;
 

@@ -1,8 +1,8 @@
 -- Authorizations of MCP servers on their way through a browser: begun by POST :connect, brought back to the callback
 -- by the browser of the same session, exchanged for tokens by a daemon. Reached through these functions only.
 --
--- A code is good once: a daemon that dies with it leaves an authorization that failed, and whoever began it begins
--- again. The code is of no use without the verifier, which is sealed.
+-- A code works once. If a daemon dies with it, the authorization has failed, and the user starts again. The code is
+-- useless without the verifier, which is sealed.
 CREATE TABLE mcp_authorizations (
     id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid NOT NULL REFERENCES orgs,
@@ -13,7 +13,7 @@ CREATE TABLE mcp_authorizations (
     state_hash bytea NOT NULL UNIQUE CHECK (length(state_hash) = 32),
     cookie_hash bytea CHECK (length(cookie_hash) = 32),  -- marks the browser while auth.cookie_samesite is none
     status text NOT NULL DEFAULT 'begun' CHECK (status IN ('begun', 'returned', 'exchanging', 'done', 'failed')),
-    -- As it was begun, whatever is found out later:
+    -- Values at the beginning, unchanged by later findings:
     issuer text NOT NULL,
     tells_issuer boolean NOT NULL,
     token_endpoint text NOT NULL,
@@ -274,7 +274,7 @@ DECLARE
 BEGIN
     PERFORM pg_advisory_xact_lock_shared(uuid_hash_extended(q.user_id, 0)) FROM mcp_authorizations q
     WHERE q.id = authorization_id;
-    -- The server before the authorization, as whoever changes the server locks them.
+    -- Locks the server before the authorization, like every change of the server.
     SELECT * INTO a FROM mcp_authorizations q WHERE q.id = authorization_id;
     IF a.id IS NULL THEN
         RETURN false;
@@ -290,7 +290,7 @@ BEGIN
         WHERE q.id = a.id;
         RETURN false;
     END IF;
-    -- Who left the organization meanwhile, or lost the right or the session, has no connection there.
+    -- A user who left the organization meanwhile, or lost the permission or the session, has no connection there.
     IF s.id IS NULL OR new_tokens IS NULL OR a.status <> 'exchanging' OR NOT mcp_may_connect_held(a) THEN
         IF a.status = 'exchanging' THEN
             PERFORM mcp_authorization_fail(a.id, coalesce(why, 'the server is gone, or who began it may not connect'));

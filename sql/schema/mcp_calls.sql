@@ -1,8 +1,8 @@
 -- Calls of remote tools: which of them a run is offered since its first turn, and each call as it is made.
 
--- Those of an organization's personas, or of the platform's, whose names are given (key__tool, or key__* for all of a
--- server): what is approved, in the words that were approved, of active servers. scopes: the organization's before the
--- platform's; nth: the place of the name. A tool once.
+-- Tools of an organization's personas, or of the platform's, whose names are given (key__tool, or key__* for all of a
+-- server): the approved definitions, in the approved words, of active servers. scopes: the organization's before the
+-- platform's; nth: the place of the name. Each tool once.
 CREATE OR REPLACE FUNCTION mcp_tools_offered(scopes uuid[], names text[])
 RETURNS TABLE (nth bigint, tool_name text, item json)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -119,8 +119,8 @@ BEGIN
 END
 $$;
 
--- What of a call is to be known to whoever goes on with it (a task, a request's state), under the lock of the run.
--- authorizations: as many more as were asked for. Answers whether it was kept; not when the run is another daemon's.
+-- State of a call for its next owner (a task, a request's state), under the lock of the run. authorizations: as many
+-- more as were asked for. Answers whether it was kept; not if the run is another daemon's.
 CREATE OR REPLACE FUNCTION mcp_call_keep(run uuid, run_epoch bigint, call_id text, kept json,
     more_authorizations integer)
 RETURNS boolean
@@ -135,7 +135,7 @@ BEGIN
 END
 $$;
 
--- Its own result of a call that whoever takes the run over must not repeat.
+-- Own result of a call that a take-over must not repeat.
 CREATE OR REPLACE FUNCTION mcp_call_end(run uuid, run_epoch bigint, call_id text, own json) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
@@ -143,14 +143,14 @@ BEGIN
     IF FOUND THEN
         UPDATE run_asked_calls a SET closed = true, early = coalesce(a.early, own), remote_state = NULL
         WHERE a.run_id = run AND a.tool_call_id = call_id AND a.answered_by = 'mcp';
-        -- What goes on of it at its server is cancelled.
+        -- Cancels its part that continues at its server.
         UPDATE mcp_tasks t SET due_at = clock_timestamp() WHERE t.run_id = run AND t.tool_call_id = call_id;
     END IF;
     RETURN FOUND;
 END
 $$;
 
--- The advisory lock that parts runs that begin to wait for a connection from whoever makes it; who: null for the
+-- The advisory lock between runs that begin to wait for a connection and the statement that makes it; who: null for the
 -- organization's.
 CREATE OR REPLACE FUNCTION mcp_connecting_lock(server uuid, org uuid, who uuid) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -169,8 +169,9 @@ BEGIN
     IF NOT pg_try_advisory_xact_lock_shared(mcp_connecting_lock(server, r.org_id, who)) THEN
         RETURN true;
     END IF;
-    -- By a statement of its own: it sees what was committed before the lock was free. A connection of which more is
-    -- wanted than was granted is none to wait for; with a server that takes none any more nobody connects.
+    -- A statement of its own, so that it sees everything that was committed before the lock was free. A connection from
+    -- which more is wanted than was granted does not count, and nobody connects with a server that has no OAuth any
+    -- more.
     RETURN NOT EXISTS (
         SELECT FROM mcp_servers s
         WHERE s.id = server AND s.deleted_at IS NULL AND s.is_active AND s.authorization_kind = 'oauth'
@@ -181,8 +182,8 @@ BEGIN
 END
 $$;
 
--- What a person reads before they authorize for a call of the run: the origin that gets the token, the authorization
--- server, and the scopes that are asked for. No row: no answer of the server told who authorizes.
+-- Facts for a person before they authorize for a call of the run: the origin that gets the token, the authorization
+-- server, and the requested scopes. No row: no answer of the server named its authorization server.
 CREATE OR REPLACE FUNCTION mcp_consent(server uuid, run uuid)
 RETURNS TABLE (origin text, authorization_server text, scopes json)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$

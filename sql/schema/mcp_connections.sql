@@ -2,8 +2,8 @@
 -- organizations with it. How a connection comes about: mcp_authorizations.sql; how tokens are refreshed and revoked:
 -- mcp_upkeep.sql. Reached through these functions only.
 --
--- The tokens of a connection are a secret of their own; whoever takes new ones gives them the next token_number, so
--- that a 401 to old tokens ends nothing that is new.
+-- The tokens of a connection are a secret of their own. New ones get the next token_number, so that a 401 to old tokens
+-- ends nothing new.
 
 CREATE TABLE mcp_discoveries (
     server_id uuid PRIMARY KEY REFERENCES mcp_servers,
@@ -116,8 +116,8 @@ LANGUAGE sql STABLE AS $$
             WHERE m.org_id = c.org_id AND m.user_id = c.user_id AND m.created_at <= c.connected_at))
 $$;
 
--- Whether nobody shows or refreshes the connection's tokens for now: it is over, or whoever it belongs to, themselves
--- or by their personal organization, is not active. A workspace's is its own, whoever made it.
+-- Whether the connection's tokens are not to be used or refreshed for now: it is over, or its owner, themselves or by
+-- their personal organization, is not active. A workspace's connection is its own, independent of its maker.
 CREATE OR REPLACE FUNCTION mcp_connection_rests(c mcp_connections) RETURNS boolean
 LANGUAGE sql STABLE AS $$
     SELECT mcp_connection_is_over(c) OR EXISTS (
@@ -127,8 +127,9 @@ LANGUAGE sql STABLE AS $$
         UNION ALL SELECT FROM orgs o WHERE o.id = c.org_id AND o.closed_at IS NOT NULL)
 $$;
 
--- Whether a listing may show the connection. What it finds is offered to everybody who may use the server, so it is of
--- whoever may manage the server: of the platform's an administrator, else the organization or a member with the right.
+-- Whether a listing may use the connection. Everybody who may use the server is offered the result, so the connection
+-- belongs to somebody who may manage the server: for the platform's an administrator, else the organization or a member
+-- with the permission.
 CREATE OR REPLACE FUNCTION mcp_may_list_with(s mcp_servers, c mcp_connections) RETURNS boolean
 LANGUAGE sql STABLE AS $$
     SELECT CASE
@@ -141,10 +142,10 @@ LANGUAGE sql STABLE AS $$
                   AND 'data.personas.manage' = ANY (role_permissions(m.role))) END
 $$;
 
--- What a call of a server shows: its settings, and of OAuth the connection: the user's or organization's, of a listing
--- the newest of those who may manage the server. state: unasked while nobody is connected and no answer of the server
--- told how. No row: the server may not be spoken to at this address (mcp_may_speak). So address and secret come from
--- one read: a caller that asked for an address hears nothing of what another one is shown.
+-- Credentials for a call of a server: its settings, and for OAuth the connection: the user's or organization's, for a
+-- listing the newest of those who may manage the server. state: unasked while nobody is connected and no answer of the
+-- server said how. No row: the server may not be contacted at this address (mcp_may_speak). So address and secret come
+-- from one read: a caller that asked for an address gets nothing that another one is shown.
 -- last_of: a connection whose call is to be cancelled at the server: its tokens, also while it ends or rests.
 CREATE OR REPLACE FUNCTION mcp_credential(server uuid, org uuid, who uuid, is_listing boolean, address text,
     last_of uuid)
@@ -192,10 +193,10 @@ BEGIN
 END
 $$;
 
--- What a daemon found out of a server, as members of mcp_discoveries; url: the server's when it looked. secret: of a
--- client that the authorization server registered now. Connections with another issuer, or by another client, are
--- over: credentials of one mean nothing to another; their tokens are revoked where they came from. Answers whether it
--- was stored: not when the server is another now.
+-- Stores a daemon's findings about a server, as members of mcp_discoveries; url: the server's at that time. secret: of
+-- a client that the authorization server registered now. Connections with another issuer, or by another client, are
+-- over, because credentials of one mean nothing to another. Their tokens are revoked at their issuer. Answers whether
+-- it was stored: not if the server has changed.
 CREATE OR REPLACE FUNCTION mcp_discovery_store(server uuid, facts jsonb, secret jsonb) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -288,7 +289,7 @@ BEGIN
 END
 $$;
 
--- Its tokens hold no more; whoever made it has to authorize again.
+-- Its tokens are not valid any more; its owner has to authorize again.
 CREATE OR REPLACE FUNCTION mcp_connection_expire(connection uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

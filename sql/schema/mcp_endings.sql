@@ -1,6 +1,6 @@
--- What of MCP servers ends: a server that is deleted, switched off or called in another way, and connections whose user
--- or server ended. One row decides (mcp_servers.authorized_since, a membership, a user's status); what hangs on it is
--- swept (endings.sql).
+-- Ends of MCP servers and connections: a server that is deleted, switched off or called in another way, and connections
+-- whose user or server ended. One row decides (mcp_servers.authorized_since, a membership, a user's status); everything
+-- that depends on it is swept (endings.sql).
 
 -- A server that the caller changes or deletes is gone, or is another one: nothing of its authorization holds any more.
 CREATE OR REPLACE FUNCTION mcp_server_forget(server uuid) RETURNS void
@@ -40,7 +40,7 @@ BEGIN
 END
 $$;
 
--- Who leaves an organization is connected there no more.
+-- A user who leaves an organization loses their connections there.
 CREATE OR REPLACE FUNCTION mcp_member_left() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN

@@ -85,9 +85,9 @@ EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
 END
 $$;
 
--- What the server, which is locked, says of its tools now. What the first listing shows is approved by registering the
--- server; afterwards what is new or changed waits for a person, and the audit log tells of it. Answers those that
--- cannot be kept: [{name, reason}]; null, and nothing is stored, when they are more than 128.
+-- Stores the current tools of the server, which is locked. Registering the server approves the tools of the first
+-- listing. Later, new or changed tools wait for a person, and the audit log reports it. Answers those that cannot be
+-- kept: [{name, reason}]; null, and nothing is stored, if they are more than 128.
 CREATE OR REPLACE FUNCTION mcp_tools_store(s mcp_servers, tools json) RETURNS json
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -137,7 +137,7 @@ BEGIN
 END
 $$;
 
--- What models and personas call the tool: as they did before, else the first of its names that no other tool of the
+-- Name of the tool for models and personas: the earlier one, else the first of its names that no other tool of the
 -- server has; null: they all have one.
 CREATE OR REPLACE FUNCTION mcp_free_name(s mcp_servers, listed_name text) RETURNS text
 LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
@@ -173,8 +173,8 @@ BEGIN
 END
 $$;
 
--- Those that a listing lacks are gone. The 128 newest of them are kept with what was approved: one that comes back as
--- it was is offered again. Answers which went now.
+-- Tools that a listing lacks are gone. The 128 newest of them are kept with their approval. A tool that comes back
+-- unchanged is offered again. Answers which went now.
 CREATE OR REPLACE FUNCTION mcp_tools_gone(s mcp_servers, names text[]) RETURNS jsonb
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE

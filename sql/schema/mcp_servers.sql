@@ -7,7 +7,7 @@ CREATE TABLE mcp_servers (
     key text COLLATE "C" NOT NULL CHECK (key ~ '^[a-z0-9-]{1,32}$'),  -- stays: personas name it
     url text NOT NULL,
     authorization_kind text NOT NULL CHECK (authorization_kind IN ('none', 'bearer', 'headers', 'oauth')),
-    -- What may be shown. headers: {names: []}; oauth: {client_id, scopes: [], per: user or org}; else {}.
+    -- The public part. headers: {names: []}; oauth: {client_id, scopes: [], per: user or org}; else {}.
     authorization_settings jsonb NOT NULL DEFAULT '{}',
     -- Sealed JSON of kind mcp_server: {token}, {headers: {name: value}} or {client_secret}.
     secret_id uuid REFERENCES secrets,
@@ -15,7 +15,7 @@ CREATE TABLE mcp_servers (
     trust text NOT NULL DEFAULT 'ask' CHECK (trust IN ('ask', 'run')),
     is_active boolean NOT NULL DEFAULT true,
     is_pinned boolean NOT NULL DEFAULT false,  -- it was listed once: what comes from now on is to be approved
-    -- What the last listing was, or that one is wanted.
+    -- The last listing, or that one is wanted.
     listing_state text NOT NULL DEFAULT 'pending' CHECK (listing_state IN ('pending', 'ok', 'failed')),
     listing_at timestamptz,
     listing_code text,
@@ -112,7 +112,7 @@ LANGUAGE sql STABLE AS $$
         UNION ALL SELECT FROM orgs o WHERE o.id = s.org_id AND o.closed_at IS NOT NULL)
 $$;
 
--- What clients see of it. The url and the faults of the platform's own are for its administrators.
+-- The form for clients. The url and the faults of the platform's own are for its administrators.
 CREATE OR REPLACE FUNCTION mcp_server_json(s mcp_servers) RETURNS json
 LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -144,7 +144,7 @@ LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
             'per', s.authorization_settings -> 'per') END
 $$;
 
--- What is longer than the audit log keeps of it: the beginning of its text.
+-- A value that is longer than the audit log keeps: the beginning of its text.
 CREATE OR REPLACE FUNCTION mcp_state_cut(state jsonb) RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE WHEN length(state::text) <= 1000 THEN state ELSE to_jsonb(left(state::text, 1000)) END
@@ -173,7 +173,7 @@ BEGIN
 END
 $$;
 
--- What of a server is secret, sealed by the API.
+-- Secret part of a server, sealed by the API.
 CREATE OR REPLACE FUNCTION mcp_secret_insert(scope_id uuid, secret jsonb) RETURNS uuid
 LANGUAGE sql SET search_path = public, pg_catalog AS $$
     SELECT secret_insert(scope_id, 'mcp_server', secret) WHERE secret IS NOT NULL

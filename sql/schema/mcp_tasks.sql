@@ -131,7 +131,7 @@ DECLARE
     due mcp_tasks;
     t mcp_tasks;
 BEGIN
-    -- What a crash takes back is claimed again when its time is over; so are polls that changed nothing.
+    -- Rows that a crash takes back are claimed again when their time is over; so are polls that changed nothing.
     PERFORM set_config('synchronous_commit', 'off', true);
     due := mcp_task_due(full_orgs);
     UPDATE mcp_tasks q SET claim_id = claim, due_at = clock_timestamp() + make_interval(secs => claim_seconds)
@@ -147,13 +147,13 @@ BEGIN
 END
 $$;
 
--- What came of it, from whoever has the claim. verdict:
---   again    it is asked for again in due_ms; has_failed: because its server was not reached
---   asks     its run goes on, and asks a person; not while the run waits for another: then again
---   result   own: as mcp_call_end; the run goes on when it waits for nothing else
+-- Records the outcome of a poll, from the holder of the claim. verdict:
+--   again    it is polled again in due_ms; has_failed: because its server was not reached
+--   asks     its run continues, and asks a person; not while the run waits for another: then again
+--   result   own: like mcp_call_end; the run continues when it waits for nothing else
 --   repeat   the call is made again: its daemon died with it, and it is idempotent
 --   gone     nothing is left to do
--- kept: the call's state from now on; null: as it is. Answers whether the run goes on. Locks the run, then the account.
+-- kept: the call's new state; null: unchanged. Answers whether the run continues. Locks the run, then the account.
 CREATE OR REPLACE FUNCTION mcp_task_end(run uuid, call_id text, claim uuid, verdict text, kept json, own json,
     due_ms bigint, has_failed boolean) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$

@@ -21,8 +21,8 @@ CREATE INDEX mcp_tools_server ON mcp_tools (server_id, id);
 SELECT make_scoped_table('mcp_tools');
 GRANT SELECT, UPDATE, DELETE ON mcp_tools TO hostler_api;
 
--- What was approved: by registering the server (approved_by_user_id null), or by a person. One of a tool, but under
--- oauth per user several side by side: a server may show each of its users something else.
+-- Approvals: by registering the server (approved_by_user_id null), or by a person. One per tool, but under oauth per
+-- user several side by side, because a server may show each of its users something else.
 CREATE TABLE mcp_approvals (
     tool_id uuid NOT NULL REFERENCES mcp_tools ON DELETE CASCADE,
     org_id uuid,
@@ -37,8 +37,8 @@ CREATE INDEX mcp_approvals_user ON mcp_approvals (approved_by_user_id) WHERE app
 SELECT make_scoped_table('mcp_approvals');
 GRANT SELECT, INSERT, DELETE ON mcp_approvals TO hostler_api;
 
--- What of a definition is approved: name, title, description, both schemas, all annotations. The same whatever the
--- order of members is. Raises what Postgres cannot keep of JSON.
+-- Approved part of a definition: name, title, description, both schemas, all annotations. The order of members does not
+-- matter. Raises values of JSON that Postgres cannot keep.
 CREATE OR REPLACE FUNCTION mcp_definition_hash(definition json) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = public, pg_catalog AS $$
     SELECT encode(sha256(convert_to(jsonb_build_array(d -> 'name', d -> 'title', d -> 'description',
@@ -83,7 +83,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     WHERE (approved -> m.key)::jsonb IS DISTINCT FROM (now -> m.key)::jsonb
 $$;
 
--- One that is approved as it was approved; else as its server says it now, with what is different.
+-- An approved tool as it was approved; else as its server describes it now, with the differences.
 CREATE OR REPLACE FUNCTION mcp_tool_json(t mcp_tools) RETURNS json
 LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
     SELECT json_build_object('name', t.tool_name, 'original_name', t.name, 'state', t.state, 'hash', t.hash,
@@ -157,8 +157,8 @@ BEGIN
 END
 $$;
 
--- What the server says of it now is approved. Under oauth per user beside what was, the 16 newest of a tool; else
--- instead of it.
+-- Approves the server's current definition. Under oauth per user it is added to the 16 newest of a tool; else it
+-- replaces the old one.
 CREATE OR REPLACE FUNCTION mcp_approval_add(s mcp_servers, t mcp_tools, approver uuid) RETURNS void
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 BEGIN

@@ -39,7 +39,7 @@ CREATE TABLE llm_models (
     cache_read_usd_per_mtok numeric(14, 6) NOT NULL DEFAULT 0 CHECK (cache_read_usd_per_mtok >= 0),
     cache_write_usd_per_mtok numeric(14, 6) NOT NULL DEFAULT 0 CHECK (cache_write_usd_per_mtok >= 0),
     multiplier numeric(10, 4) NOT NULL DEFAULT 1 CHECK (multiplier >= 0),
-    -- What the provider was found not to take, or to want (runner/models/model_traits.h); null: nothing yet.
+    -- Members that the provider was found to refuse or require (runner/models/model_traits.h); null: nothing yet.
     learned json,
     learned_at timestamptz,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -56,9 +56,9 @@ SELECT make_scoped_table('llm_models');
 GRANT SELECT, INSERT, UPDATE ON llm_models TO hostler_api;
 GRANT SELECT ON llm_models TO hostler_runner;
 
--- What runs name stays, marked as deleted at most. That holds instead of foreign keys of runs: theirs would lock the
--- one model and the one persona that most runs share, once for every run that begins, and those that begin at the
--- same moment would keep a list of each other there, at more cost than all else that a new run does.
+-- Rows that runs name stay, and are at most marked as deleted. Runs have no foreign keys to them: these would lock the
+-- one model and the one persona that most runs share, once for every run that begins. Runs that begin at the same
+-- moment would keep a list of each other there, at more cost than the rest of a new run.
 CREATE OR REPLACE FUNCTION models_and_personas_stay() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
@@ -77,9 +77,9 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT l.* FROM (SELECT p.* FROM llm_providers p WHERE p.id = m.provider_id OFFSET 0) AS l
 $$;
 
--- The model of a new run: route_id, else the persona's (by id or name, own before the platform's), else
--- the organization's default, else the platform's. What a persona of the platform names is looked for among the
--- platform's models only: an organization's own of that name is none that the platform means. Raises
+-- The model of a new run: route_id, else the persona's (by id or name, own before the platform's), else the
+-- organization's default, else the platform's. A model that a persona of the platform names is looked for only among
+-- the platform's models, because the platform does not mean an organization's model of that name. Raises
 -- runs.unknown_route or runs.no_model.
 CREATE OR REPLACE FUNCTION route_resolve(route uuid, persona_model text, is_of_platform boolean) RETURNS llm_models
 LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog AS $$
@@ -109,7 +109,7 @@ BEGIN
 END
 $$;
 
--- Who serves a model reads the prompts that it gets. Those of the built-in personas are published; those of the
+-- The operator of a model reads the prompts that it gets. Those of the built-in personas are published; those of the
 -- platform's others are for the platform's models only.
 CREATE OR REPLACE FUNCTION persona_route_check(model_org uuid, persona_org uuid, built_in boolean) RETURNS void
 LANGUAGE plpgsql IMMUTABLE SET search_path = public, pg_catalog AS $$
@@ -120,7 +120,7 @@ BEGIN
 END
 $$;
 
--- What is known of a model. After a week it is learned again: servers are upgraded.
+-- Learned facts about a model. After a week they are learned again, because servers are upgraded.
 CREATE OR REPLACE FUNCTION model_learned(m llm_models) RETURNS json
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT CASE WHEN m.learned_at > statement_timestamp() - interval '7 days' THEN m.learned END
@@ -263,9 +263,9 @@ BEGIN
 END
 $$;
 
--- changes: what changes of {name, provider_kind, base_url, key_prefix}; with key_prefix the key changes: to `secret`,
--- or to none. base_urls: a new base_url as each kind of provider needs it, {openai, anthropic}. A key that stays is
--- sent where it was meant: whoever names another place knows the key.
+-- changes: the changed members of {name, provider_kind, base_url, key_prefix}; with key_prefix the key changes: to
+-- `secret`, or to none. base_urls: a new base_url as each kind of provider needs it, {openai, anthropic}. A key that
+-- stays is sent only where it was meant: another address needs the key again.
 CREATE OR REPLACE FUNCTION llm_provider_update(provider uuid, changes jsonb, secret jsonb) RETURNS json
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -310,7 +310,7 @@ BEGIN
 END
 $$;
 
--- Takes the default's mark from the scope's other models; whoever marks waits here for whoever marks first.
+-- Removes the default's mark from the scope's other models. Concurrent changes of the mark wait here for each other.
 CREATE OR REPLACE FUNCTION llm_default_clear(scope_id uuid) RETURNS void
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 BEGIN

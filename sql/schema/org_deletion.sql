@@ -1,5 +1,5 @@
--- A workspace is deleted: it stops at once, its owners are told, and until privacy.org_delete_days are over an owner
--- or a platform administrator can bring it back. Then it is erased (erasure.sql).
+-- Deletion of a workspace: it stops at once, its owners are notified, and until privacy.org_delete_days are over an
+-- owner or a platform administrator can bring it back. Then it is erased (erasure.sql).
 
 -- Nobody acts in an organization that is being deleted. refused: as of fail().
 CREATE OR REPLACE FUNCTION org_closed_fail(erase_at timestamptz, refused text) RETURNS void
@@ -49,8 +49,9 @@ BEGIN
 END
 $$;
 
--- Stops an organization whose row is locked: closed_at decides, for callers, streams, runs and MCP servers. What
--- hangs on it is swept (endings.sql), and its owners are told by pages (org_stop). Notes its end; answers the row.
+-- Stops an organization whose row is locked: closed_at decides, for callers, streams, runs and MCP servers. Everything
+-- that depends on it is swept (endings.sql), and its owners are notified by pages (org_stop). Notes its end; answers
+-- the row.
 CREATE OR REPLACE FUNCTION org_close(org uuid, privacy_org_delete_days integer) RETURNS orgs
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -144,7 +145,7 @@ BEGIN
 END
 $$;
 
--- A page of the owners, who are told.
+-- A page of the owners to notify.
 CREATE OR REPLACE FUNCTION erase_owner_mails(e erasures, at_most integer) RETURNS uuid[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

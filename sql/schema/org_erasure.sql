@@ -160,7 +160,7 @@ BEGIN
             page := ARRAY(SELECT r.id FROM ip_rules r WHERE r.org_id = e.org_id ORDER BY r.org_id, r.id LIMIT at_most);
             DELETE FROM ip_rules r WHERE r.id = ANY (page);
         WHEN 'members' THEN
-            -- Of a personal organization its owner, who is deleted, stays the only one.
+            -- The owner of a personal organization, who is deleted, stays its only one.
             page := ARRAY(SELECT m.user_id FROM org_members m JOIN orgs o ON o.id = m.org_id
                 WHERE m.org_id = e.org_id AND o.type = 'workspace' ORDER BY m.user_id LIMIT at_most);
             DELETE FROM org_members m WHERE m.org_id = e.org_id AND m.user_id = ANY (page);

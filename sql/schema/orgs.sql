@@ -1,7 +1,7 @@
 -- Organizations, their members and invitations, as their members see and change them.
 --
--- The organization that a path names is the tenant by the time these functions run (authenticate). Whoever changes
--- members locks the organization's row first: of two owners who demote each other at once, one comes second.
+-- The organization that a path names is the tenant by the time these functions run (authenticate). Changes of members
+-- lock the organization's row first, so of two owners who demote each other at once, one comes second.
 
 CREATE OR REPLACE FUNCTION org_json(o orgs, role text) RETURNS json
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
@@ -21,8 +21,8 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
         'role', m.role, 'created_at', rfc3339(m.created_at))
 $$;
 
--- Locks the organization until the end of the transaction, then asks anew what the caller may: the role may have
--- changed while the lock was waited for. permission: or null. Answers the caller's role.
+-- Locks the organization until the end of the transaction, then checks the caller's permission again, because the role
+-- may have changed while the lock was waited for. permission: or null. Answers the caller's role.
 CREATE OR REPLACE FUNCTION org_hold(permission text) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -192,8 +192,8 @@ BEGIN
 END
 $$;
 
--- What a membership that is gone leaves behind: its keys and the member's runs in the organization. Connections end by
--- the trigger mcp_member_left().
+-- Cleans up after a membership that ended: its keys and the member's runs in the organization. Connections end by the
+-- trigger mcp_member_left().
 CREATE OR REPLACE FUNCTION membership_ended(gone org_members, why text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
@@ -203,8 +203,8 @@ BEGIN
 END
 $$;
 
--- DELETE …/members/{user_id}: of somebody else by who may manage members, of oneself by anybody. The member's keys
--- are dead for good, also when the user comes back; the member's runs there are cancelled, and told of as above.
+-- DELETE …/members/{user_id}: of somebody else by users who may manage members, of oneself by anybody. The member's
+-- keys end for good, also if the user comes back. The member's runs there are cancelled, and notified as above.
 CREATE OR REPLACE FUNCTION member_remove(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

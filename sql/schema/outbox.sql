@@ -6,8 +6,8 @@ CREATE TABLE outbox (
     org_id uuid REFERENCES orgs ON DELETE CASCADE,  -- null: the platform's, as every mail to a user
     kind text NOT NULL CHECK (kind IN ('mail', 'webhook')),
     status text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'delivered', 'failed', 'cancelled')),
-    -- Of a mail: its template (a file's name), to whom, in which language, and what it says. What is secret in
-    -- it, a JSON object too, is a row of secrets.
+    -- For a mail: its template (a file's name), its recipient, language and content. Its secret part, a JSON object
+    -- too, is a row of secrets.
     template text,
     recipient text,
     recipient_key text COLLATE "C",  -- users.email_key of the recipient
@@ -16,7 +16,7 @@ CREATE TABLE outbox (
     secret_id uuid,
     needs_secret boolean NOT NULL DEFAULT false,  -- it was queued with one: without it nobody sends it
     subject_id uuid,  -- what it is about: an invitation's id, else a user's; null: nothing that could end
-    -- Of a webhook: to which endpoint, what happened, the body that every attempt sends.
+    -- For a webhook: its endpoint, the event, the body that every attempt sends.
     endpoint_id uuid,
     event_type text,
     body text,
@@ -25,7 +25,7 @@ CREATE TABLE outbox (
     attempts integer NOT NULL DEFAULT 0,
     attempts_before integer NOT NULL DEFAULT 0,
     next_attempt_at timestamptz DEFAULT clock_timestamp(),
-    -- Of a webhook: its next attempt is later. Claims walk over endpoints that have others, however many wait for a
+    -- For a webhook: its next attempt is later. Claims walk over endpoints that have others, however many wait for a
     -- later day; outbox_wake makes it due.
     is_put_off boolean NOT NULL DEFAULT false,
     -- A daemon that attempts it now, as for runs: it writes nothing once the lease went to another.
@@ -38,8 +38,8 @@ CREATE TABLE outbox (
     delivered_at timestamptz,
     expires_at timestamptz,  -- of a mail: until when what it says holds; null: always
     is_expired boolean NOT NULL DEFAULT false,  -- of a failed mail: it was given up because of that
-    -- Of a mail that waits for another try: since when it is tried, and why the last try failed
-    -- (lib/mail/smtp.h, MailFault).
+    -- For a mail that waits for another try: since when it is tried, and why the last try failed (lib/mail/smtp.h,
+    -- MailFault).
     first_failed_at timestamptz,
     last_fault text,
     CHECK (kind <> 'mail' OR (template IS NOT NULL AND recipient IS NOT NULL AND locale IS NOT NULL
@@ -98,7 +98,7 @@ BEGIN
 END
 $$;
 
--- Seconds until the try after this many failed ones; null: there is none. Webhooks by contract section 8. Mails are
+-- Seconds until the try after this many failed ones; null: no further one. Webhooks by contract section 8. Mails are
 -- tried soon at first, because people wait for them, and then every four hours; outbox_failed() ends that.
 CREATE OR REPLACE FUNCTION outbox_delay_seconds(kind text, failed integer) RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -107,7 +107,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         ELSE (ARRAY[5, 30, 120, 600, 1800, 3600, 7200, 14400])[least(failed, 8)] END
 $$;
 
--- What only a mail said is gone when nobody will send it again.
+-- Content that only a mail had is deleted when nobody will send it again.
 CREATE OR REPLACE FUNCTION outbox_forget_secret(message uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -242,7 +242,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT greatest((SELECT count(*) FROM gone), (SELECT count(*) FROM over))
 $$;
 
--- What operators see: a mail whose code or link is over is expired, also while it waits for its turn.
+-- State for operators: a mail whose code or link is over is expired, also while it waits for its turn.
 CREATE OR REPLACE FUNCTION outbox_shown_status(o outbox) RETURNS text
 LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN (o.is_expired AND o.status = 'failed')

@@ -8,7 +8,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
                    AND s.created_at > clock_timestamp() - make_interval(secs => auth_forgot_password_seconds))
 $$;
 
--- What the caller's own password is checked with. Guesses count as failed logins do.
+-- Values for checking the caller's own password. Guesses count like failed logins.
 CREATE OR REPLACE FUNCTION own_password_begin(settings jsonb,
     OUT stored_hash text, OUT login text, OUT email text, OUT may_forget boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -70,7 +70,7 @@ END
 $$;
 
 -- POST /v1/me/password: the caller's other sessions end, and with them the change of the address that one of them may
--- have asked for: whoever knew the old password would take the account by the link that was mailed to them.
+-- have requested. A thief with the old password would take the account by the link that was mailed to them.
 CREATE OR REPLACE FUNCTION own_password_set(checked_hash text, new_hash text, auth_forgot_password_seconds integer)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$

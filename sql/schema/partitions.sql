@@ -94,9 +94,9 @@ LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
 $$;
 
 -- Drops the oldest partition that ended by then, whole. Answers how many it dropped, 0 or 1: the parent is locked
--- ACCESS EXCLUSIVE from here to the commit, behind whoever reads it. Whoever comes later waits behind this one, so it
--- gives up after a short wait (a backup holds it off for hours) and comes again. DETACH CONCURRENTLY locks less, but
--- no function and no transaction may run it, and nobody but the owner.
+-- ACCESS EXCLUSIVE from here to the commit, after its current readers. Later readers wait for this one, so it gives up
+-- after a short wait (a backup holds it off for hours) and comes again. DETACH CONCURRENTLY locks less, but no function
+-- and no transaction may run it, and only the owner may.
 CREATE OR REPLACE FUNCTION oldest_partition_drop(parent regclass, ended_by timestamptz) RETURNS integer
 LANGUAGE plpgsql SET search_path = public, pg_catalog SET lock_timeout = '200ms' AS $$
 DECLARE

@@ -123,9 +123,10 @@ BEGIN
 END
 $$;
 
--- Of deleted personas of the caller's organization what is long goes: prompts and formats, as soon as no run that has
--- not ended asks for them. A run may name one that was deleted while it was created, hence the minute. Answers how many
--- are kept on: persona_create() bounds them, else whoever deletes and creates fills the disk, few as may live at once.
+-- Removes the long members of deleted personas of the caller's organization: prompts and formats, as soon as no run
+-- that has not ended asks for them. A run may name one that was deleted while it was created, hence the minute. Answers
+-- how many are kept on: persona_create() bounds them, because otherwise repeated deletions and creations fill the disk,
+-- few as may live at once.
 CREATE OR REPLACE FUNCTION personas_free() RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

@@ -27,7 +27,7 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
                                   FROM plan_entitlements e WHERE e.plan_id = p.id), '[]'))
 $$;
 
--- What bounds one run of an organization, from the settings' values, in one look.
+-- Limits of one run of an organization, from the settings' values, in one look.
 CREATE OR REPLACE FUNCTION run_limits(org uuid, turns_setting bigint, calls_setting bigint, seconds_setting bigint,
                            OUT turns_max bigint, OUT tool_calls_max bigint, OUT seconds_max bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$

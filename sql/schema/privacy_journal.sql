@@ -1,6 +1,6 @@
--- What was deleted, so that a backup which is restored can be brought to the same state: `hostlerctl privacy journal`
--- prints these rows to be kept beside backups, `hostlerctl privacy replay` applies them again (docs/privacy.md). They
--- name nobody: ids, and of an end user a salted hash of the name.
+-- Journal of deletions, so that a restored backup can be brought to the same state: `hostlerctl privacy journal` prints
+-- these rows to be kept beside backups, `hostlerctl privacy replay` applies them again (docs/privacy.md). They name
+-- nobody: ids, and of an end user a salted hash of the name.
 
 CREATE TABLE privacy_journal (
     id uuid PRIMARY KEY DEFAULT public.uuidv7(),

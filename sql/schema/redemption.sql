@@ -124,14 +124,14 @@ BEGIN
 END
 $$;
 
--- Counts a try to redeem, in a transaction of its own: what is refused afterwards was a try all the same.
+-- Counts a try to redeem, in a transaction of its own, because a refused try counts too.
 CREATE OR REPLACE FUNCTION redemption_try(max_per_minute integer) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT attempt_or_fail('me.redeem', current_user_id()::text, max_per_minute, interval '1 minute',
                            'rate_limit.exceeded')
 $$;
 
--- What a whole number of an entitlement weighs: 0 of these limits means any number (lib/config/settings_table.h).
+-- Rank of a whole number of an entitlement: 0 of these limits means any number (lib/config/settings_table.h).
 CREATE OR REPLACE FUNCTION entitlement_weight(of_key text, value text) RETURNS numeric
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE WHEN value::bigint = 0 AND of_key = ANY (ARRAY[
@@ -183,8 +183,8 @@ BEGIN
 END
 $$;
 
--- POST /v1/me/redeem. The code's row serialises its users; the account is locked behind it. What changes a limit of
--- all who belong to the organization is for its owners.
+-- POST /v1/me/redeem. The code's row serialises its users; the account is locked after it. Codes that change a limit of
+-- the whole organization are for its owners.
 CREATE OR REPLACE FUNCTION redemption_redeem(typed text) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

@@ -93,8 +93,8 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
         'created_at', rfc3339(u.created_at))
 $$;
 
--- Whom a user brought, and they in turn: level after level, ten at most and nodes_max nodes in all, so that neither a
--- long chain nor a wide level costs more than that. Of a user who brought very many, the first count.
+-- Users whom a user invited, and their invitees in turn: level after level, ten at most and nodes_max nodes in all, so
+-- that neither a long chain nor a wide level costs more than that. If there are more, the first count.
 CREATE OR REPLACE FUNCTION referral_tree(root uuid, nodes_max integer) RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

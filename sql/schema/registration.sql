@@ -128,12 +128,12 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
                          AND (new_name ~ '[^[:ascii:]]' OR n.name_key ~ '[^[:ascii:]]'))
 $$;
 
--- POST /v1/auth/register, and hostlerctl (without hashes: no session; mode open; without mail: none is sent). All
--- that an account is made of, in one transaction. code_is_valid: false when an invitation code was given and does not
--- hold. The count by network comes before everything that another registration may hold, and only an account that is
--- made counts: whoever mistypes is not locked out, and what is refused mails nobody. new_email_key: as users has it;
--- look: of the login, as user_name_take() takes it; invitation_hash: of the token that an invitation's mail alone
--- carries, or null. is_invited: it lets in, and proves the address.
+-- POST /v1/auth/register, and hostlerctl (without hashes: no session; mode open; without mail: none is sent). Creates
+-- all parts of an account in one transaction. code_is_valid: false if an invitation code was given and is invalid. The
+-- count by network comes before everything that another registration may have locked, and only created accounts count:
+-- a user who mistypes is not locked out, and a refusal mails nobody. new_email_key: as users has it; look: of the
+-- login, as user_name_take() takes it; invitation_hash: of the token that only an invitation's mail has, or null.
+-- is_invited: it admits, and proves the address.
 CREATE OR REPLACE FUNCTION register_user(new_login text, new_email text, new_email_key text, new_password_hash text,
     new_locale text, given_code text, access_hash bytea, refresh_hash bytea, settings jsonb, mail jsonb DEFAULT NULL,
     look jsonb DEFAULT NULL, invitation_hash bytea DEFAULT NULL,
@@ -323,10 +323,11 @@ BEGIN
 END
 $$;
 
--- Before the password is hashed, which is what a registration costs: whatever can be refused by then is refused.
--- limit.registrations_per_network_hour is how many accounts a network makes within an hour; 0: any number. A name that
--- somebody has is answered, not raised, so that it is counted: this route tells as much as POST /v1/auth/check. A
--- network that was told limit.checks_per_minute of them is told nothing for a while, not even that a name is free.
+-- Runs before the password is hashed, which is the main cost of a registration. Everything that can be refused by then
+-- is refused. limit.registrations_per_network_hour is how many accounts a network makes within an hour; 0: any number.
+-- A name that somebody has is answered, not raised, so that it is counted: this route reveals as much as POST
+-- /v1/auth/check. A network that got limit.checks_per_minute such answers gets none for a while, not even that a name
+-- is free.
 CREATE OR REPLACE FUNCTION registration_begin(new_login text, new_email_key text, given_code text, settings jsonb,
     look jsonb DEFAULT NULL, invitation_hash bytea DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$

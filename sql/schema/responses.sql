@@ -1,21 +1,21 @@
--- Runs in the form of OpenAI's responses. One lives in a thread, where it goes on from what is there; what it was given
--- itself lies beside it (run_histories), as its model reads it, and the texts of users and assistants among that are
--- messages of the thread besides: they have the run's id, and ids before it. One that shall not be stored has a thread
--- of its own that nobody is shown, as a chat has (chat_runs.sql). client_facts are the members of the answer that
--- repeat the request; of them `instructions` is told to this run's model alone.
+-- Runs in the form of OpenAI's responses. Each continues a thread; its own input is stored beside it (run_histories),
+-- as its model reads it, and the texts of users and assistants among that are messages of the thread besides: they have
+-- the run's id, and ids before it. One that shall not be stored has a thread of its own that nobody is shown, as a chat
+-- has (chat_runs.sql). client_facts are the members of the answer that repeat the request; of them `instructions` goes
+-- only to this run's model.
 
--- Two arrays as one; earlier: null is none. Both as compact JSON.
+-- Joins two arrays; earlier: null counts as empty. Both as compact JSON.
 CREATE OR REPLACE FUNCTION json_arrays_joined(earlier json, later json) RETURNS json
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE WHEN coalesce(earlier::text, '[]') = '[]' THEN later WHEN later::text = '[]' THEN earlier
         ELSE (left(earlier::text, -1) || ',' || substr(later::text, 2))::json END
 $$;
 
--- What a thread holds before an id, as a run is given it, and whose turns are put back into what it is given
--- (left_calls.sql); later: whose are put back already, for what comes behind the id. The thread's newest, at most 1,000
--- pieces, and none behind the one with which they are longer than 16 MiB, as a model may be sent. Walked from its end,
--- in the order of the keys: a response's own items in place of the messages that they became, and nothing behind a
--- response that was given all that came before it. Of a run whose turns are put back the text is in them.
+-- Content of a thread before an id, in the form for a run, and the runs whose turns are put back into it
+-- (left_calls.sql); later: the runs whose turns are already put back, for the part after the id. The thread's newest,
+-- at most 1,000 pieces, up to 16 MiB, the maximum for a model. Walked from its end, in the order of the keys: a
+-- response's own items in place of the messages that they became, and nothing before a response that was given its
+-- whole history. Of a run whose turns are put back the text is in them.
 CREATE OR REPLACE FUNCTION thread_context(thread uuid, before uuid, later uuid[], OUT context json, OUT put_back uuid[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan SET enable_sort = off SET enable_bitmapscan = off AS $$
@@ -140,11 +140,11 @@ LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     JOIN messages m ON m.thread_id = original AND m.id = n.id
 $$;
 
--- POST /v1/openai/responses. items: what the response is given, as of run_histories; words: search_words() of each that
--- a person reads. previous: the response that it goes on from, in its thread when nothing came behind it, else in a
--- copy of the thread up to there. conversation: the thread where it goes on from whatever is there. Of these one or
--- none. answered_calls, missing_calls: ids of calls that items have outputs of; of all, and of those that are not
--- called in items. opens_stream: the answer is the relay's. facts: as they are stored, with the conversation's id.
+-- POST /v1/openai/responses. items: the input of the response, as in run_histories; words: search_words() of each that
+-- a person reads. previous: the response that it goes on from, in its thread if nothing followed it, else in a copy of
+-- the thread up to there. conversation: the thread where it goes on from whatever is there. Of these one or none.
+-- answered_calls, missing_calls: ids of calls that items have outputs of; of all, and of those that are not called in
+-- items. opens_stream: the answer is the relay's. facts: as they are stored, with the conversation's id.
 CREATE OR REPLACE FUNCTION response_create(persona_id text, route uuid, items json, words text[], previous uuid,
     conversation uuid, sampling json, end_user text, metadata json, keeps boolean, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_stored_bytes bigint, credit_run_hold bigint, response_format json,
@@ -300,7 +300,7 @@ BEGIN
     UPDATE messages m SET hidden_by_run_id = coalesce(m.run_id, r.id)
     WHERE m.thread_id = thread_row.id AND m.id >= uuidv7_floor(r.created_at - interval '20 milliseconds')
           AND (m.id > r.id OR m.run_id = r.id);
-    -- Nothing that is given later gets their turns back.
+    -- Later input does not get their turns back.
     DELETE FROM run_left_calls c
     WHERE c.run_id = ANY (ARRAY(SELECT d.id FROM runs d WHERE d.thread_id = thread_row.id AND d.id >= r.id));
     INSERT INTO responses_to_empty (run_id, thread_id) VALUES (r.id, r.thread_id) ON CONFLICT (run_id) DO NOTHING;

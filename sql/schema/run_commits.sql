@@ -1,11 +1,10 @@
--- What a daemon commits of the runs of one flight: turns that are paid for, and ends. All of them in one statement: one
--- a run costs Postgres six times as much.
+-- Commits of a daemon for the runs of one flight: charged turns, and ends. All of them in one statement, because one
+-- per run costs Postgres six times as much.
 
--- What turns cost, in the order in which they are paid for: by organization, then as they come. Each is paid for from
--- its run's hold, and beyond it from what is available. A hold that is used up is raised again, and none is kept that
--- the balance does not cover; the end of a run gives back what it holds. What one run does is what the next one finds.
--- which: the runs that are meant, by their position in the arrays. Runs and accounts are locked by the caller. Writes
--- nothing.
+-- Costs of turns, in the order of payment: by organization, then as they come. Each is paid from its run's hold, and
+-- beyond it from the available credits. A hold that is used up is raised again, and none is kept that the balance does
+-- not cover; the end of a run gives back what it holds. Each run sees the result of the one before. which: the runs, by
+-- their position in the arrays. Runs and accounts are locked by the caller. Writes nothing.
 CREATE OR REPLACE FUNCTION turns_charge(which bigint[], run_ids uuid[], turn_numbers bigint[], tokens_in bigint[],
     tokens_out bigint[], tokens_cache_read bigint[], tokens_cache_write bigint[], credits_per_usd bigint[],
     run_holds bigint[], statuses text[])
@@ -66,8 +65,7 @@ BEGIN
         END IF;
         hold := held_before;
         IF is_new THEN
-            -- What can be charged so that the run's sum and what is left of the account, its sign turned too, stay
-            -- bigint.
+            -- The chargeable amount: the run's sum and the rest of the account, its sign turned too, stay bigint.
             credits := greatest(0, least(credits, balance_after::numeric - held + 9223372036854775807,
                                          9223372036854775807 - used_before));
             hold := greatest(held_before - credits, 0);
@@ -94,8 +92,8 @@ $$;
 
 -- Commits, of runs that one owner has: a finished turn each (its number, 0: none), which is paid for, and the end (the
 -- terminal status, '': it goes on). The single place where a turn is paid for and where a run ends: state, assistant
--- message, the message that a failed retry had hidden, the thread's next run, what webhooks are told, usage and its
--- sums, the ledger. Everything else that belongs to the end of a run is added here.
+-- message, the message that a failed retry had hidden, the thread's next run, webhook messages, usage and its sums, the
+-- ledger. Everything else that belongs to the end of a run is added here.
 --
 -- An element of each array a run, in the order of their ids, no run twice. stored_events and stored_results: bytes of
 -- all its events and results that are stored when this is, so that one that is sent again counts nothing. The threads
@@ -141,7 +139,7 @@ BEGIN
         RETURN;
     END IF;
     PERFORM FROM credit_accounts a WHERE a.org_id = ANY (org_ids) ORDER BY a.org_id FOR UPDATE;
-    -- What a run is offered may be stored by now though its daemon, which stopped it then, never heard of it.
+    -- The offer of a run may be stored by now, although its daemon, which stopped it then, never learned of it.
     IF 0 = ANY (turn_numbers) THEN
         stored_results := ARRAY(
             SELECT greatest(w.bytes, (SELECT r.result_bytes FROM runs r WHERE r.id = w.run_id))
@@ -208,9 +206,9 @@ BEGIN
         INSERT INTO credit_transactions (org_id, number, amount, balance_after, type, reference_type, reference_id)
         SELECT s.org_id, s.number, -s.credits, s.balance_after, 'consumption', 'run', s.run_id::text
         FROM step s WHERE s.credits > 0),
-    -- Once an organization: what it pays, what its runs hold, how many there are, and what is stored of them. The only
-    -- place where all counts go down: a run that ends was an active, a waiting or a queued one; one that was queued
-    -- behind it is active in its stead.
+    -- Once per organization: its payment, the holds of its runs, their number, and their stored bytes. The only place
+    -- where all counts go down: a run that ends was an active, a waiting or a queued one; the next queued one is active
+    -- in its stead.
     paid AS (
         UPDATE credit_accounts a SET balance = a.balance - c.credits, held = a.held + c.held_change,
             entries = a.entries + c.entries, active_runs = a.active_runs - (c.ended - c.no_longer_queued - c.apart),
@@ -270,7 +268,7 @@ BEGIN
     IF next_ids IS NOT NULL THEN
         UPDATE runs r SET queued = false WHERE r.id = ANY (next_ids);
     END IF;
-    -- What still goes on at servers of tools is cancelled there (mcp_tasks.sql).
+    -- Cancels calls that still continue at servers of tools (mcp_tasks.sql).
     IF '' <> ANY (statuses) THEN
         UPDATE mcp_tasks t SET due_at = moment FROM unnest(run_ids, statuses) AS w (run_id, status)
         WHERE w.status <> '' AND t.run_id = w.run_id AND EXISTS (

@@ -1,6 +1,6 @@
 -- How a run begins: created, queued, or as the retry of another.
 
--- As thread_of_caller with its lock, for functions that run as the owner: names the organization itself.
+-- Like thread_of_caller with its lock, for functions that run as the owner: names the organization itself.
 CREATE OR REPLACE FUNCTION thread_of_caller_locked(thread uuid) RETURNS threads
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -18,8 +18,8 @@ BEGIN
 END
 $$;
 
--- Why the account of an organization has no room for a run, told behind its lock; returns when it has room after all.
--- freed: as run_insert's. message_bytes: of the message that is stored with the run.
+-- Finds out, under its lock, why the account of an organization has no room for a run; returns if it has room after
+-- all. freed: as run_insert's. message_bytes: of the message that is stored with the run.
 CREATE OR REPLACE FUNCTION account_run_refused(org uuid, is_queued boolean, count_max bigint, bytes_max bigint,
     hold bigint, freed bigint, message_bytes bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -40,7 +40,7 @@ BEGIN
 END
 $$;
 
--- Whoever locks the caller's runs in all organizations locks threads and runs before it, accounts behind it.
+-- A statement that locks the caller's runs in all organizations locks threads and runs before it, accounts after it.
 CREATE OR REPLACE FUNCTION user_runs_lock() RETURNS void
 LANGUAGE sql AS $$
     SELECT pg_advisory_xact_lock(hashtextextended('active runs ' || current_user_id(), 0))
@@ -76,15 +76,15 @@ BEGIN
 END
 $$;
 
--- A new run of a thread that is locked, belongs to the caller, and names the run already unless it is to be queued
--- behind the active one. What succeeds takes few statements, since each costs more than what it reads; what does not
--- asks further for its reason. response_format: the run's own, which stands above its persona's; a retry repeats that
--- of the last run, whatever the persona says now. The account's row serialises the organization, so that its limits and
--- its credits are exact. Runs with the rights and settings of the functions that call it, since its own would cost a
--- hundredth of a POST: their search_path, and one plan for all, since making it anew takes longer than the call. freed:
--- credits that the run holds which this one waits for, and which it gives back when it ends. history: what the run is
--- given in place of its thread's messages; chat_run_create() stores it. message, words: the user's message that is
--- stored with the run, a microsecond before `moment`, as message_create() stores one.
+-- Creates a run of a thread that is locked, belongs to the caller, and names the run already unless it is to be queued
+-- after the active one. A success takes few statements, because each costs more than its reads. A failure looks further
+-- for its reason. response_format: the run's own, which stands above its persona's; a retry repeats that of the last
+-- run, whatever the persona says now. The account's row serialises the organization, so that its limits and its credits
+-- are exact. Runs with the rights and settings of the functions that call it, since its own would cost a hundredth of a
+-- POST: their search_path, and one plan for all, because planning again takes longer than the call. freed: credits that
+-- the run holds which this one waits for, and which it gives back when it ends. history: the input of the run in place
+-- of its thread's messages; chat_run_create() stores it. message, words: the user's message that is stored with the
+-- run, a microsecond before `moment`, as message_create() stores one.
 CREATE OR REPLACE FUNCTION run_insert(run uuid, thread uuid, moment timestamptz, route uuid, persona_id text,
     end_user text, metadata json, run_source text, is_queued boolean, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint, credit_run_hold bigint,
@@ -167,7 +167,7 @@ BEGIN
     IF function_tools IS NOT NULL AND NOT is_bare THEN
         PERFORM tool_names_check(function_tools, chosen.persona_tools, chosen.persona_org_id);
     END IF;
-    -- One that ends with its calls waits for nobody.
+    -- A run that ends with its calls waits for nobody.
     IF function_tools IS NOT NULL AND run_source <> 'openai' THEN
         PERFORM waiting_runs_check(org, limit_waiting_runs);
     END IF;
@@ -255,14 +255,14 @@ BEGIN
         EXIT WHEN thread_row.active_run_id IS NOT NULL;
     END LOOP;
     IF strategy = 'reject' THEN
-        -- What is wrong with the input is told before what is in the way.
+        -- Report invalid input (422) before the busy thread (409).
         persona := persona_resolve(persona_id);
         PERFORM persona_route_check(m.org_id, persona.org_id, persona.built_in)
         FROM route_resolve(route, persona.model, persona.org_id IS NULL) AS m;
         PERFORM run_busy(thread_row.active_run_id);
     END IF;
     IF strategy = 'interrupt' THEN
-        -- What is to be cancelled is locked before the account, as everywhere.
+        -- Runs to be cancelled are locked before the account, as everywhere.
         PERFORM thread_runs_lock(thread);
         PERFORM user_runs_lock();
         stopped := thread_stop(thread_row, NULL, 'interrupted');
@@ -289,7 +289,7 @@ END
 $$;
 
 -- POST /v1/threads/{thread_id}:retry: the last answer is hidden, unless a message or a run that completed without text
--- came behind it; a run with the last one's route, persona (or none), tools, response_format and metadata begins.
+-- came after it; a run with the last one's route, persona (or none), tools, response_format and metadata begins.
 CREATE OR REPLACE FUNCTION run_retry(thread uuid, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint,
     credit_run_hold bigint, limit_waiting_runs bigint, client_facts json DEFAULT NULL) RETURNS json

@@ -1,7 +1,7 @@
 -- The events of runs, by month, and their end.
 
--- data is kept as the text that was sent (json, not jsonb): whoever replays reads the same bytes as
--- whoever was there. Partitioned by the run's id, which begins with its time: one partition a read.
+-- data is kept as the text that was sent (json, not jsonb), so that a replay reads the same bytes as the live stream
+-- had. Partitioned by the run's id, which begins with its time: one partition per read.
 CREATE TABLE run_events (
     run_id uuid NOT NULL,
     seq bigint NOT NULL CHECK (seq > 0),
@@ -40,7 +40,7 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint
 $$;
 
--- Fails as a lost connection does on any other: whoever wrote to that one looks what this one has.
+-- Fails like a lost connection on any other server: a writer to that one checks what this one has.
 CREATE OR REPLACE FUNCTION server_is(server bigint) RETURNS boolean
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = public, pg_catalog AS $$
 BEGIN

@@ -1,5 +1,4 @@
--- What changes a run: it is cancelled, ended. How it begins: run_creation.sql; what a daemon commits of it:
--- run_commits.sql.
+-- Changes of a run: cancelling and ending. Its beginning: run_creation.sql; commits of a daemon: run_commits.sql.
 
 -- Ends a run, in the transaction of its terminal event, as the commit of a flight does (runs_commit). The caller holds
 -- the locks of thread and run, has read r behind them, and has checked that it may end the run.
@@ -20,7 +19,7 @@ BEGIN
 END
 $$;
 
--- What subscribers of a run were shown as its answer: its deltas, less those that a take-over discarded, or a repair.
+-- The answer that subscribers of a run were shown: its deltas, without those that a take-over or a repair discarded.
 CREATE OR REPLACE FUNCTION run_streamed_text(run uuid) RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT coalesce(string_agg(e.data ->> 'content', '' ORDER BY e.seq), '')
@@ -38,8 +37,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
                 THEN '' ELSE run_streamed_text(r.id) END
 $$;
 
--- Cancels a run whose thread is locked: at once when no daemon owns it, else by asking the owner, who tells the same
--- reason. Of several reasons the first counts. A terminal run stays as it is. True when an owner must be told.
+-- Cancels a run whose thread is locked: at once if no daemon owns it, else by asking the owner, who reports the same
+-- reason. The first of several reasons counts. A terminal run stays as it is. True if an owner must be notified.
 CREATE OR REPLACE FUNCTION run_cancel_locked(run uuid, why text) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -104,8 +103,8 @@ BEGIN
 END
 $$;
 
--- Where it is told that something was asked of a run: its owner hears of it on a channel of its own. A run that nobody
--- owns was changed by the API, and its subscribers may be anywhere.
+-- Channel on which a request to a run is announced: its owner listens on a channel of its own. A run that nobody owns
+-- was changed by the API, and its subscribers may be anywhere.
 CREATE OR REPLACE FUNCTION run_control_channel(run uuid) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
@@ -127,7 +126,7 @@ BEGIN
 END
 $$;
 
--- Whoever locks runs and an account locks the runs first: a daemon that commits a turn does.
+-- A statement that locks runs and an account locks the runs first, because a daemon that commits a turn does.
 CREATE OR REPLACE FUNCTION thread_runs_lock(thread uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
@@ -135,8 +134,8 @@ BEGIN
 END
 $$;
 
--- Cancels the queued runs of a locked thread, then the active one; not `except_id`. Answers whose daemons and
--- subscribers must be told.
+-- Cancels the queued runs of a locked thread, then the active one; not `except_id`. Answers the daemons and subscribers
+-- to notify.
 CREATE OR REPLACE FUNCTION thread_stop(thread_row threads, except_id uuid, why text) RETURNS uuid[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

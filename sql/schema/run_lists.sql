@@ -1,11 +1,11 @@
 -- Runs in lists: of an organization, of an end user, of a thread.
 
--- The runs of the current organization, newest first: all of them for org.runs.read_all (but those of other people's
--- private threads), the caller's own otherwise. One plan serves every caller, and is made once: making it anew for
--- each call, as Postgres may choose to, takes longer than reading the page. So that it is the same with whatever
--- statistics, each form names the two ends of its part of an index and that index's order, which no other index has:
--- those of id alone hold everybody's runs. OFFSET 0 keeps the look for a run's creator apart: then Postgres remembers
--- whom it found, which a join does not.
+-- The runs of the current organization, newest first: all of them for org.runs.read_all (except those of other people's
+-- private threads), the caller's own otherwise. One plan serves every caller, and is made once, because planning again
+-- for each call, as Postgres may choose to, takes longer than reading the page. To make it independent of statistics,
+-- each form names the two ends of its part of an index and that index's order, which no other index has: those of id
+-- alone hold everybody's runs. OFFSET 0 keeps the look for a run's creator apart: then Postgres remembers the users
+-- that it found, which a join does not.
 CREATE OR REPLACE FUNCTION run_page(page_limit integer, before uuid, wanted_status text) RETURNS TABLE (run_id uuid,
     org_id uuid, thread_id uuid, status text, model text, persona_id text, end_user text, metadata json,
     total_input_tokens bigint, total_output_tokens bigint, total_cost_usd double precision, duration_ms bigint,

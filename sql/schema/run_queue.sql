@@ -1,4 +1,4 @@
--- Who goes first of the runs that wait (contract section 4).
+-- Order of the runs that wait (contract section 4).
 
 -- Which of the runs that wait are taken when there are fewer slots: in turns over the organizations that wait, within
 -- them over creators, and of each the oldest first. The organizations behind after_org_id come first, then from the

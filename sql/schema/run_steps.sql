@@ -37,7 +37,7 @@ BEGIN
 END
 $$;
 
--- What a human answered to a waiting run, once a request.
+-- Answers of a human to a waiting run, once per request.
 CREATE TABLE run_inputs (
     run_id uuid NOT NULL,
     request_id uuid NOT NULL,
@@ -47,7 +47,7 @@ CREATE TABLE run_inputs (
     kind text NOT NULL CHECK (kind IN ('question', 'tool_confirmation')),
     content text NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- What the API read of an answer to a confirmation; arguments: those that were edited, as the tool gets them.
+    -- The API's reading of an answer to a confirmation; arguments: the edited ones, as the tool gets them.
     decision text,
     arguments json,
     reason text,
@@ -133,7 +133,7 @@ BEGIN
     VALUES (r.id, r.org_id, turn_number, call_id, name, outcome, code, left(message, 2000), took_ms, final_seq)
     ON CONFLICT (run_id, turn, tool_call_id) DO NOTHING;
     IF FOUND AND cost > 0 THEN
-        -- As of a turn: the sums stay bigint.
+        -- Like for a turn: the sums stay bigint.
         SELECT least(cost, r.credits_held), greatest(0, least(cost, a.balance::numeric - a.held + 9223372036854775807,
                                                               9223372036854775807 - r.credits_used))
         INTO STRICT released, charged FROM credit_accounts a WHERE a.org_id = r.org_id FOR UPDATE;
@@ -181,8 +181,8 @@ BEGIN
     WHERE id = r.id
     RETURNING * INTO STRICT r;
     IF waits_apart(request) THEN
-        -- Those of webhooks stand there since they were sent, and a client's since the run asked for it first: it may
-        -- have gone on without (mcp_task_end).
+        -- Calls of webhooks are there since they were sent, and a client's since the run asked for it first: it may
+        -- have continued without (mcp_task_end).
         INSERT INTO run_asked_calls (run_id, org_id, tool_call_id, turn, tool_name, answered_by)
         SELECT r.id, r.org_id, c ->> 'tool_call_id', (request ->> 'turn')::integer, c ->> 'tool_name', 'client'
         FROM jsonb_array_elements(request -> 'calls') AS c WHERE c ->> 'answered_by' = 'client'
@@ -247,12 +247,12 @@ BEGIN
 END
 $$;
 
--- POST /v1/runs/{run_id}/input: by the creator, while the run waits; of any number of answers one wins.
--- bytes_setting: limit.input_bytes of the settings. decision, arguments and reason: what the API read, should a
--- confirmation be asked for; without a decision, fault says why the content is none: neither, decision, arguments or
--- reason (not of their form), member (json_found names one that a decision does not have), denied_arguments, or json,
--- with the byte where it ends to be JSON and what the API found there. A question takes any content. wanted_request:
--- what is answered; null: whatever the run waits for, which may be what nobody has seen.
+-- POST /v1/runs/{run_id}/input: by the creator, while the run waits; of any number of answers one wins. bytes_setting:
+-- limit.input_bytes of the settings. decision, arguments and reason: the API's reading, in case the run asks for a
+-- confirmation. Without a decision, fault says why the content is not one: neither, decision, arguments or reason (not
+-- of their form), member (json_found names one that a decision does not have), denied_arguments, or json, with the byte
+-- where it stops being JSON and what the API found there. A question takes any content. wanted_request: the answered
+-- request; null: the current one, which perhaps nobody has seen.
 CREATE OR REPLACE FUNCTION run_input(run uuid, content text, bytes_setting bigint, decision text, arguments json,
     reason text, fault text, json_offset bigint, json_found text, wanted_request uuid DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -304,8 +304,8 @@ BEGIN
 END
 $$;
 
--- What a run of the caller asks to confirm, and the schema of the tool's arguments as its app or its server declares
--- it; null for a tool of ours. No row while it asks for none.
+-- Confirmation that a run of the caller waits for, and the schema of the tool's arguments as its app or its server
+-- declares it; null for a tool of ours. No row if it waits for none.
 CREATE OR REPLACE FUNCTION run_confirms(run uuid) RETURNS TABLE (request_id uuid, parameters text)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT (r.input_request ->> 'request_id')::uuid,

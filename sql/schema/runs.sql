@@ -2,8 +2,8 @@
 --
 -- The run row is the queue. A run is claimable while status = 'running', not queued, and without an owner. A claim
 -- gives it an owner and an epoch from a sequence; every write of a daemon names both, so a daemon that lost the run
--- changes no row. The lease is the daemon's (daemons.beat): when it is over, its runs are freed. Whoever changes a
--- run's state locks the thread's row first, then the run's.
+-- changes no row. The lease is the daemon's (daemons.beat): when it is over, its runs are freed. A change of a run's
+-- state locks the thread's row first, then the run's.
 
 CREATE SEQUENCE run_epochs;
 GRANT USAGE ON SEQUENCE run_epochs TO hostler_runner;
@@ -79,8 +79,8 @@ CREATE TABLE runs (
     is_bare boolean NOT NULL DEFAULT false,  -- its model alone: nothing of its persona but the name
     sampling json,  -- what its model is to be asked with, by the names of OpenAI; null: nothing
     deleted_at timestamptz,  -- as a response: its text and events are shown to nobody
-    -- What its client said in a foreign protocol and is said again (lib/formats), and `context`, which the model is
-    -- told behind the persona's prompt; null: nothing.
+    -- Members that its client sent in a foreign protocol and gets back (lib/formats), and `context`, which the model
+    -- gets after the persona's prompt; null: nothing.
     client_facts json,
     -- {behind_seq, facts}, when such a client answered the run last: the answer to that begins behind that event, with
     -- these facts before client_facts.
@@ -88,11 +88,11 @@ CREATE TABLE runs (
     FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01);
 
--- What was analyzed while nothing ran looks empty to the planner, and an empty index as good as any whose condition a
--- statement fulfils: it would read all of it, for one claim or one outcome. So a run that has not ended is told by
--- ended_at where its status tells it to the queue, and there is one index of queued runs and one of owned ones.
+-- After ANALYZE on an idle table the planner believes that it is empty, and that an empty index is as good as any whose
+-- condition a statement fulfils. It would read all of it, for one claim or one outcome. So ended_at identifies a run
+-- that has not ended where the queue uses its status, and there is one index of queued runs and one of owned ones.
 CREATE UNIQUE INDEX runs_active_of_thread ON runs (thread_id) WHERE ended_at IS NULL AND NOT queued;
--- What waits, in the order that runs_round_robin() walks.
+-- Waiting runs, in the order that runs_round_robin() walks.
 CREATE INDEX runs_claimable ON runs (org_id, created_by_user_id, id)
     WHERE status = 'running' AND NOT queued AND owner_id IS NULL;
 CREATE INDEX runs_queue ON runs (org_id, thread_id, id) WHERE queued;
@@ -106,16 +106,16 @@ CREATE INDEX runs_of_user ON runs (org_id, created_by_user_id, id);
 CREATE INDEX runs_of_end_user ON runs (org_id, end_user, id) WHERE end_user IS NOT NULL;
 CREATE INDEX runs_of_thread ON runs (thread_id, id);
 CREATE INDEX runs_active_of_user ON runs (created_by_user_id, id) WHERE ended_at IS NULL;
--- Those that wait for somebody to connect with an MCP server.
+-- Runs that wait for somebody to connect with an MCP server.
 CREATE INDEX runs_waiting_for_server ON runs ((input_request ->> 'server_id') COLLATE "C", id)
     WHERE status = 'waiting_for_input' AND input_request ->> 'kind' = 'authorization';
 SELECT make_tenant_table('runs');
 GRANT SELECT ON runs TO hostler_api;
 GRANT SELECT, UPDATE ON runs TO hostler_runner;
 
--- Whoever writes: what is true of a run's row in each state; a terminal state never changes, and no run completes while
--- it waits for a human. A trigger and no CHECK, the text of which Postgres reads and plans anew for every statement
--- that writes a row.
+-- Rules for a run's row in each state, for every writer: a terminal state never changes, and no run completes while it
+-- waits for a human. A trigger and not a CHECK, because Postgres reads and plans the text of a CHECK again for every
+-- statement that writes a row.
 CREATE OR REPLACE FUNCTION runs_check_state() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
@@ -142,15 +142,15 @@ CREATE TRIGGER runs_state
     BEFORE INSERT OR UPDATE OF status, queued, source, credits_held, owner_id, input_request, ended_at ON runs
     FOR EACH ROW EXECUTE FUNCTION runs_check_state();
 
--- A finished model turn that the run goes on from, be it on another daemon after a take-over. The turn with which a run
+-- A finished model turn that the run goes on from, also on another daemon after a take-over. The turn with which a run
 -- ends is stored only when it has opaque data, for the thread's next run; its text is the run's answer. Any other turn
 -- without calls is an answer that did not fit response_format: it was discarded, and the next turn repairs it.
 CREATE TABLE run_turns (
     run_id uuid NOT NULL,
     org_id uuid NOT NULL,
     turn integer NOT NULL CHECK (turn > 0),
-    -- What the model answered, in order: [{type: text, text}, {type: call, id, name, arguments}, {type: opaque, place,
-    -- origin, data}] (runner/models/parts.h). Opaque is what the provider sent for itself and wants back.
+    -- The model's answer, in order: [{type: text, text}, {type: call, id, name, arguments}, {type: opaque, place,
+    -- origin, data}] (runner/models/parts.h). Opaque values are the provider's own, which it wants back.
     parts json NOT NULL DEFAULT '[]',
     last_seq bigint NOT NULL,  -- the last event that belongs to it
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -188,8 +188,8 @@ BEGIN
 END
 $$;
 
--- The same for whoever takes the run from its owner, with the run's row locked: events whose commit the lock waited
--- for are newer than the statement's snapshot. Numbers behind an older one would be those of events that are there.
+-- The same for a statement that takes the run from its owner, with the run's row locked: events whose commit the lock
+-- waited for are newer than the statement's snapshot. Numbers after an older one would be those of existing events.
 CREATE OR REPLACE FUNCTION run_last_seq_now(run uuid) RETURNS bigint
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
@@ -204,7 +204,7 @@ BEGIN
 END
 $$;
 
--- What the run answered, as messages and streams of its thread: with the thread, or as a deleted response, it is gone.
+-- Answers of the run, as messages and streams of its thread: removed with the thread, or as a deleted response.
 CREATE OR REPLACE FUNCTION run_output_text(r runs) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
@@ -250,8 +250,8 @@ LANGUAGE sql STABLE AS $$
         CASE WHEN r.input_request IS NOT NULL THEN run_waiting(r.input_request, r.created_at) END
 $$;
 
--- What a run waits for; since is of requests that tell it. In plpgsql, which Postgres does not put into the statements
--- that ask it: hardly any run waits, and each reader of a run would pay for setting it up.
+-- The wait of a run; since only for requests that have it. In plpgsql, which Postgres does not inline into the calling
+-- statements, because hardly any run waits, and each reader of a run would pay for setting it up.
 CREATE OR REPLACE FUNCTION run_waiting(input_request jsonb, created_at timestamptz) RETURNS json
 LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
 BEGIN
@@ -274,8 +274,8 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
             json_build_object('code', r.error_code, 'message', r.error_message) END)
 $$;
 
--- Who of an organization may read a run: its creator; with org.runs.read_all everybody's but those of private threads.
--- Platform admins may besides. Inlined into the queries that ask it.
+-- Readers of a run in an organization: its creator; with org.runs.read_all everybody's except those of private threads.
+-- Platform admins may, too. Inlined into the queries that ask it.
 CREATE OR REPLACE FUNCTION may_read_run(creator uuid, is_private boolean, reader uuid, reads_all boolean)
 RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT creator = reader OR (reads_all AND NOT is_private)

@@ -1,4 +1,4 @@
--- What is encrypted.
+-- Encrypted values.
 
 -- The data key of each secret is wrapped by the key file's key; both are bound to
 -- the row's id, organization and kind (lib/config/secret_box.h). Never read without need.
@@ -20,8 +20,8 @@ CREATE POLICY tenant ON secrets
 GRANT SELECT, INSERT, DELETE ON secrets TO hostler_api;
 GRANT SELECT ON secrets TO hostler_runner;
 
--- What a program sealed, as secret_json() of lib/config/secret_box.h writes it, for this organization (null: the
--- platform's) and kind. With the rights of whoever calls it.
+-- A value that a program sealed, as secret_json() of lib/config/secret_box.h writes it, for this organization (null:
+-- the platform's) and kind. With the caller's rights.
 CREATE OR REPLACE FUNCTION secret_insert(of_org uuid, of_kind text, secret jsonb) RETURNS uuid
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE

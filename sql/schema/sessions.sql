@@ -11,7 +11,7 @@ CREATE TABLE sessions (
     last_seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     revoked_at timestamptz,
     refresh_reused boolean NOT NULL DEFAULT false,  -- a token came back after its rotation: somebody copied it
-    -- When whoever uses it last showed who they are: at its begin, or by POST /v1/auth/confirm.
+    -- Time at which its last user proved who they are: at its begin, or by POST /v1/auth/confirm.
     proved_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     epoch bigint NOT NULL DEFAULT 0  -- users.session_epoch when it began; in a later epoch it is over
 );
@@ -24,7 +24,7 @@ CREATE TABLE access_tokens (
     hash bytea PRIMARY KEY CHECK (length(hash) = 32),
     session_id uuid NOT NULL REFERENCES sessions ON DELETE CASCADE,
     expires_at timestamptz NOT NULL,
-    -- What it grants in the user's personal organization, or nulls while nobody knows: token_grants.sql.
+    -- Its rights in the user's personal organization, or nulls while unknown: token_grants.sql.
     user_id uuid,
     personal_org_id uuid,
     role text,
@@ -34,7 +34,7 @@ CREATE TABLE access_tokens (
 ) WITH (fillfactor = 75);
 CREATE INDEX access_tokens_session ON access_tokens (session_id);
 CREATE INDEX access_tokens_expiry ON access_tokens (expires_at);
--- Those that keep a grant: few of each user (token_grants.sql).
+-- Tokens that keep a grant: few of each user (token_grants.sql).
 CREATE INDEX access_tokens_granting ON access_tokens (user_id, expires_at) WHERE user_id IS NOT NULL;
 GRANT SELECT ON access_tokens TO hostler_runner;
 
@@ -57,7 +57,7 @@ CREATE INDEX login_failures_login ON login_failures (login_key, at);
 CREATE INDEX login_failures_address ON login_failures (client_ip, at);
 CREATE INDEX login_failures_at ON login_failures (at);
 
--- What is counted for a while: kind is what was done ("auth.check"), subject by whom.
+-- Counters that live for a while: kind is the action ("auth.check"), subject the actor.
 CREATE TABLE attempts (
     kind text COLLATE "C" NOT NULL,
     subject text COLLATE "C" NOT NULL,
@@ -102,7 +102,8 @@ LANGUAGE sql STABLE AS $$
     SELECT coalesce((current_request() ->> 'client_ip')::inet, '0.0.0.0')
 $$;
 
--- Where the request comes from, for whatever counts by that: whoever has one address of version 6 has 2^64 of them.
+-- Network from which the request comes, for all counts by it, because the owner of one address of version 6 has 2^64 of
+-- them.
 CREATE OR REPLACE FUNCTION request_network() RETURNS inet
 LANGUAGE sql STABLE AS $$
     SELECT network_of(request_ip())
@@ -158,9 +159,9 @@ BEGIN
 END
 $$;
 
--- A new session with its first pair of tokens. Refused to whoever looks too risky, however they came here. The user is
--- locked before the session, so that the session has the epoch of its commit. A user has at most
--- limit_sessions_per_user sessions: the oldest idle ones make room (a thousand at once, should the limit have fallen).
+-- A new session with its first pair of tokens. Refused if the risk of the request is too high, whatever the way to log
+-- in. The user is locked before the session, so that the session has the epoch of its commit. A user has at most
+-- limit_sessions_per_user sessions: the oldest idle ones make room (a thousand at once, if the limit has fallen).
 CREATE OR REPLACE FUNCTION session_begin(of_user uuid, how text, access_hash bytea, refresh_hash bytea,
     auth_access_token_seconds integer, auth_refresh_token_seconds integer,
     limit_sessions_per_user integer DEFAULT NULL) RETURNS uuid
@@ -235,7 +236,7 @@ BEGIN
     IF token.hash IS NULL OR token.expires_at <= clock_timestamp() THEN
         RETURN 'invalid';
     END IF;
-    -- Whoever locks both locks the user first, then the session.
+    -- A statement that locks both locks the user first, then the session.
     PERFORM 1 FROM users WHERE id = (SELECT user_id FROM sessions WHERE id = token.session_id) FOR NO KEY UPDATE;
     SELECT s.id, session_lives(s) AS lives, s.refresh_reused, u.id AS user_id, u.status, u.personal_org_id
     INTO STRICT read_row

@@ -20,7 +20,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     FROM settings t LEFT JOIN secrets s ON s.id = t.secret_id ORDER BY t.key
 $$;
 
--- What an audit row shows of a setting.
+-- Form of a setting in an audit row.
 CREATE OR REPLACE FUNCTION setting_state(stored settings) RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN stored.secret_id IS NOT NULL THEN jsonb_build_object('secret', true)
@@ -42,9 +42,9 @@ BEGIN
 END
 $$;
 
--- PUT. value, or for a secret setting {id, key_version, wrapped_key, sealed} (bytes in base64), sealed for the
--- kind 'setting:' and the key. The value was checked by the caller: the bounds stand in the program. The key of
--- web_fetch.provider delta that is stored is sent where it was meant: whoever names another place knows the key.
+-- PUT. value, or for a secret setting {id, key_version, wrapped_key, sealed} (bytes in base64), sealed for the kind
+-- 'setting:' and the key. The value was checked by the caller: the bounds stand in the program. The stored key of
+-- web_fetch.provider delta is sent only where it was meant: another address needs the key again.
 CREATE OR REPLACE FUNCTION setting_set(setting_key text, new_value jsonb, secret jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

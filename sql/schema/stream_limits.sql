@@ -1,7 +1,7 @@
--- Who has as many streams open at a daemon as may be. Each daemon counts its own, and has the last word with whoever
--- opens one (sse-relay/open_streams.h); what it tells here lets the API refuse a call that a stream answers before
--- anything of it exists. It tells who is full for a second, and looks once a second: a run that begins within that
--- time of the last stream is still there when the daemon refuses its stream.
+-- Callers that have reached their limit of streams at a daemon. Each daemon counts its own, and decides finally when a
+-- stream is opened (sse-relay/open_streams.h). By its reports here the API refuses a call that a stream answers before
+-- anything of it exists. It reports full callers for a second, and looks once a second. So a run that begins within
+-- that time of the last stream exists when the daemon refuses its stream.
 
 CREATE TABLE full_streams (
     holder text COLLATE "C" NOT NULL,  -- network, user or organization, a blank, and its address or id

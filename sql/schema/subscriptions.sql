@@ -50,8 +50,8 @@ $$;
 -- Grants what is due of a subscription by now: at its start, and on each monthly date inside its period, counted from
 -- the start in UTC (of January 31st that is the last day of February, then March 31st). The amount is the entitlement
 -- credits.monthly_grant, without what an earlier subscription of the organization granted for the same day (UTC), so
--- that cancelling and subscribing anew grants a month once. What would pass the bounds of a balance is cut. The row of
--- the account serialises the grants.
+-- that cancelling and subscribing again grants a month once. An amount that would pass the bounds of a balance is cut.
+-- The row of the account serialises the grants.
 CREATE OR REPLACE FUNCTION subscription_grant(subscription uuid) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -224,7 +224,7 @@ BEGIN
     UPDATE subscriptions SET status = 'cancelled', cancelled_at = clock_timestamp()
     WHERE id = wanted AND status = 'active' AND current_period_end > clock_timestamp() RETURNING * INTO new_state;
     IF new_state.id IS NULL THEN
-        -- Read anew: somebody else may have cancelled it while this waited for the account.
+        -- Read again, because somebody else may have cancelled it while this waited for the account.
         PERFORM fail('subscriptions.not_active', 'subscription_has_status', jsonb_build_object(
             'status', (SELECT subscription_status(s) FROM subscriptions s WHERE s.id = wanted)));
     END IF;

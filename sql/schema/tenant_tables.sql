@@ -1,4 +1,4 @@
--- What makes a table a tenant's.
+-- Makes a table a tenant's.
 
 -- Forced row-level security for a table of organizations' rows: each sees and writes its own.
 CREATE OR REPLACE FUNCTION make_tenant_table(tenant_table regclass) RETURNS void

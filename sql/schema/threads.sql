@@ -12,8 +12,8 @@ CREATE TABLE threads (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     deleted_at timestamptz,
-    -- Of one run that was given its history (chat_runs.sql), whom alone it serves: it counts as deleted from the
-    -- beginning, so that nobody is shown it; only what asks whether the run may be read passes that over.
+    -- Thread of one run that was given its history (chat_runs.sql), and that serves this run only: it counts as deleted
+    -- from the beginning, so that nobody sees it. Only the check whether the run may be read ignores that.
     is_hidden boolean NOT NULL DEFAULT false,
     -- By which a client of a foreign protocol names it, its creator's alone; null: its id is its name.
     client_id client_name,
@@ -33,8 +33,8 @@ GRANT SELECT, INSERT ON threads TO hostler_api;
 GRANT UPDATE (title, search, metadata, updated_at, deleted_at, active_run_id) ON threads TO hostler_api;
 GRANT SELECT, UPDATE ON threads TO hostler_runner;
 
--- That a hidden one is deleted. A trigger of the few statements that touch these: Postgres reads the text of a CHECK
--- anew for every one that writes a row, as each message and run does.
+-- Ensures that a hidden one is deleted. A trigger of the few statements that touch these, because Postgres reads the
+-- text of a CHECK again for every one that writes a row, as each message and run does.
 CREATE OR REPLACE FUNCTION threads_keep() RETURNS trigger
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 BEGIN
@@ -92,8 +92,8 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT m.id, m.org_id, m.thread_id, m.run_id, m.created_by_user_id, m.role, m.content, m.incomplete, m.created_at
 $$;
 
--- The same as text, of the one that message_create() made: glued, since json_build_object() and row_to_json() look at
--- the types of all members anew for each row, which takes five and two times as long.
+-- The same as text, for the message that message_create() made: concatenated, because json_build_object() and
+-- row_to_json() look at the types of all members again for each row, which takes five and two times as long.
 CREATE OR REPLACE FUNCTION message_text(m messages) RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT concat('{"id":"', m.id, '","org_id":"', m.org_id, '","thread_id":"', m.thread_id,
@@ -242,12 +242,11 @@ BEGIN
 END
 $$;
 
--- The visible messages of a thread that a model may read, newest first: at most so many, none behind the one with
--- which they are longer than bytes_max together, and none from the id on that `before` is, if there is one. In the
--- order of the key, whatever the statistics are: a thread that Postgres takes for a short one it would read whole, and
--- sort. A loop, because it stops reading. place, then id: the order in which a model is told them; an answer stands
--- where its run began, before what came while it ran, which it does not answer. turns_of: the run whose turns are
--- stored beside the message; null: none are.
+-- The visible messages of a thread that a model may read, newest first: at most so many, only until they pass bytes_max
+-- together, and only before the id `before`, if it is given. In the order of the key, whatever the statistics are: a
+-- thread that Postgres takes for a short one it would read whole, and sort. A loop, because it stops reading. place,
+-- then id: the order in which a model gets them. An answer stands where its run began, before messages that came while
+-- it ran, which it does not answer. turns_of: the run whose turns are stored beside the message, or null.
 CREATE OR REPLACE FUNCTION thread_newest_messages(thread uuid, at_most bigint, bytes_max bigint, before uuid)
 RETURNS TABLE (id uuid, place uuid, role text, content text, turns_of uuid)
 LANGUAGE plpgsql STABLE ROWS 100 SET search_path = public, pg_catalog
@@ -286,15 +285,15 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     ORDER BY t.id DESC LIMIT page_limit
 $$;
 
--- Maintenance: merges the words that are new into the trees of the search. A message of 64 KiB has thousands; whoever
--- inserts leaves them in a list, and would merge the list of all, in tenths of a second and with its locks held, when
--- that has grown to its limit: maintenance is sooner. Answers how many pages of the lists it took.
+-- Maintenance: merges new words into the trees of the search. A message of 64 KiB has thousands. An INSERT leaves them
+-- in a list, and would merge the list of all, in tenths of a second and with its locks held, when that has grown to its
+-- limit: maintenance is sooner. Answers how many pages of the lists it took.
 CREATE OR REPLACE FUNCTION search_merge() RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT gin_clean_pending_list('messages_search') + gin_clean_pending_list('threads_search')
 $$;
 
--- The caller's thread of this name, which is its id or its client_id; null when there is none. Not locked.
+-- The caller's thread of this name, which is its id or its client_id, or null. Not locked.
 CREATE OR REPLACE FUNCTION thread_named(name text) RETURNS uuid
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -314,7 +313,7 @@ BEGIN
 END
 $$;
 
--- The same, made when there is none, with the end user. Of two first uses at once one makes it.
+-- The same, created if missing, with the end user. Of two first uses at once one creates it.
 CREATE OR REPLACE FUNCTION client_thread(name text, end_user text) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

@@ -1,17 +1,17 @@
--- What an access token grants in its user's personal organization, kept in the token's row for
--- authenticate_by_token(). Whatever changes it makes the row forget it in the same transaction, by triggers here: so no
--- function that ends or changes something can leave one out, and whoever sees the change sees nothing granted. What
--- is asked rarely or matters most is never kept: other organizations, platform administrators, API keys. Of IP rules an
--- address is kept that they admit; calls from others ask them. Rules are made and removed, never changed: each time the
--- organization's count of them changes, and its row makes tokens forget.
+-- Rights that an access token has in its user's personal organization, kept in the token's row for
+-- authenticate_by_token(). A change of anything that decides them makes the row forget them in the same transaction, by
+-- triggers here. So no function that ends or changes something can leave one out, and a reader that sees the change
+-- sees nothing granted. Rare or very important checks are never kept: other organizations, platform administrators, API
+-- keys. For IP rules an address that they admit is kept; calls from others check them. Rules are made and removed,
+-- never changed: each time the organization's count of them changes, and its row makes tokens forget.
 --
 -- token_grants_keep() reads session, user, membership and organization and holds them until its commit, in the version
 -- that is committed last; one that somebody is changing right now it passes over, and keeps nothing. So a change comes
--- behind its commit, and forgets what it wrote, or it comes behind the change. It waits for nobody, wherever in the
--- order of locks it is called. Under READ COMMITTED, as everything here.
+-- after its commit, and forgets its values, or it comes after the change. It waits for nobody, wherever in the order of
+-- locks it is called. Under READ COMMITTED, as everything here.
 
--- Forgets what the tokens of a user grant: those that keep something are few (token_grants_keep). Tokens are held
--- behind their session, sessions in the order of their ids: whoever ends one holds it already.
+-- Forgets the rights of a user's tokens. Few have any (token_grants_keep). Tokens are locked after their session,
+-- sessions in the order of their ids. A statement that ends one has locked it already.
 CREATE OR REPLACE FUNCTION token_grants_forget(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
@@ -77,8 +77,8 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     of_user uuid := (SELECT s.user_id FROM sessions s WHERE s.id = session);
 BEGIN
-    -- A statement of its own: the one behind it sees all rules that were committed before the organization was held,
-    -- and finds the same one.
+    -- A statement of its own, so that the next one sees all rules that were committed before the organization was
+    -- locked, and finds the same one.
     PERFORM FROM sessions s JOIN users u ON u.id = s.user_id JOIN orgs o ON o.id = u.personal_org_id
     WHERE s.id = session FOR SHARE OF u, o SKIP LOCKED;
     IF NOT FOUND THEN

@@ -75,8 +75,8 @@ LANGUAGE sql STABLE SET search_path = public, pg_catalog AS $$
         ORDER BY t.org_id IS NULL LIMIT 1) AS p ON true
 $$;
 
--- The row of a provider in the request's scope, made when it is not there, locked with its whole group:
--- whoever changes a group of a scope waits for whoever does so already. Raises the 404 of unknown names.
+-- The row of a provider in the request's scope, created if missing, locked with its whole group: a change of a group of
+-- a scope waits for the one under way. Raises the 404 of unknown names.
 CREATE OR REPLACE FUNCTION tool_provider_hold(wanted_group text, wanted_provider text) RETURNS tool_providers
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -145,8 +145,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = public, pg_catalog AS $$
         WHEN 'web_fetch.delta' THEN 'https://api.firecrawl.dev' ELSE '' END))
 $$;
 
--- PUT …/credential: what is given overwrites, what is absent stays; together they must be complete, and a key that
--- stays is sent where it was meant: whoever names another place knows the key.
+-- PUT …/credential: given values overwrite, absent ones stay. Together they must be complete. A key that stays is sent
+-- only where it was meant: another address needs the key again.
 -- secret: {id, key_version, wrapped_key, sealed} (bytes in base64), or null without a new key.
 CREATE OR REPLACE FUNCTION tool_provider_credential_set(wanted_group text, wanted_provider text, new_base_url text,
                                              new_key_prefix text, secret jsonb) RETURNS void
@@ -206,8 +206,8 @@ BEGIN
 END
 $$;
 
--- Who serves a group for an organization: its own active provider, else the platform's. No row: neither
--- has one, and the legacy settings decide. An active one that is not configured is answered as it is.
+-- The provider of a group for an organization: its own active one, else the platform's. No row: neither has one, and
+-- the legacy settings decide. An active one that is not configured is answered as it is.
 CREATE OR REPLACE FUNCTION tool_provider_resolve(org uuid, wanted_group text)
 RETURNS TABLE (provider_name text, base_url text, is_org_scope boolean, is_configured boolean, secret_id uuid,
                secret_org_id uuid, key_version integer, wrapped_key bytea, sealed bytea)

@@ -145,8 +145,8 @@ BEGIN
 END
 $$;
 
--- Soft: calls under way keep their answer, personas that name it go on without it. Its secrets are gone, and what is
--- long of it: runs have their own copy, and whoever deletes and creates would fill the disk.
+-- Soft: calls under way keep their answer, personas that name it continue without it. Its secrets and its long members
+-- are removed. Runs have their own copy, and otherwise repeated deletions and creations would fill the disk.
 CREATE OR REPLACE FUNCTION tool_delete(tool uuid) RETURNS void
 LANGUAGE plpgsql SET search_path = public, pg_catalog AS $$
 DECLARE

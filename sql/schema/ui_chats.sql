@@ -1,7 +1,7 @@
 -- Chats of the AI SDK's useChat: threads by the names that apps give them (thread_named, client_thread), to which its
 -- requests are turned into what the native calls do: a message and its run, a retry, answers to what a run waits for.
 
--- What the encoder is to know of a run before its events say it (lib/formats/ui_run.h): the tools whose calls are shown
+-- Facts for the encoder about a run before its events have them (lib/formats/ui_run.h): the tools whose calls are shown
 -- only when it is known who makes them. Null: none.
 CREATE OR REPLACE FUNCTION ui_facts(persona personas, function_tools json) RETURNS json
 LANGUAGE plpgsql STABLE AS $$
@@ -166,7 +166,7 @@ BEGIN
 END
 $$;
 
--- POST /v1/ui/chat/{chat}/stop: as :cancel of the chat's run and of those queued behind it, which go first.
+-- POST /v1/ui/chat/{chat}/stop: like :cancel of the chat's run and of those queued after it, which go first.
 CREATE OR REPLACE FUNCTION ui_chat_stop(chat text) RETURNS uuid[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

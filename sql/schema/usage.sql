@@ -50,7 +50,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT date_trunc('month', moment AT TIME ZONE 'UTC')::date
 $$;
 
--- The turns of runs with an end user, and the credits of everybody's tool calls: end_user is '' where there is none,
+-- The turns of runs with an end user, and the credits of everybody's tool calls. end_user is '' for runs without one,
 -- whose turns usage_of_org knows. So an app that names no end users pays nothing for this.
 CREATE TABLE usage_of_end_user (
     org_id uuid NOT NULL,
@@ -68,7 +68,7 @@ CREATE INDEX usage_of_end_user_cost ON usage_of_end_user (org_id, month, (-cost_
 SELECT make_tenant_table('usage_of_end_user');
 GRANT SELECT ON usage_of_end_user TO hostler_api;
 
--- Of all organizations. Each daemon adds to rows of its own: they would wait for each other otherwise.
+-- Sums of all organizations. Each daemon adds to rows of its own, because they would wait for each other otherwise.
 CREATE TABLE usage_of_platform (
     day date NOT NULL,
     model text COLLATE "C" NOT NULL,
@@ -128,7 +128,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT (coalesce(cost_nano_usd, 0) / 1e9)::double precision
 $$;
 
--- What a run took: the sums of its turns.
+-- Usage of a run: the sums of its turns.
 CREATE OR REPLACE FUNCTION run_usage(wanted_run uuid) RETURNS json
 LANGUAGE sql STABLE AS $$
     SELECT json_build_object('input_tokens', saturated(coalesce(sum(u.input_tokens), 0)),
@@ -138,8 +138,8 @@ LANGUAGE sql STABLE AS $$
     FROM usage_records u WHERE u.run_id = wanted_run
 $$;
 
--- What each turn of a run took, the newest first, for whoever may read the run. SECURITY DEFINER for the sake of
--- platform admins, who read the runs of every organization.
+-- Usage of each turn of a run, newest first, for everybody who may read the run. SECURITY DEFINER for platform admins,
+-- who read the runs of every organization.
 CREATE OR REPLACE FUNCTION run_turn_page(wanted_run uuid, page_limit integer, before uuid) RETURNS TABLE (id uuid,
     turn integer, input_tokens bigint, output_tokens bigint, cache_read_tokens bigint, cost_usd double precision,
     credits bigint, created_at timestamptz)

@@ -1,5 +1,5 @@
--- What a deleted user leaves behind, swept page by page (endings.sql): memberships, sessions and tokens, the address
--- where others keep it, and what their personal organization used. user_delete() begins these sweeps.
+-- Remains of a deleted user, swept page by page (endings.sql): memberships, sessions and tokens, the address where
+-- others keep it, and the usage of their personal organization. user_delete() begins these sweeps.
 
 -- The sweep of a deleted user's memberships. Members of an organization change behind the lock of its row.
 CREATE OR REPLACE FUNCTION ending_page_memberships(e endings, at_most integer, is_whole boolean) RETURNS uuid

@@ -1,4 +1,4 @@
--- Organizations name addresses that are told what their runs do.
+-- Addresses of organizations that get messages about their runs.
 
 CREATE TABLE webhook_endpoints (
     id uuid PRIMARY KEY DEFAULT public.uuidv7(),
@@ -121,8 +121,8 @@ BEGIN
 END
 $$;
 
--- What an endpoint that was switched off then still had to be told is cancelled, so many at most; an attempt under way
--- ends by itself, and what somebody asked for since (webhook_redeliver) is sent. The endpoint is locked by the caller.
+-- Cancels pending messages of an endpoint that was switched off, so many at most. An attempt under way ends by itself,
+-- and messages that somebody requested since (webhook_redeliver) are sent. The endpoint is locked by the caller.
 CREATE OR REPLACE FUNCTION webhook_cancel_page(endpoint uuid, off_at timestamptz, at_most integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -184,8 +184,8 @@ BEGIN
         failing_since = CASE WHEN old_state.enabled AND old_state.url = new_state.url THEN failing_since END
     WHERE id = old_state.id;
     IF new_state.url <> old_state.url THEN
-        -- What is on its way to the address before is due again, at this one: nothing that is answered there counts
-        -- here, a 410 of who moved away least of all.
+        -- Messages on their way to the previous address are due again, at this one. Answers there do not count here, a
+        -- 410 of a host that moved away least of all.
         UPDATE outbox SET owner_id = NULL, lease_until = NULL
         WHERE owner_id IS NOT NULL AND endpoint_id = old_state.id AND kind = 'webhook';
     END IF;
@@ -229,8 +229,8 @@ BEGIN
 END
 $$;
 
--- What is more than a call should take away is left to maintenance: of 300,000 messages each call would give up, with
--- whoever ends a run of the organization waiting behind it.
+-- Messages that are too many for one call are left to maintenance: of 300,000 messages each call would give up, while
+-- ends of runs in the organization wait for it.
 CREATE OR REPLACE FUNCTION webhook_delete(endpoint uuid) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -304,8 +304,8 @@ BEGIN
 END
 $$;
 
--- :redeliver: due now, under its old id; the schedule begins anew. Of one that is under way that attempt is the first.
--- Sent also to an endpoint that is switched off, once.
+-- :redeliver: due now, under its old id; the schedule starts again. If an attempt is under way, it is the first. Sent
+-- also to an endpoint that is switched off, once.
 CREATE OR REPLACE FUNCTION webhook_redeliver(endpoint uuid, delivery uuid) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

@@ -288,7 +288,7 @@ TEST_F(Migrate, RefusesAMigrationBelowTheNewest) {
   write("migrations/00002_second.sql", "CREATE TABLE second (id int);");
   ProgramRun run = migrate_folder();
   EXPECT_EQ(run.status, 65);
-  EXPECT_THAT(run.err, HasSubstr("00002 is to be applied before 00003"));
+  EXPECT_THAT(run.err, HasSubstr("00002 belongs before 00003"));
 }
 
 TEST_F(Migrate, TakesAMigrationBackWholeWhenItFailsAndNamesTheLine) {
@@ -349,7 +349,7 @@ TEST_F(Migrate, RefusesAFolderWithoutOrWithBadNames) {
   EXPECT_THAT(migrate_folder().err, HasSubstr("the name must be like 00001_what.sql"));
   std::filesystem::remove(folder_ + "/migrations/1_first.sql");
   write("VERSION", "00002\n");
-  EXPECT_THAT(migrate_folder().err, HasSubstr("VERSION says 00002, and the newest file of"));
+  EXPECT_THAT(migrate_folder().err, HasSubstr("VERSION has 00002, but the newest file of"));
   write("VERSION", "2\n");
   EXPECT_THAT(migrate_folder().err, HasSubstr("VERSION must hold five digits"));
 }

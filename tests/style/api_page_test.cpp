@@ -1,4 +1,4 @@
-// docs/api.md against docs/openapi.yaml, from which it is made.
+// docs/api.md against docs/openapi.yaml, from which it is made, and faults that the build refuses.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -28,6 +28,17 @@ TEST(ApiPage, SaysWhatTheDocumentSays) {
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_TRUE(file_text(made) == file_text("docs/api.md")) << "run: make api-doc";
   std::remove(made.c_str());
+}
+
+TEST(OpenApiToJson, RefusesATextThatACommaCuts) {
+  std::string path = fmt::format("{}cut-{}.yaml", testing::TempDir(), getpid());
+  std::ofstream(path) << "name: {type: string, description: Of the text, before it is packed.}\n";
+  ProgramRun run = run_program(
+      {"/usr/bin/python3", "docs/openapi_to_json.py", path, path + ".json", path + ".h"});
+  EXPECT_NE(run.status, 0);
+  EXPECT_NE(run.err.find("a comma cuts a text before 'before it is packed.'"), std::string::npos)
+      << run.err;
+  std::remove(path.c_str());
 }
 
 }  // namespace

@@ -18,25 +18,17 @@ struct ProseBaseline {
 };
 
 // Lower a row when you rewrite its files. Never raise one: rewrite the sentence.
-constexpr std::array<ProseBaseline, 18> baseline = {{
-    {"docs/contract", 135},
-    {"docs/performance/readings.md", 3},
-    {"docs/", 0},
+constexpr std::array<ProseBaseline, 10> baseline = {{
     {"console/", 147},
-    {"ctl/", 54},
-    {"dev/", 35},
-    {"fcgi/", 219},
-    {"lib/", 255},
-    {"nginx/", 8},
-    {"runner/", 414},
-    {"sql/", 320},
-    {"sse-relay/", 63},
-    {"systemd/", 7},
+    {"ctl/", 5},
+    {"dev/", 5},
+    {"fcgi/", 5},
+    {"lib/", 5},
+    {"runner/", 5},
+    {"sql/", 5},
+    {"sse-relay/", 5},
     {"tests/", 812},
-    {"debian/", 2},
-    {".ci/", 1},
-    {"Makefile", 8},
-    {"", 0},  // README.md and its neighbours
+    {"", 0},  // documents and everything else
 }};
 
 const ProseBaseline& baseline_of(const std::string& path) {

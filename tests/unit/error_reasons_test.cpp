@@ -25,7 +25,7 @@ TEST(ErrorReasons, OfACodeAloneAreNone) {
 TEST(ErrorReasons, PutFactsIntoTheirWords) {
   Error error = error_of_reason("credits.insufficient run_not_covered",
                                 R"({"hold": 9223372036854775807, "available": -5})");
-  EXPECT_EQ(error.detail, "A run reserves 9223372036854775807 credits; -5 are available.");
+  EXPECT_EQ(error.detail, "A run reserves 9223372036854775807 credits, but -5 are available.");
   EXPECT_EQ(error.status(), 402);
   EXPECT_THAT(error.members, IsEmpty()) << "facts are not members by themselves";
 }
@@ -39,7 +39,7 @@ TEST(ErrorReasons, ShowNothingForANullAndTakeNoPatternFromAFact) {
 
 TEST(ErrorReasons, WriteBracesOfTheirOwn) {
   EXPECT_EQ(error_of_reason("subscriptions.active_exists one_is_active", "{}").detail,
-            "Cancel it first: DELETE /v1/subscriptions/{id}.");
+            "Cancel it first with DELETE /v1/subscriptions/{id}.");
   EXPECT_EQ(
       error_of_reason("validation.error content_is_no_json", R"({"offset": 7, "found": "x"})")
           .detail,
@@ -68,12 +68,12 @@ TEST(ErrorReasons, NameTheFieldAtFault) {
   error = error_of_reason("validation.error name_not_comparable", R"({"field": "login"})");
   ASSERT_EQ(error.faults.size(), 1u);
   EXPECT_EQ(error.faults[0].field, "login");
-  EXPECT_EQ(error.detail, "login: must have other characters than these");
+  EXPECT_EQ(error.detail, "login: contains characters that are not allowed together");
   // Where the code says what is wrong, the detail is a sentence of its own.
   error = error_of_reason("threads.not_found conversation_unknown", "{}");
   ASSERT_EQ(error.faults.size(), 1u);
   EXPECT_EQ(error.faults[0].field, "conversation");
-  EXPECT_EQ(error.detail, "There is no such conversation.");
+  EXPECT_EQ(error.detail, "The conversation does not exist.");
 }
 
 TEST(ErrorReasons, MakeMembersOfTheFactsThatAreShown) {

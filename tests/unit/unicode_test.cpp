@@ -31,8 +31,8 @@ TEST(Unicode, LetsNamesShowEveryCharacter) {
         Bad{"a\u200Cb", "U+200C"}, Bad{"a\U000E0041", "U+E0041"}, Bad{"a\uFE0F", "U+FE0F"},
         Bad{"\u3164", "U+3164"}, Bad{"a\uFEFF", "U+FEFF"}, Bad{"a\U000E0100", "U+E0100"},
         Bad{"👩\u200D", "U+200D"}, Bad{"🏴\U000E0041\U000E007F", "U+E0041"},
-        Bad{"", "can be seen"}, Bad{" \u00A0\u3000", "can be seen"},
-        Bad{"\u2800", "can be seen"}}) {
+        Bad{"", "a visible character"}, Bad{" \u00A0\u3000", "a visible character"},
+        Bad{"\u2800", "a visible character"}}) {
     std::optional<std::string> fault = unicode::visible_name_fault(bad.name);
     ASSERT_TRUE(fault) << bad.words;
     EXPECT_THAT(*fault, HasSubstr(bad.words));

@@ -26,7 +26,7 @@ std::vector<std::string> read_scopes(Fields& fields) {
   if (!scopes) return {};
   for (size_t i = 0; i < scopes->size(); ++i) {
     if (is_permission(scopes->at(i))) continue;
-    fields.fault("scopes." + std::to_string(i), "unknown", "is no permission");
+    fields.fault("scopes." + std::to_string(i), "unknown", "is not a permission");
   }
   return std::move(*scopes);
 }

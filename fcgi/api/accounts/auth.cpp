@@ -72,19 +72,20 @@ bool mail_is_configured(const config::Settings& settings) {
   return !settings.text("mail.dir").empty() || !settings.text("mail.smtp_host").empty();
 }
 
-// What did not go as asked; empty: nothing.
+// The part of the request that was not done, or empty.
 std::string registration_warning(const postgres::Row& created, const NewAccount& account,
                                  const config::Settings& settings) {
   std::vector<std::string_view> warnings;
   if (!created.boolean("code_is_valid")) {
-    warnings.push_back("The invitation code does not hold; you are registered without it.");
+    warnings.push_back("The invitation code is not valid. You are registered without it.");
   }
   bool is_invited = created.boolean("is_invited");
   if (account.invitation_hash && !is_invited) {
-    warnings.push_back("This invitation_token does not prove the address: verify it by mail.");
+    warnings.push_back(
+        "This invitation_token does not prove the address. Verify the address by mail.");
   }
   if (!is_invited && !created.boolean("mail_is_stored") && !mail_is_configured(settings)) {
-    warnings.push_back("No mail can be sent yet, so your address is not verified.");
+    warnings.push_back("Mail is not configured yet, so your address is not verified.");
   }
   return fmt::format("{}", fmt::join(warnings, " "));
 }
@@ -102,7 +103,7 @@ std::string registration_json(std::string_view user_id, const SessionTokens& tok
   return body.take();
 }
 
-// Whom somebody wants to be, and whether they are.
+// The requested identity, and whether it is the caller's.
 struct Attempt {
   std::string login;
   std::string password;
@@ -127,7 +128,7 @@ Attempt read_attempt(const Input& input) {
   return attempt;
 }
 
-// Whoever has shown the right password is not shed any more.
+// A caller who has given the right password is not shed any more.
 PasswordQueue rehash_queue(const Attempt& attempt) {
   return attempt.queue == PasswordQueue::known ? PasswordQueue::known : PasswordQueue::patient;
 }
@@ -263,7 +264,8 @@ OneStatement refresh_session(const Input& input) {
   std::string hashes = refresh_hashes_of(input.request());
   if (hashes.empty()) throw Error(ErrorCode::auth_missing_token, "The refresh cookie is missing.");
   if (is_from_another_site(input)) {
-    throw Error(ErrorCode::auth_forbidden, "This site is none of http.cors_origins.");
+    throw Error(ErrorCode::auth_forbidden,
+                "The Origin of the request is not in http.cors_origins.");
   }
   SessionTokens tokens;
   const config::Settings& settings = input.settings;

@@ -43,7 +43,7 @@ Error unavailable(const Client& client, std::string cause) {
   return error;
 }
 
-// What is wrong on our side or theirs, not with the token; else nothing.
+// Returns a fault on our side or theirs, not of the token; otherwise nothing.
 std::string_view fault_of_service(const Json& verdict) {
   const Json* codes = verdict.find("error-codes");
   if (codes == nullptr || codes->as_array() == nullptr) return {};
@@ -71,7 +71,7 @@ bool is_word_of(std::string_view words, std::string_view word) {
   return false;
 }
 
-// Whoever knows the site key may have visitors of another page solve captchas for them.
+// The site key is public, so another page could let its visitors solve captchas for it.
 bool is_of_our_page(const config::Settings& settings, const Client& client, const Json& verdict) {
   const std::string& hostnames = settings.text("captcha.hostnames");
   const std::string& action = settings.text("captcha.action");
@@ -117,7 +117,8 @@ Task<void> check_captcha(OpenCall& call, std::optional<std::string> token) {
   if (*success->as_boolean() && is_of_our_page(settings, client, *verdict)) co_return;
   std::string_view fault = fault_of_service(*verdict);
   if (!fault.empty()) throw unavailable(client, std::string(fault));
-  throw Error(ErrorCode::auth_captcha_invalid, "Solve it again: a token serves once.");
+  throw Error(ErrorCode::auth_captcha_invalid,
+              "Solve the captcha again, because its token works once.");
 }
 
 }  // namespace hostler

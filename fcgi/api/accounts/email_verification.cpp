@@ -70,7 +70,7 @@ Task<Response> change_email(Call& call) {
   OwnAccount account = co_await load_own_account(call);
   if (!current && !account.may_forget) {
     throw Error(ErrorCode::auth_wrong_password,
-                "Give current_password, or log in by a mailed code just before.");
+                "Send current_password, or log in by a mailed code first.");
   }
   std::optional<std::string> checked_hash;
   if (current) {

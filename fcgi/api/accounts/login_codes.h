@@ -1,5 +1,5 @@
-// What a mailed code of six digits looks like. Called by the handlers of
-// POST /v1/auth/email/otp/… and POST /v1/auth/confirm.
+// Form of a mailed code of six digits. Called by the handlers of POST /v1/auth/email/otp/… and POST
+// /v1/auth/confirm.
 #pragma once
 
 #include <string>

@@ -32,7 +32,7 @@ std::optional<std::string> read_change(
   return value;
 }
 
-// What changes, as the database's function takes it.
+// Returns the changes in the form of the database's function.
 std::string read_profile_changes(const Input& input) {
   Fields fields = input.body();
   JsonWriter changes;

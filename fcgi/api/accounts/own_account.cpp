@@ -1,5 +1,5 @@
-// What users do with their own account: password, sessions, invitation code, the end of it.
-// Statements: sql/queries/me.sql.
+// Actions of users on their own account: password, sessions, invitation code, its end. Statements:
+// sql/queries/me.sql.
 #include <optional>
 #include <utility>
 
@@ -26,7 +26,7 @@ Task<Response> change_password(Call& call) {
   OwnAccount account = co_await load_own_account(call);
   if (!current && !account.may_forget) {
     fields.fault("current_password", "required",
-                 "is required, unless a mailed code began this session a moment ago");
+                 "is required, unless this session began by a mailed code a moment ago");
   }
   std::optional<account::TextFault> fault =
       account::password_fault(wanted, account.login, account.email);

@@ -15,7 +15,7 @@ namespace hostler {
 // Longer than any that may be set: what letters are typed with may make more characters of it.
 constexpr TextBounds given_password{.min = 1, .max = 512, .takes_control = true};
 
-// What the caller's current password is checked with.
+// Values for checking the caller's current password.
 struct OwnAccount {
   std::string stored_hash;  // empty: there is no password
   std::string login;
@@ -26,8 +26,8 @@ struct OwnAccount {
 // Throws auth.rate_limited after too many wrong passwords.
 Task<OwnAccount> load_own_account(Call& call);
 
-// Throws auth.wrong_password, always when there is no password; each such guess counts as a failed
-// login does, and is told to the audit log under the action.
+// Throws auth.wrong_password, also if there is no password. Each such guess counts like a failed
+// login, and the audit log records it under the action.
 Task<void> check_own_password(Call& call, std::string given, std::string stored_hash,
                               std::string_view action);
 

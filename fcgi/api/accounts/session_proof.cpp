@@ -37,9 +37,9 @@ Task<Response> prove_session(Call& call) {
   Fields fields = call.input.body();
   bool is_by_code = fields.has("otp");
   if (is_by_code && fields.has("password")) {
-    fields.fault("otp", "ambiguous", "must not stand beside password: send one of the two");
+    fields.fault("otp", "ambiguous", "must not be given beside password; send one of the two");
   } else if (!is_by_code && !fields.has("password")) {
-    fields.fault("password", "required", "is required, or otp");
+    fields.fault("password", "required", "or otp is required");
   }
   std::string code;
   if (is_by_code) code = read_login_code(fields);

@@ -42,7 +42,7 @@ std::string read_content(Fields& message) {
     } else if (type == "text") {
       message.fault(field + ".text", "wrong_type", "must be a text");
     } else {
-      message.fault(field, "unsupported", "must be of the type text; others are not supported");
+      message.fault(field, "unsupported", "must have the type text; other types are not supported");
     }
   }
   return text;
@@ -50,7 +50,7 @@ std::string read_content(Fields& message) {
 
 std::string read_user_message(Fields& message) {
   std::string text = read_content(message);
-  if (is_blank_text(text)) message.fault("content", "too_short", "must hold text");
+  if (is_blank_text(text)) message.fault("content", "too_short", "must contain text");
   if (text.size() > message_bytes_max) {
     message.fault("content", "too_long",
                   fmt::format("must have at most {} bytes", message_bytes_max));
@@ -151,7 +151,8 @@ std::optional<AguiAnswer> read_resume(Fields& fields) {
   std::vector<Fields> entries = fields.optional_objects("resume", interrupts_max);
   if (entries.empty()) return std::nullopt;
   if (entries.size() > 1) {
-    fields.fault("resume", "too_long", "must have one entry: a run has one interrupt at a time");
+    fields.fault("resume", "too_long",
+                 "must have one entry, because a run has one interrupt at a time");
     return std::nullopt;
   }
   AguiAnswer answer;
@@ -166,7 +167,7 @@ std::optional<AguiAnswer> read_resume(Fields& fields) {
 void read_news(Fields& fields, AguiInput& wanted) {
   std::vector<Fields> messages = fields.optional_objects("messages", messages_max);
   bool says = !messages.empty() && has_role(messages.back(), "user");
-  // Whoever abandons what was asked to say something else says that.
+  // A client that abandons a question to send a message sends that message.
   if (wanted.answer && !(wanted.answer->abandons && says)) return;
   wanted.answer.reset();
   if (says) {
@@ -174,7 +175,7 @@ void read_news(Fields& fields, AguiInput& wanted) {
   } else if (!messages.empty() && has_role(messages.back(), "tool")) {
     wanted.results = read_results(messages);
   } else {
-    fields.fault("messages", "required", "must end with a message of a user or of tools");
+    fields.fault("messages", "required", "must end with a message of the user or of tools");
   }
 }
 

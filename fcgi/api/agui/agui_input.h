@@ -1,5 +1,5 @@
-// What a client of AG-UI sends, RunAgentInput: read as what is new in it. The thread keeps the
-// conversation, so all but the end of `messages` says nothing, and of `state` nothing is taken.
+// Reads the new part of a client's RunAgentInput (AG-UI). The thread keeps the conversation, so
+// only the end of `messages` is read, and `state` is ignored.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace hostler {
 
-// What answers an interrupt: all readings of it, since the run alone knows what it asked.
+// Answer to an interrupt, in all readings, because only the run knows its question.
 struct AguiAnswer {
   std::string interrupt_id;
   bool abandons = false;
@@ -28,7 +28,7 @@ struct AguiInput {
   std::optional<AguiAnswer> answer;
   std::optional<std::string> results;  // JSON, as POST /v1/runs/{run_id}/tool-results has them
   std::string message;
-  // Of the run that a message begins.
+  // Values for the run that a message begins.
   RunChoice choice;
   std::string metadata;
   std::optional<std::string> end_user;  // of the thread, when it is made

@@ -13,7 +13,7 @@
 namespace hostler {
 namespace {
 
-// What the encoder tells again (lib/formats/agui.h), and the context, which the daemon reads.
+// Values that the encoder repeats (lib/formats/agui.h), and the context, which the daemon reads.
 std::string facts_of(const AguiInput& wanted, bool begins) {
   JsonWriter json;
   json.begin_object().member("threadId", wanted.thread_id).member("runId", wanted.run_id);

@@ -48,8 +48,8 @@ std::string entitlement_warning(const std::vector<std::string>& keys) {
   }
   if (unread.empty()) return "";
   return fmt::format(
-      "Hostler reads no entitlement named {}. GET /v1/entitlements lists those that it reads; "
-      "others are there for programs of your own.",
+      "Hostler does not read the entitlement {}. GET /v1/entitlements lists the ones that it "
+      "reads. Others are only for your own programs.",
       unread);
 }
 

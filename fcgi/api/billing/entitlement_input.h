@@ -20,7 +20,7 @@ std::string read_entitlement(Fields& fields, JsonWriter& json);
 
 // Whether the key is a setting that entitlements of an organization change.
 bool is_org_limit(std::string_view key);
-// What to say of keys that no part of Hostler reads; empty when there is none among these.
+// Warning about keys that no part of Hostler reads; empty if all are known.
 std::string entitlement_warning(const std::vector<std::string>& keys);
 // The row's JSON object, with the member warning unless that is empty.
 Response row_with_warning(int status, postgres::Result result, const std::string& warning);

@@ -1,4 +1,4 @@
-// What an organization may use, and overrides of it. Statements: sql/queries/plans.sql.
+// Entitlements of an organization, and overrides of them. Statements: sql/queries/plans.sql.
 #include "fcgi/api/billing/entitlement_input.h"
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"

@@ -27,7 +27,7 @@ OneStatement create_feature_flag(const Input& input) {
       fields.optional_text("description", {.max = 2000, .takes_control = true});
   bool default_value = fields.required_boolean("default_value");
   if (!key.empty() && !is_flag_key(key)) {
-    fields.fault("key", "bad_format", "must be lower-case words parted by dots");
+    fields.fault("key", "bad_format", "must be lower-case words separated by dots");
   }
   fields.check();
   return OneStatement::row(

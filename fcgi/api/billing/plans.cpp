@@ -30,17 +30,17 @@ std::vector<std::string> read_entitlements(Fields& fields, JsonWriter& json) {
   return keys;
 }
 
-// Nothing of an id that was faulted.
+// Returns nothing for an id with a fault.
 std::optional<std::string> id_or_none(const std::string& id) {
   return id.empty() ? std::nullopt : std::optional<std::string>(id);
 }
 
 void add_unknowns(Fields& fields, const postgres::Row& unknowns) {
   if (unknowns.boolean("is_org_unknown")) {
-    fields.fault("org_id", "unknown", "there is no such organization");
+    fields.fault("org_id", "unknown", "is not a known organization");
   }
   if (unknowns.boolean("is_plan_unknown")) {
-    fields.fault("plan_id", "unknown", "there is no such plan");
+    fields.fault("plan_id", "unknown", "is not a known plan");
   }
 }
 
@@ -71,7 +71,7 @@ OneStatement show_plan(const Input& input) {
   return OneStatement::row(query::PlanShow{.plan_id = input.path_value("plan_id")});
 }
 
-// What is unknown is asked before, so that it is told together with all else that is wrong.
+// Unknown ids are looked up before, so that they are reported together with all other faults.
 Task<Response> create_subscription(Call& call) {
   Fields fields = call.input.body();
   std::string org_id = fields.required_id("org_id");

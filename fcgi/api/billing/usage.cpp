@@ -45,7 +45,7 @@ UsageCursor read_cursor(QueryFields& fields) {
   auto [rest, fault] = std::from_chars(given->data(), end, cost);
   bool has_name = end - rest > 1 && *rest == ':';
   if (fault != std::errc() || cost < 0 || (rest != end && !has_name)) {
-    fields.fault("cursor", "bad_format", "must be one that a Link header named");
+    fields.fault("cursor", "bad_format", "must come from a Link header");
     return cursor;
   }
   cursor.cost = cost;

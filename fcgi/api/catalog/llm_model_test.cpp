@@ -27,18 +27,18 @@ constexpr int64_t pause_ms_max = 500;
 
 Error not_begun() {
   Error error(ErrorCode::http_unavailable,
-              "No hostler-runner began the test within 5 seconds: none runs, or all are busy with "
-              "other tests. Try again, or look at GET /v1/admin/nodes.");
+              "No hostler-runner started the test within 5 seconds: none is running, or all are "
+              "busy with other tests. Try again, or check GET /v1/admin/nodes.");
   error.retry_after_s = claim_seconds;
   return error;
 }
 
 Error not_ended() {
   return Error(ErrorCode::http_gateway_timeout,
-               "The test was begun and did not end within a minute. Try again.");
+               "The test started but did not end within a minute. Try again.");
 }
 
-// Nothing: the test is under way.
+// Returns nothing while the test is under way.
 std::optional<Response> answer_of(const postgres::Result& found, int64_t waited_ms) {
   if (found.empty()) throw not_ended();
   postgres::Row row = found.front();

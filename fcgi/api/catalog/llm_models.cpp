@@ -12,7 +12,7 @@ namespace {
 
 constexpr TextBounds name_bounds{.min = 1, .max = 200, .trims = true, .is_name = true};
 constexpr Bounds context_bounds{1024, 100'000'000};
-// Of an organization's own (contract section 4).
+// Limit for an organization's own model (contract section 4).
 constexpr Bounds own_context_bounds{1024, 2'000'000};
 constexpr NumberBounds price_bounds{0, 1'000'000};
 constexpr NumberBounds multiplier_bounds{0, 1000};

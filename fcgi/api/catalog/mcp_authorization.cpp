@@ -32,7 +32,7 @@ bool is_header_name(std::string_view name) {
   return name.size() <= header_name_bytes_max && ascii::is_token(name);
 }
 
-// Those that the protocol, or HTTP, gives a meaning that is not the tenant's to change.
+// Header names with a meaning in the protocol, or in HTTP, that a tenant must not change.
 bool is_ours(std::string_view lower) {
   constexpr std::array<std::string_view, 14> ours{"accept",
                                                   "accept-encoding",
@@ -81,7 +81,7 @@ void read_headers(Fields& fields, McpAuthorization& read) {
     bool is_twice = std::find(seen.begin(), seen.end(), lower) != seen.end();
     if (!is_header_name(name) || is_ours(lower) || is_twice) {
       fields.fault(field, "bad_format",
-                   "must be the name of a header, once, and none that Hostler sets itself");
+                   "must be the name of a header, given once, that Hostler does not set itself");
     } else if (text == nullptr || text->size() > header_value_bytes_max ||
                !is_visible(*text, true)) {
       fields.fault(field, "bad_format", "must be a text of at most 8192 visible ASCII characters");

@@ -52,7 +52,7 @@ Task<void> check_address(const Call& call, http::HttpUrl url) {
   bool is_allowed = co_await is_allowed_by_name(call.loop, call.input.settings, std::move(again));
   if (!is_allowed) {
     throw Error(ErrorCode::tool_url_denied,
-                "url must be https, but where outbound.allow_cidrs names its address.");
+                "url must be https, unless outbound.allow_cidrs names its address.");
   }
 }
 
@@ -74,7 +74,7 @@ struct ServerMembers {
   std::optional<McpAuthorization> authorization;
 };
 
-// Those that a change leaves out are not written; a new server has them all.
+// A change does not write the members that it leaves out; a new server has them all.
 ServerMembers read_members(Fields& fields, bool is_new, JsonWriter& json) {
   ServerMembers members;
   std::optional<std::string> written =
@@ -109,7 +109,8 @@ Task<Response> create_mcp_server(Call& call) {
   wanted.begin_object();
   std::string key = fields.required_text("key", key_bounds);
   if (!is_server_key(key)) {
-    fields.fault("key", "bad_format", "must be 1 to 32 of a to z, 0 to 9 and hyphens");
+    fields.fault("key", "bad_format",
+                 "must have 1 to 32 characters from a to z, 0 to 9 and hyphens");
   }
   wanted.member("key", key);
   ServerMembers members = read_members(fields, true, wanted);

@@ -64,7 +64,8 @@ const KnownHost* known_host(std::string_view host) {
   return found == known_hosts.end() ? nullptr : &*found;
 }
 
-// Of "/a//b/": a, "", b. Empty ones within a path stay: some gateways have a whole URL in theirs.
+// Splits "/a//b/" into a, "", b. Empty parts within a path stay, because some gateways have a whole
+// URL in theirs.
 Segments segments_of(std::string_view path) {
   Segments segments;
   while (!path.empty()) {
@@ -150,7 +151,7 @@ std::string query_fault_of_base_url(std::string_view typed) {
     return "must have no query and no fragment: write https://NAME.openai.azure.com/openai/v1 for "
            "Azure OpenAI, which needs no api-version there, and the deployment's name as the model";
   }
-  return "must have no query and no fragment: leave out everything from ? or # on";
+  return "must have no query and no fragment; remove everything from ? or # on";
 }
 
 }  // namespace hostler

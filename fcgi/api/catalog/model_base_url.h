@@ -15,7 +15,7 @@ namespace hostler {
 //   anthropic:  without /v1/messages and /v1, which the daemon appends
 std::string corrected_base_url(std::string_view provider_kind, std::string_view typed);
 
-// What is wrong with a base URL that has a query or a fragment, and what to write in its place.
+// Describes the fault of a base URL with a query or a fragment, and names the correct form.
 std::string query_fault_of_base_url(std::string_view typed);
 
 }  // namespace hostler

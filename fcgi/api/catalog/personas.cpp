@@ -21,9 +21,9 @@ constexpr TextBounds prompt_bounds{.max = 65'536, .bytes_max = 256 << 10, .takes
 constexpr Bounds turns_bounds{1, 10'000};
 constexpr NumberBounds temperature_bounds{0, 2};
 
-// Each name once, in the order given; a fault for each that is none. Those of tools are of tools
-// that there are, or mean all of an MCP server, which the statement checks; what is to be confirmed
-// may be one that only runs declare.
+// Returns each name once, in the given order, and adds a fault for each invalid one. Names of tools
+// must be existing tools, or mean all of an MCP server, which the statement checks. Names for
+// confirmation may be tools that only runs declare.
 std::optional<std::vector<std::string>> read_tools(Fields& fields, std::string_view name) {
   std::optional<std::vector<std::string>> given = fields.optional_texts(name, 100, {.max = 64});
   if (!given) return std::nullopt;
@@ -40,7 +40,7 @@ std::optional<std::vector<std::string>> read_tools(Fields& fields, std::string_v
   return tools;
 }
 
-// Those that only the statement knows, each with its place in the body.
+// Names that only the statement knows, each with its place in the body.
 void add_other_tools(Fields& fields, const std::vector<std::string>& tools, JsonWriter& json) {
   const Json::Array& written = *fields.any("tools")->as_array();
   json.key("other_tools").begin_array();
@@ -74,7 +74,7 @@ void add_nullable(std::string_view name, const Nullable<T>& member, JsonWriter& 
   }
 }
 
-// What may also be changed later; a new persona gets defaults for what is absent.
+// Members that may also be changed later; a new persona gets defaults for absent ones.
 void read_members(Fields& fields, bool is_new, JsonWriter& json) {
   std::optional<std::string> description = fields.optional_text("description", description_bounds);
   if (description || is_new) json.member("description", description.value_or(""));
@@ -93,7 +93,7 @@ void read_members(Fields& fields, bool is_new, JsonWriter& json) {
                [&](int64_t turns) { json.integer(turns); });
   add_nullable("temperature", fields.nullable_number("temperature", temperature_bounds), json,
                [&](double temperature) { json.number(temperature); });
-  // As a text: see the table.
+  // Returns it as a text: see the table.
   add_nullable("response_format", read_response_format(fields), json,
                [&](const std::string& format) { json.text(format); });
   std::optional<bool> is_active = fields.optional_boolean("is_active");

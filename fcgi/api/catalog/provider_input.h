@@ -1,4 +1,4 @@
-// What the handlers of LLM providers and tool providers have in common: the address of a provider,
+// Shared input of the handlers of LLM providers and tool providers: the address of a provider,
 // checked by its scope, and its key, sealed before it is stored.
 #pragma once
 
@@ -20,7 +20,7 @@ Task<std::optional<std::string>> read_base_url(const Call& call, Fields& fields,
 // A fault of "api_key" for a key that no request could carry: it would fail at the first run only.
 void check_key(Fields& fields, const std::optional<std::string>& key);
 
-// What is stored of a provider's key; without a key nothing.
+// Stored form of a provider's key; nothing without a key.
 struct ProviderKey {
   std::optional<std::string> prefix;  // as it is shown
   std::optional<std::string> secret;  // sealed, for the statement

@@ -29,8 +29,8 @@ void add_choice(JsonWriter& json, std::string_view group, const std::string& cho
   json.member("configured", is_configured).end_object();
 }
 
-// What the settings choose, and whether it has what it needs: as the daemon decides it where no
-// provider is active (runner/tools/tool_provider).
+// Provider that the settings choose, and whether it has everything it needs: the same decision as
+// the daemon's if no provider is active (runner/tools/tool_provider).
 std::string legacy_choices(const config::Settings& settings) {
   const std::string& search = settings.text("web_search.provider");
   const std::string& fetch = settings.text("web_fetch.provider");
@@ -70,7 +70,8 @@ Task<Response> set_tool_credential(Call& call) {
       fields.nullable_text("base_url", {.min = 1, .max = 2048}).value;
   std::optional<std::string> base_url = co_await read_base_url(call, fields, std::move(written));
   fields.check();
-  // Nothing is written, and nothing is wrong (contract section 5): the guard knew the provider.
+  // A request without members writes nothing and has no fault (contract section 5): the guard knew
+  // the provider.
   if (!api_key && !base_url) co_return Response::no_content();
   ProviderKey key = seal_key(call, "tool_provider", api_key);
   postgres::BoundStatement setting =

@@ -62,7 +62,7 @@ void check_name(Fields& fields, const std::string& name) {
   }
 }
 
-// Those that a change leaves out are not written; a new tool has them all.
+// A change does not write the members that it leaves out; a new tool has them all.
 ToolMembers read_members(const Input& input, Fields& fields, bool is_new, JsonWriter& json) {
   ToolMembers members;
   members.name = is_new ? fields.required_text("name", name_bounds)

@@ -32,15 +32,15 @@ struct NewChat {
   bool keeps = true;
 };
 
-// Those of responses too, which some clients send to either. What is harmless is taken, known or
-// not.
+// Members of responses too, because some clients send them to either. Harmless members are
+// accepted, known or not.
 constexpr auto unsupported_members = std::to_array<UnsupportedMember>({
-    {"n", "must be 1: one answer is given"},
-    {"best_of", "must be 1: one answer is given"},
+    {"n", "must be 1, because Hostler gives one answer"},
+    {"best_of", "must be 1, because Hostler gives one answer"},
     {"logprobs"},
     {"top_logprobs"},
     {"logit_bias"},
-    {"modalities", R"(must be ["text"]: others are not supported here)"},
+    {"modalities", R"(must be ["text"]; others are not supported here)"},
     {"audio"},
     {"prediction"},
     {"functions", "is not supported here, tools is"},
@@ -55,8 +55,8 @@ constexpr auto unsupported_members = std::to_array<UnsupportedMember>({
     {"instructions", "is not supported here, a message of the role system is"},
     {"text", "is not supported here, response_format is"},
     {"max_output_tokens", "is not supported here, max_completion_tokens is"},
-    {"previous_response_id", "is not supported here: messages hold the whole conversation"},
-    {"conversation", "is not supported here: messages hold the whole conversation"},
+    {"previous_response_id", "is not supported here; messages has the whole conversation"},
+    {"conversation", "is not supported here; messages has the whole conversation"},
     {"input", "is not supported here, messages is"},
     {"prompt", "is not supported here, messages is"},
     {"background"},
@@ -78,7 +78,7 @@ void read_stops(Fields& fields, JsonWriter& json) {
   json.end_array();
 }
 
-// As the daemon passes them on; nothing when none is given.
+// Form in which the daemon passes them on; nothing if none is given.
 std::optional<std::string> read_sampling(Fields& fields, const ChatTools& tools) {
   constexpr const char* nothing = "{}";
   JsonWriter json;
@@ -110,7 +110,7 @@ std::string_view read_wire_format(Fields& fields) {
   bool is_stream = fields.nullable_boolean("stream").value.value_or(false);
   bool has_usage = false;
   if (Nullable<Fields> options = fields.nullable_object("stream_options"); options.value) {
-    if (!is_stream) fields.fault("stream_options", "bad_format", "is for streams alone");
+    if (!is_stream) fields.fault("stream_options", "bad_format", "is only for streams");
     has_usage = options.value->nullable_boolean("include_usage").value.value_or(false);
   }
   if (!is_stream) return "openai_chat_whole";

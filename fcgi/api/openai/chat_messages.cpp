@@ -22,7 +22,7 @@ constexpr TextBounds id_bounds{.min = 1, .max = 256};
 constexpr TextBounds name_bounds{.min = 0, .max = 64};
 constexpr TextBounds text_bounds{.max = TextBounds::body_text_bytes_max, .takes_control = true};
 
-// The text of a part; only text can be told.
+// Returns the text of a part; models get only text.
 std::string part_text(Fields& message, const Json& part, size_t nth) {
   std::string_view type = part.is_object() ? part.text_or("type") : "";
   if (type == "text" || type == "refusal") {
@@ -62,7 +62,7 @@ std::string read_answer(Fields& message, bool has_calls) {
   return content;
 }
 
-// Who of the role speaks, as OpenAI's API takes it; empty: nobody is named.
+// Name of the speaker, as OpenAI's API accepts it; empty if absent.
 std::string read_name(Fields& message) {
   std::string name = message.nullable_text("name", name_bounds).value.value_or("");
   if (name.find_first_of(R"( <|\/>)") != std::string::npos) {
@@ -71,7 +71,7 @@ std::string read_name(Fields& message) {
   return name;
 }
 
-// What would change what the model is told and cannot be told it.
+// Members that would change the meaning of a message and that models cannot get.
 void refuse_older_forms(Fields& message) {
   for (const char* name : {"function_call", "audio"}) {
     if (!message.has_value(name)) continue;
@@ -79,8 +79,8 @@ void refuse_older_forms(Fields& message) {
   }
 }
 
-// What providers send beside a message and want back as it was. A member of another type than
-// theirs says nothing to them and is left out.
+// Members that providers send beside a message and want back unchanged. A member of another type
+// means nothing to them and is left out.
 struct OpaqueMember {
   std::string_view name;
   bool (*fits)(const Json&);
@@ -157,7 +157,8 @@ class HistoryReader {
   void write_call(Fields& call) {
     std::string id = call.required_text("id", id_bounds);
     json_.begin_object().member("id", id);
-    if (!id.empty() && !open_.insert(id).second) call.fault("id", "taken", "is another call's too");
+    if (!id.empty() && !open_.insert(id).second)
+      call.fault("id", "taken", "is also the id of another call");
     called_.insert(std::move(id));
     Nullable<Fields> function = call.nullable_object("function");
     const Json* type = call.any("type");
@@ -183,8 +184,8 @@ class HistoryReader {
     bool is_open = open_.erase(id) > 0;
     if (!is_open && called_.contains(id)) {
       message.fault("tool_call_id", "taken",
-                    "is a call that has its result already; each has one, right behind the "
-                    "assistant's message that makes it");
+                    "is a call that already has its result; each call has one result, directly "
+                    "after the assistant's message that makes it");
     } else if (!is_open) {
       chat_.missing_calls.push_back(id);
       called_.insert(id);

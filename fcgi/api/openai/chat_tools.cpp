@@ -51,7 +51,7 @@ std::string read_choice(Fields& fields, ToolForm form, const ChatTools& tools) {
     choice = read_named_choice(*named.value, form, tools.names);
   }
   if (!tools.declared) {
-    fields.fault("tool_choice", "bad_format", "is for requests with tools");
+    fields.fault("tool_choice", "bad_format", "needs tools in the request");
   }
   return choice;
 }

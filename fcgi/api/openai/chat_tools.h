@@ -15,7 +15,7 @@ namespace hostler {
 struct ChatTools {
   std::vector<std::string> names;
   std::optional<std::string> declared;  // as a run keeps them; nothing: there are none
-  // As a run keeps them in its sampling; empty, nothing: not given.
+  // Form in which a run keeps them in its sampling; empty or nothing: not given.
   std::string choice;  // JSON: "none", "auto", "required" or {"name"}
   std::optional<bool> parallel;
 };

@@ -34,7 +34,7 @@ OneStatement create_conversation(const Input& input) {
                   (items->as_array() != nullptr && items->as_array()->empty());
   if (!is_empty) {
     fields.fault("items", std::string(http::unsupported_parameter),
-                 "are not supported here: they are the input of a response");
+                 "are not supported here; send them as the input of a response");
   }
   fields.check();
   query::ThreadCreate statement{.title = std::nullopt,

@@ -1,4 +1,4 @@
-// What clients of OpenAI's API call a model (contract section 11): a persona, as `normal@1` or by
+// Names of models for clients of OpenAI's API (contract section 11): a persona, as `normal@1` or by
 // its key alone, or `route:` and a route's id.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What clients of OpenAI's forms mark a request with, as runs are marked. Used by
+// Marks that clients of OpenAI's forms give a request, in the form of a run's marks. Used by
 // chat_completions.cpp, response_request.cpp and conversations.cpp beside it.
 #pragma once
 

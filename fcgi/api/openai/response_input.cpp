@@ -31,7 +31,7 @@ struct InputOutput {
   std::string content;
 };
 
-// Of the role tool: an output alone, of a call that is not in the input.
+// An item of the role tool: only an output, of a call that is not in the input.
 struct InputMessage {
   std::string role;
   std::string content;
@@ -87,7 +87,7 @@ class InputReader {
       read_output(item);
     } else if (type == "item_reference") {
       item.fault("type", std::string(http::unsupported_parameter),
-                 "item_reference is not supported here: send the item itself, as clients do with "
+                 "item_reference is not supported here; send the item itself, as clients do with "
                  "store: false, or previous_response_id");
     } else if (type != "reasoning") {  // a model's thoughts are its own again only there
       refuse_type(item, "type", type);
@@ -108,7 +108,7 @@ class InputReader {
     }
     if (!open_.empty()) {
       fields.fault("input", "required",
-                   fmt::format("there is no output of the call {}", open_.begin()->first));
+                   fmt::format("the output of the call {} is missing", open_.begin()->first));
     }
     if (input.missing_calls.size() > missing_calls_max) {
       fields.fault(
@@ -140,7 +140,7 @@ class InputReader {
                        !messages_.back().outputs.empty();
     if (begins_turn) messages_.push_back({"assistant", {}, {}, {}});
     if (!call.id.empty() && !open_.emplace(call.id, messages_.size() - 1).second) {
-      item.fault("call_id", "taken", "is of a call that has no output yet");
+      item.fault("call_id", "taken", "is for a call that has no output yet");
     }
     called_.insert(call.id);
     messages_.back().calls.push_back(std::move(call));
@@ -157,7 +157,7 @@ class InputReader {
     } else if (called_.insert(output.call_id).second) {
       messages_.push_back({"tool", {}, {}, {std::move(output)}});
     } else {
-      item.fault("call_id", "taken", "is of a call that has its output already");
+      item.fault("call_id", "taken", "is for a call that already has its output");
     }
   }
 

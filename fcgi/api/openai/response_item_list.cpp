@@ -101,7 +101,7 @@ std::string response_item_list(std::string_view run_id, std::string_view message
     from = std::find_if(items.begin(), items.end(),
                         [&](const Item& item) { return item.id == *page.after; });
     if (from == items.end()) {
-      throw Error::validation({{"after", "unknown", "is no item of this response"}});
+      throw Error::validation({{"after", "unknown", "is not an item of this response"}});
     }
     ++from;
   }

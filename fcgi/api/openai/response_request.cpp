@@ -24,7 +24,7 @@ bool is_nothing(const Json* value) {
   return value->as_array() != nullptr && value->as_array()->empty();
 }
 
-// Those of chat completions too, which some clients send to either.
+// Members of chat completions too, because some clients send them to either.
 constexpr auto unsupported_members = std::to_array<UnsupportedMember>({
     {"prompt"},
     {"context_management"},
@@ -33,8 +33,8 @@ constexpr auto unsupported_members = std::to_array<UnsupportedMember>({
     {"top_logprobs"},
     {"logprobs"},
     {"logit_bias"},
-    {"n", "must be 1: one answer is given"},
-    {"modalities", R"(must be ["text"]: others are not supported here)"},
+    {"n", "must be 1, because Hostler gives one answer"},
+    {"modalities", R"(must be ["text"]; others are not supported here)"},
     {"response_format", "is not supported here, text.format is"},
     {"max_tokens", "is not supported here, max_output_tokens is"},
     {"max_completion_tokens", "is not supported here, max_output_tokens is"},
@@ -45,7 +45,7 @@ constexpr auto unsupported_members = std::to_array<UnsupportedMember>({
     {"messages", "is not supported here, input is"},
     {"functions", "is not supported here, tools is"},
     {"function_call", "is not supported here, tool_choice is"},
-    {"best_of", "must be 1: one answer is given"},
+    {"best_of", "must be 1, because Hostler gives one answer"},
     {"audio"},
     {"prediction"},
     {"web_search_options"},
@@ -58,13 +58,13 @@ void refuse(Fields& fields, const char* name, const char* message = "is not supp
   fields.fault(name, std::string(http::unsupported_parameter), message);
 }
 
-// What is harmless is taken, known or not.
+// Harmless members are accepted, known or not.
 void refuse_unsupported(Fields& fields) {
   refuse_members(fields, unsupported_members);
   const Json* include = fields.any("include");
   bool wants_logprobs = include != nullptr && include->dump().find("logprobs") != std::string::npos;
   if (wants_logprobs) {
-    refuse(fields, "include", "may hold reasoning.encrypted_content, but no log probabilities");
+    refuse(fields, "include", "may contain reasoning.encrypted_content, but no log probabilities");
   }
   if (Nullable<Fields> reasoning = fields.nullable_object("reasoning"); reasoning.value) {
     const Json* effort = reasoning.value->any("effort");
@@ -77,7 +77,7 @@ class Facts {
  public:
   explicit Facts(Fields& fields) : fields_(fields) { json_.begin_object(); }
 
-  // As it was sent, if it was.
+  // Returns it as it was sent, if it was.
   void repeat(const char* name, std::string_view otherwise) {
     const Json* value = fields_.any(name);
     if (value == nullptr || value->is_null()) {
@@ -132,7 +132,7 @@ void check_repeated(Fields& fields) {
   }
 }
 
-// As the daemon passes them on; nothing when none is given.
+// Form in which the daemon passes them on; nothing if none is given.
 std::optional<std::string> read_sampling(Fields& fields, const ChatTools& tools) {
   constexpr const char* nothing = "{}";
   struct Number {
@@ -155,7 +155,7 @@ std::optional<std::string> read_sampling(Fields& fields, const ChatTools& tools)
   return text;
 }
 
-// What @ai-sdk/open-responses makes of the wish for JSON of any kind.
+// Form that @ai-sdk/open-responses gives the wish for JSON of any kind.
 bool wants_any_json(const Json* format) {
   return format != nullptr && format->is_object() && format->text_or("type") == "json_schema" &&
          is_nothing(format->find("name")) && is_nothing(format->find("schema"));
@@ -167,7 +167,7 @@ std::optional<std::string> read_format(Fields& fields) {
   // How much is said is up to the model, unless the client wants it otherwise.
   Nullable<std::string> verbosity = text.value->nullable_text("verbosity", id_bounds);
   if (verbosity.value && verbosity.value != "medium") {
-    refuse(*text.value, "verbosity", "must be medium: others are not supported here");
+    refuse(*text.value, "verbosity", "must be medium; other values are not supported here");
   }
   if (wants_any_json(text.value->any("format"))) return R"({"type":"json_object"})";
   return read_text_format(*text.value);
@@ -197,17 +197,18 @@ Error none_such(ErrorCode code, std::string_view member) {
   return error;
 }
 
-// What cannot be beside what else is wanted.
+// Members that cannot be combined with the others.
 void check_together(Fields& fields, const NewResponse& wanted, bool has_previous,
                     bool has_conversation) {
   if (has_previous && has_conversation) {
-    fields.fault("conversation", "bad_format", "cannot stand beside previous_response_id");
+    fields.fault("conversation", "bad_format", "must not be given beside previous_response_id");
   }
   if (has_conversation && !wanted.keeps) {
-    fields.fault("store", "bad_format", "must be true: a conversation is stored");
+    fields.fault("store", "bad_format", "must be true, because a conversation is stored");
   }
   if (wanted.is_background && !wanted.keeps) {
-    fields.fault("store", "bad_format", "must be true: a response in the background is stored");
+    fields.fault("store", "bad_format",
+                 "must be true, because a response in the background is stored");
   }
 }
 

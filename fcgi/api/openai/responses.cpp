@@ -1,5 +1,5 @@
-// Responses in OpenAI's form: runs of a thread, or, not stored, of none that anybody is shown.
-// Their answers are the relay's, but for what is told before a run has ended. Statements:
+// Responses in OpenAI's form: runs of a thread, or, if not stored, of a thread that nobody sees.
+// The relay sends their answers, except those before a run has ended. Statements:
 // sql/queries/responses.sql.
 #include <string>
 #include <utility>
@@ -19,7 +19,7 @@ namespace {
 constexpr const char* stored_format = "openai_response_stored";
 constexpr const char* stream_format = "openai_response";
 
-// Of a run that has not ended.
+// Response of a run that has not ended.
 Response unfinished(std::string_view run_id, std::string_view facts, bool has_begun) {
   formats::ResponseState state{.status = has_begun ? "in_progress" : "queued"};
   Response response = Response::json_text(200, formats::response_object(run_id, facts, state));

@@ -12,7 +12,7 @@
 namespace hostler {
 namespace {
 
-// What clients send that leave everything as it is, as compact JSON.
+// Values of clients that change nothing, as compact JSON.
 constexpr auto harmless_values = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"n", "1"},
     {"best_of", "1"},

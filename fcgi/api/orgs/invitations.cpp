@@ -25,10 +25,10 @@ std::string_view registration_of(const config::Settings& settings) {
 // The answer's member: what the inviter should know; empty: nothing.
 std::string_view warning_of(std::string_view registration) {
   if (registration == "closed") {
-    return "Registration is closed: the invitation serves only somebody who has an account.";
+    return "Registration is closed, so only a person with an account can use the invitation.";
   }
   if (registration == "code") {
-    return "Somebody without an account needs an invitation code, too, to register.";
+    return "To register, a person without an account also needs an invitation code.";
   }
   return "";
 }

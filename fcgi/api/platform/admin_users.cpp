@@ -27,7 +27,7 @@ constexpr std::array members{
     Member{"timezone", account::timezone_fault},
 };
 
-// What changes, as the database's function takes it.
+// Returns the changes in the form of the database's function.
 std::string read_changes(const Input& input) {
   Fields fields = input.body();
   JsonWriter changes;

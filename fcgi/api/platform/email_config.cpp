@@ -22,12 +22,12 @@ constexpr TextBounds password_bounds{.max = 1000};
 // Within what nginx and a waiting administrator bear.
 constexpr mail::MailLimits test_limits{.connect_timeout_ms = 10'000, .total_timeout_ms = 20'000};
 
-// What is wrong with a host, in words: a colon belongs to IPv6 alone.
+// Describes the fault of a host: a colon is allowed only in IPv6.
 std::optional<std::string> fault_of_host(const std::string& host) {
   if (host.empty() || has_host_form(host)) return std::nullopt;
   return host.find(':') == std::string::npos
              ? "must be a host name or address"
-             : "must be a host name or address alone: put the port into smtp_port";
+             : "must be a host name or address without port; put the port into smtp_port";
 }
 
 std::optional<std::string> fault_of_sender(const Input& input, const std::string& from) {
@@ -53,7 +53,7 @@ OneStatement::Render of_settings_in_force(const Input& input,
   };
 }
 
-// What the administrator is told: the server's own words, or what could mend that it had none.
+// Text for the administrator: the server's own words, or a fix if it sent none.
 std::string words_of(const mail::MailOutcome& outcome, const std::string& place,
                      mail::MailTls tls) {
   switch (outcome.fault) {

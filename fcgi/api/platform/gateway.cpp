@@ -40,7 +40,7 @@ void read_trusted(Fields& fields, JsonWriter& wanted) {
     std::string name = fmt::format("trusted_cidrs.{}", i);
     std::optional<std::string> cidr = net::canonical_network(text);
     if (!cidr) {
-      fields.fault(name, "bad_format", json_quote(text) + " is no address and no CIDR");
+      fields.fault(name, "bad_format", json_quote(text) + " is neither an address nor a CIDR");
     } else if (net::is_too_wide(*cidr)) {
       fields.fault(name, "out_of_range", "must not be wider than /8");
     } else if (std::find(cidrs.begin(), cidrs.end(), *cidr) == cidrs.end()) {
@@ -55,7 +55,7 @@ void read_trusted(Fields& fields, JsonWriter& wanted) {
 }  // namespace
 
 OneStatement show_gateway_config(const Input& input) {
-  // Not this worker's snapshot: whoever just changed it sees that.
+  // Not this worker's snapshot, so that a caller who just changed it sees the change.
   return {query::SettingsAll{}, [&input](const postgres::Result& stored) {
             config::Settings settings =
                 config::settings_with_stored(input.configured, stored, &input.secret_box);

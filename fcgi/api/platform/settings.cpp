@@ -31,7 +31,7 @@ bool is_live(size_t index) { return config::setting_rows[index].kind == config::
 size_t live_setting(const Input& input) {
   size_t index = config::find_setting(input.path_value("key"));
   if (index == config::setting_count || !is_live(index)) {
-    throw Error(ErrorCode::settings_not_found, "GET /v1/admin/settings lists those there are.");
+    throw Error(ErrorCode::settings_not_found, "GET /v1/admin/settings lists the settings.");
   }
   return index;
 }
@@ -67,7 +67,7 @@ std::string_view type_name(config::SettingType type) {
   return "";
 }
 
-// What a value may be, and what the setting does.
+// Allowed values of the setting, and its effect.
 void write_description(JsonWriter& json, const config::SettingRow& row) {
   bool has_bounds =
       row.type == config::SettingType::integer || row.type == config::SettingType::number;
@@ -92,8 +92,8 @@ void write_description(JsonWriter& json, const config::SettingRow& row) {
 // Returns what the operator must do so that a change is in force everywhere; empty: nothing.
 std::string_view notice_of(const config::SettingRow& row) {
   if (row.name != "http.cors_origins") return "";
-  return "nginx keeps the list for its own errors: on each host of nginx hostlerctl cors-map > "
-         "/etc/nginx/hostler/cors_origins.map, then reload it.";
+  return "nginx needs the list for its own errors. On each host of nginx run hostlerctl cors-map > "
+         "/etc/nginx/hostler/cors_origins.map, then reload nginx.";
 }
 
 void write_setting(JsonWriter& json, size_t index, const config::Settings& settings) {
@@ -123,7 +123,7 @@ config::SettingValue read_value(const config::SettingRow& row, Fields& fields) {
   return std::get<config::SettingValue>(std::move(reading));
 }
 
-// What is stored of the setting: its value, or of a secret one the value sealed for it alone.
+// Stored form of the setting: its value, or for a secret one the value sealed for it alone.
 query::SettingSet setting_stored(const Input& input, const config::SettingRow& row,
                                  const config::SettingValue& value) {
   if (!row.is_secret) {
@@ -137,7 +137,7 @@ query::SettingSet setting_stored(const Input& input, const config::SettingRow& r
 }  // namespace
 
 OneStatement list_settings(const Input& input) {
-  // Not this worker's snapshot: whoever just changed a setting sees it.
+  // Not this worker's snapshot, so that a caller who just changed a setting sees the change.
   return {query::SettingsAll{}, [&input](const postgres::Result& stored) {
             config::Settings settings =
                 config::settings_with_stored(input.configured, stored, &input.secret_box);

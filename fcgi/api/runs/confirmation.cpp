@@ -21,7 +21,7 @@ Confirmation none(std::string_view fault) {
   return confirmation;
 }
 
-// The first member that no decision has; null: there is none.
+// Returns the first member that no decision has, or null.
 const std::string* foreign_member(const Json& object) {
   for (const auto& [name, value] : *object.as_object()) {
     if (name != "decision" && name != "arguments" && name != "reason") return &name;

@@ -1,7 +1,7 @@
-// What a human answered to a confirmation: the content of POST /v1/runs/{run_id}/input, read as a
-// decision. The only reader of it: run_input() in the database stores what was read here, and the
-// daemon calls what a stored decision approves. Called by fcgi/api/runs/runs.cpp before it is known
-// whether the run asks for a confirmation; never guesses.
+// Reads a human's answer to a confirmation, the content of POST /v1/runs/{run_id}/input, as a
+// decision. It is the only reader: run_input() in the database stores its result, and the daemon
+// makes the calls that a stored decision approves. Called by fcgi/api/runs/runs.cpp before it is
+// known whether the run asks for a confirmation; never guesses.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@ struct Confirmation {
 
 // approve or deny in any case, with blanks around; or {"decision": "approve" or "deny",
 // "arguments"?: {…}, "reason"?: "…"}, as strict as a body (lib/json.h). With any other member it is
-// none: who wrote "argument" meant another call than the one that would be made.
+// refused, because an author of "argument" meant another call than the one that would be made.
 Confirmation read_confirmation(std::string_view content);
 
 }  // namespace hostler

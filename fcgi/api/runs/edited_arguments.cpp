@@ -32,7 +32,7 @@ std::vector<std::string> edited_arguments_faults(std::string_view parameters,
     faults.push_back(fmt::format("arguments{}: {}", utf8_prefix(fault.pointer, pointer_bytes_max),
                                  utf8_prefix(fault.message, message_bytes_max)));
   }
-  if (faults.empty()) faults.emplace_back("arguments: they do not fit the tool's parameters");
+  if (faults.empty()) faults.emplace_back("arguments do not fit the tool's parameters");
   return faults;
 }
 

@@ -9,9 +9,8 @@
 
 namespace hostler {
 
-// What is wrong, and how to mend it; empty: they fit. parameters: JSON Schema, as the tool's app or
-// server declares it; what we do not know of it proves nothing. Takes up to a second: not on a
-// loop.
+// Returns the fault and how to fix it, or an empty text. parameters: JSON Schema, as the tool's app
+// or server declares it; unknown keywords prove nothing. Takes up to a second: not on a loop.
 std::vector<std::string> edited_arguments_faults(std::string_view parameters,
                                                  std::string_view arguments);
 

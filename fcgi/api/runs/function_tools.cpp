@@ -47,8 +47,8 @@ std::string read_parameters(Fields& tool, ToolForm form, PatternLoad& load) {
                            function_tools_patterns_max));
   } else if (load.instructions > function_tools_instructions_max) {
     tool.fault("parameters", "too_long",
-               "the patterns of the tools up to this one are too large together; repeat less, and "
-               "bound lengths with maxLength");
+               "the patterns of the tools up to this one are too large together; use fewer "
+               "repetitions, and bound lengths with maxLength");
   }
   return parameters.empty() ? "{}" : parameters;
 }
@@ -112,7 +112,7 @@ FunctionTools read_function_tools(Fields& fields, ToolForm form) {
   PatternLoad load;
   for (Fields& tool : given) {
     read_tool(tool, form, tools, json, load);
-    // Nothing more is compiled.
+    // No further schema is compiled.
     if (is_too_much(load)) return tools;
   }
   json.end_array();

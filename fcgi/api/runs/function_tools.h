@@ -17,7 +17,7 @@ constexpr size_t function_tools_bytes_max = 256 * 1024;  // all of them, written
 // Different ones, in all schemas of a run: compiling them holds up a worker.
 constexpr size_t function_tools_patterns_max = 256;
 constexpr size_t function_tools_instructions_max = 65'536;  // of their programs together
-// What an app answers to one call, written compactly.
+// Answer of an app to one call, written compactly.
 constexpr size_t tool_output_bytes_max = 256 * 1024;
 
 // How a request writes a tool. In the forms of others all but the name may be absent or null.
@@ -30,8 +30,8 @@ enum class ToolForm : uint8_t {
 
 struct FunctionTools {
   std::vector<std::string> names;
-  // [{type, name, description, parameters, strict?}], as the run keeps them and
-  // runner/tools/declared_tools reads them; nothing when there are none.
+  // [{type, name, description, parameters, strict?}], in the form that the run keeps and
+  // runner/tools/declared_tools reads; nothing if there are no tools.
   std::optional<std::string> json;
 };
 

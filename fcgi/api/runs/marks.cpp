@@ -13,7 +13,7 @@ constexpr TextBounds name_bounds{.min = 1, .max = 64, .takes_control = true};
 constexpr TextBounds value_bounds{.max = 512, .takes_control = true};
 constexpr std::string_view filter_name = "metadata";
 
-// A name is quoted in a fault of its value, so one that is too long is told without it.
+// A fault of a value quotes its name, so a name that is too long is left out.
 void check_member(const Json::Member& member, Fields& fields) {
   const auto& [name, value] = member;
   size_t length = character_count(name);

@@ -1,6 +1,6 @@
-// What an app marks its threads and runs with, as requests carry it: end_user, a name of one of its
+// Marks of an app on its threads and runs, as requests carry them: end_user, a name of one of its
 // users that only the app understands, and metadata, a small object of texts. Used by the handlers
-// of threads, runs and usage; never asks what a mark means.
+// of threads, runs and usage; never interprets a mark.
 #pragma once
 
 #include <optional>

@@ -13,7 +13,7 @@ constexpr TextBounds content_bounds{.min = 1, .bytes_max = 64 << 10, .takes_cont
 std::string read_message_content(Fields& fields) {
   std::string content = fields.required_text("content", content_bounds);
   if (!content.empty() && is_blank_text(content)) {
-    fields.fault("content", "required", "must hold text: it is white space alone");
+    fields.fault("content", "required", "must contain more than white space");
   }
   return content;
 }

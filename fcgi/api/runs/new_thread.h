@@ -1,4 +1,4 @@
-// What a request says of a thread that is to be made. Used by the handlers that make one.
+// Reads the members of a thread that is to be created. Used by the handlers that create one.
 #pragma once
 
 #include <optional>

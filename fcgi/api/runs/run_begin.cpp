@@ -152,8 +152,8 @@ OneStatement create_run(const Input& input) {
   return in_thread(input, std::string(input.path_value("thread_id")), wanted);
 }
 
-// What stands in thread_id, whatever it is, is looked up before any other fault of the body is
-// told (fcgi/body_guards.h).
+// The value of thread_id, whatever its form, is looked up before any other fault of the body is
+// reported (fcgi/body_guards.h).
 OneStatement begin_run(const Input& input) {
   Fields fields = input.optional_body();
   FunctionTools tools;
@@ -163,12 +163,13 @@ OneStatement begin_run(const Input& input) {
   Nullable<Fields> described = fields.nullable_object("thread");
   if (described.value) thread = read_new_thread(*described.value);
   if (named != nullptr && fields.has_value("thread")) {
-    fields.fault("thread", "bad_format", "describes a new thread: leave it out beside thread_id");
+    fields.fault("thread", "bad_format", "describes a new thread; leave it out beside thread_id");
   }
   fields.check();
   check_tool_names(tools.names);
   if (named == nullptr && !wanted.content) {
-    throw Error(ErrorCode::runs_no_messages, "Send content, or the thread_id of a thread.");
+    throw Error(ErrorCode::runs_no_messages,
+                "Send content, or the thread_id of an existing thread.");
   }
   if (named == nullptr) return in_new_thread(input, thread, wanted);
   std::string thread_id(named->is_text() ? *named->as_text() : "");

@@ -1,4 +1,4 @@
-// What a request that begins a run says of who answers: a persona, a route, or neither.
+// Reads who answers a run: a persona, a route, or neither.
 #pragma once
 
 #include <optional>

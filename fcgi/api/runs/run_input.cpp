@@ -1,4 +1,4 @@
-// What a human answers to a run that asks: a text, a decision, a form. Statements:
+// Answers of a human to a run that asks: a text, a decision, a form. Statements:
 // sql/queries/runs.sql.
 #include <functional>
 #include <optional>
@@ -54,7 +54,7 @@ Task<void> check_edited(Call& call, const std::string& run_id, HumanAnswer& answ
   };
   std::vector<std::string> wrong = co_await loop::on_thread(call.loop, std::move(check));
   Faults faults;
-  // Of a field one fault is told, so this one names all that is wrong.
+  // Only one fault of a field is reported, so this one names all of them.
   if (!wrong.empty()) {
     faults.add("content", "bad_format", fmt::format("{}", fmt::join(wrong, "; ")));
   }

@@ -92,7 +92,7 @@ OneStatement show_run_to_admin(const Input& input) {
   return OneStatement::row(query::RunAdminShow{.run_id = input.path_value("run_id")});
 }
 
-// A run that nobody owned is over now, and the next of its thread may begin; an owner is told.
+// A run that nobody owned is over now, and the next of its thread may begin; an owner is notified.
 OneStatement cancel_run(const Input& input) {
   std::string run_id(input.path_value("run_id"));
   return OneStatement::ok(query::RunCancel{.run_id = run_id})

@@ -1,4 +1,4 @@
-// What an app answers to calls of its function tools. Statements: sql/queries/runs.sql.
+// Answers of an app to calls of its function tools. Statements: sql/queries/runs.sql.
 #include <set>
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t results_max = 10'000;  // as many calls as a run may make
 constexpr TextBounds code_bounds{.min = 1, .bytes_max = 128, .takes_control = true};
-// How long it may be is told with the whole error.
+// The whole error names the maximum length.
 constexpr TextBounds message_bounds{.max = TextBounds::body_text_bytes_max, .takes_control = true};
 
 void check_size(Fields& entry, std::string_view name, const std::string& json) {
@@ -23,7 +23,7 @@ void check_size(Fields& entry, std::string_view name, const std::string& json) {
               fmt::format("must have at most {} bytes as compact JSON", tool_output_bytes_max));
 }
 
-// {code, message}, as the model is told it.
+// {code, message}, in the form for the model.
 void read_error(Fields& entry, JsonWriter& json) {
   std::optional<Fields> error = entry.nullable_object("error").value;
   if (!error) return;
@@ -36,14 +36,14 @@ void read_error(Fields& entry, JsonWriter& json) {
   json.member_raw("error", text);
 }
 
-// output or error, one of the two; a null beside the other one is none.
+// output or error, one of the two; a null beside the other one does not count.
 void read_entry(Fields& entry, const std::string& id, JsonWriter& json) {
   const Json* output = entry.any("output");
   const Json* error = entry.any("error");
   bool is_error = error != nullptr && !error->is_null();
   json.begin_object().member("tool_call_id", id);
   if (is_error && output != nullptr && !output->is_null()) {
-    entry.fault("error", "bad_format", "must not stand beside output");
+    entry.fault("error", "bad_format", "must not be given beside output");
   } else if (is_error) {
     read_error(entry, json);
   } else if (!entry.has("output")) {
@@ -56,7 +56,7 @@ void read_entry(Fields& entry, const std::string& id, JsonWriter& json) {
   json.end_object();
 }
 
-// Of a body that is well: the results as an array in its order, and whose they are.
+// Reads a valid body: the results as an array in its order, and their calls.
 struct Results {
   std::string json;
   std::set<std::string> tool_call_ids;
@@ -77,7 +77,7 @@ Results read_results(const Input& input) {
   for (Fields& entry : entries) {
     std::string id = entry.required_text("tool_call_id", {.min = 1, .max = 256});
     if (!id.empty() && !results.tool_call_ids.insert(id).second) {
-      entry.fault("tool_call_id", "duplicate", "has a result in this body already");
+      entry.fault("tool_call_id", "duplicate", "already has a result in this body");
     }
     read_entry(entry, id, json);
   }
@@ -102,12 +102,12 @@ OneStatement answer_tool_call_by_token(const Input& input) {
   std::optional<std::string> call =
       config::call_of_result_token(input.secret_box, run_id, input.request().authorization);
   if (!call) {
-    throw Error(ErrorCode::auth_invalid_token, "This is no result_token of a call of this run.");
+    throw Error(ErrorCode::auth_invalid_token, "This is not a result_token of a call of this run.");
   }
   Results results = read_results(input);
   if (results.tool_call_ids != std::set{*call}) {
     throw Error(ErrorCode::auth_invalid_token,
-                fmt::format("This result_token is for the call {} alone.", *call));
+                fmt::format("This result_token is only for the call {}.", *call));
   }
   // The one in the array.
   std::string result = results.json.substr(1, results.json.size() - 2);

@@ -20,9 +20,9 @@ constexpr size_t parts_max = 10'000;
 constexpr size_t content_bytes_max = 64 << 10;  // as of a thread's message
 constexpr size_t message_id_bytes_max = 256;
 constexpr TextBounds id_bounds{.min = 1, .max = 256, .takes_control = true};
-// What is too long is told once, of all parts together.
+// A length over the limit is reported once, for all parts together.
 constexpr TextBounds text_bounds{.max = TextBounds::body_text_bytes_max, .takes_control = true};
-// What the SDK knows of an error of the app's is its words.
+// The SDK knows only the words of an app's error.
 constexpr std::string_view error_code = "tool.failed";
 
 struct LastMessage {
@@ -58,11 +58,11 @@ std::string read_content(LastMessage& message) {
       content += text;
     } else if (!type.empty() && !type.starts_with("data-")) {
       part.fault("type", "bad_format",
-                 fmt::format("a part of the type {} is not taken, only text is", type));
+                 fmt::format("a part of the type {} is not supported, only text is", type));
     }
   }
   if (is_blank_text(content)) {
-    message.fields.fault("parts", "required", "must hold text");
+    message.fields.fault("parts", "required", "must contain text");
   } else if (content.size() > content_bytes_max) {
     message.fields.fault("parts", "too_long",
                          fmt::format("must have at most {} bytes of text", content_bytes_max));
@@ -70,8 +70,8 @@ std::string read_content(LastMessage& message) {
   return content;
 }
 
-// As read_content() reads it; nothing: the message has no parts. Other parts are no faults: most
-// such messages are stored already.
+// Reads it like read_content(); nothing: the message has no parts. Other parts are not faults,
+// because most such messages are stored already.
 std::optional<std::string> text_of(const Json& message) {
   const Json* parts = message.find("parts");
   if (parts == nullptr || parts->as_array() == nullptr) return std::nullopt;
@@ -89,7 +89,7 @@ bool is_of_user(const Json& message) {
   return message.is_object() && message.text_or("role") == "user";
 }
 
-// What the client shows, oldest first; null: it sends none.
+// Messages that the client shows, oldest first; null: it sends none.
 const Json::Array* shown_messages(Fields& fields) {
   const Json* given = fields.any("messages");
   return given == nullptr ? nullptr : given->as_array();
@@ -117,7 +117,7 @@ bool ends_with_text_of_user(Fields& fields) {
   });
 }
 
-// What the transport's body wants beside the message.
+// Members of the transport's body beside the message.
 NewUiMessage read_wishes(Fields& fields, std::string content) {
   NewUiMessage wanted;
   wanted.content = std::move(content);
@@ -132,7 +132,8 @@ NewUiMessage read_wishes(Fields& fields, std::string content) {
   return wanted;
 }
 
-// What the client calls a message. One that could be no id is none: it never had a meaning.
+// The client's name of a message. A value that could not be an id counts as absent, because it
+// never had a meaning.
 std::optional<std::string> own_id(Fields& message) {
   const Json* given = message.any("id");
   if (given == nullptr || !given->is_text()) return std::nullopt;
@@ -150,7 +151,7 @@ NewUiMessage read_new_message(Fields& fields, LastMessage& message) {
   bool is_edit = !named.empty() && named != id;
   if (is_edit) {
     fields.fault("messageId", "bad_format",
-                 "a thread keeps its messages: none can be changed, send a new one");
+                 "messages of a thread cannot be changed; send a new one");
   }
   NewUiMessage wanted = read_wishes(fields, std::move(content));
   wanted.message_id = std::move(id);
@@ -171,7 +172,7 @@ UiRetry read_retry(Fields& fields) {
 
 bool is_tool(std::string_view type) { return type.starts_with("tool-") || type == "dynamic-tool"; }
 
-// What an answer to a question says: text, be it within {answer}, or else any JSON.
+// Text of an answer to a question: a text, also within {answer}, or else any JSON.
 std::string words_of(const Json& output) {
   if (output.is_text()) return *output.as_text();
   std::string_view answer = output.text_or("answer");
@@ -236,8 +237,8 @@ UiAnswers read_answers(Fields& fields, LastMessage& message) {
   }
   if (!has_any) {
     message.fields.fault("parts", "required",
-                         "must hold an output of the client's or an answer to an approval, since "
-                         "the last message is the assistant's");
+                         "must contain an output of the client or an answer to an approval, "
+                         "because the last message is the assistant's");
   }
   fields.check();
   return {results.end_array().take(), approvals.end_array().take()};

@@ -1,6 +1,6 @@
-// What the AI SDK's useChat posts, read. Used by fcgi/api/ui/chat.cpp. Of `messages` the last one
-// alone is looked at, or the user's last one where an answer is to be made again: the thread knows
-// the others.
+// Reads the request of the AI SDK's useChat. Used by fcgi/api/ui/chat.cpp. Only the last of
+// `messages` is read, or the user's last one if an answer is to be made again, because the thread
+// knows the others.
 #pragma once
 
 #include <optional>
@@ -33,7 +33,7 @@ struct UiRetry {
   std::optional<NewUiMessage> unsaid;
 };
 
-// Of the last message, which is the assistant's; both arrays as ui_chat_answer() takes them.
+// Parts of the last message, which is the assistant's; both arrays in the form of ui_chat_answer().
 struct UiAnswers {
   std::string results;
   std::string approvals;

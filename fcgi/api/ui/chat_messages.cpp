@@ -27,7 +27,7 @@ void write_text_message(const postgres::Row& row, JsonWriter& json) {
   json.end_array().end_object();
 }
 
-// Of the run whose events begin with the row; answers the first row behind them.
+// Handles the run whose events begin with the row; returns the first row after them.
 int write_run(const postgres::Result& rows, int at, JsonWriter& json) {
   std::string id(rows[at].text("id"));
   formats::UiMessage message({id, text_or_none(rows[at], "facts"), rows[at].boolean("is_checked")});
@@ -52,7 +52,7 @@ Response render(const postgres::Result& rows, std::string_view uri) {
       at = write_run(rows, at, json);
       continue;
     }
-    // Of a run whose events are gone its answer is left, if it gave one.
+    // A run whose events were pruned keeps its answer, if it gave one.
     if (!row.is_null("content")) write_text_message(row, json);
     ++at;
   }

@@ -209,7 +209,7 @@ TEST(RunLimits, OfTurnsAreThePersonasWhereTheyAreFewer) {
   RunStory story =
       run_story(user.client, "[tool web_search] [say x]", R"({"persona_id":"brief@1"})");
   EXPECT_EQ(story.only("run.failed").text_or("message"),
-            "The run took as many model turns as it may: its persona's max_turns is 1.");
+            "The run reached its limit of model turns: its persona's max_turns is 1.");
 }
 
 TEST(RunLimits, OfToolCallsAreAllThatCountsHoweverManyATurnMakes) {

@@ -314,14 +314,14 @@ TEST(CreateResponse, RefusesWhatIsNone) {
     Answer answer = user.client.post(route, asking("a", previous));
     EXPECT_TRUE(is_problem(answer, 404, "runs.not_found"));
     EXPECT_EQ(param_of(answer), "previous_response_id");
-    EXPECT_NE(answer.body.find("no such response"), std::string::npos) << answer.body;
+    EXPECT_NE(answer.body.find("response does not exist"), std::string::npos) << answer.body;
   }
   for (const char* id : {"conv_x", "x", "conv_01a1fa43-8dcd-7506-ab81-ef7a33b2be1a"}) {
     std::string conversation = fmt::format(R"(,"conversation":{{"id":"{}"}})", id);
     Answer answer = user.client.post(route, asking("a", conversation));
     EXPECT_TRUE(is_problem(answer, 404, "threads.not_found"));
     EXPECT_EQ(param_of(answer), "conversation");
-    EXPECT_NE(answer.body.find("no such conversation"), std::string::npos) << answer.body;
+    EXPECT_NE(answer.body.find("conversation does not exist"), std::string::npos) << answer.body;
   }
   EXPECT_EQ(user.client.get("/v1/runs").body, "[]");
 }

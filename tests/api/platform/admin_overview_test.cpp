@@ -114,7 +114,7 @@ TEST(Nodes, TheDatabaseSaysInTheDoctorsWordsHowItIs) {
   EXPECT_GE(databases[0].integer_or("connections", 0), 1);
   std::string findings = databases[0].find("findings")->dump();
   EXPECT_THAT(findings, testing::HasSubstr(R"({"verdict":"ok","what":"database","message":"Post)"));
-  EXPECT_THAT(findings, testing::HasSubstr("no hostler-runner gives a sign of life"));
+  EXPECT_THAT(findings, testing::HasSubstr("no hostler-runner sends heartbeats"));
   EXPECT_THAT(findings, testing::HasSubstr(R"("what":"connections")"));
   EXPECT_THAT(findings, testing::HasSubstr(R"({"verdict":"ok","what":"runs")"));
   alone.sql().run_text(

@@ -101,7 +101,7 @@ TEST_P(ModelHistory, StaysInsideTheModelsBudget) {
   EXPECT_EQ(story.all("tool.result").size(), 10u);
   std::string reported;
   for (const Json& delta : story.all("message.delta")) reported += delta.text_or("content");
-  EXPECT_NE(reported.find("(cut: it is longer"), std::string::npos) << reported.substr(0, 2000);
+  EXPECT_NE(reported.find("(cut: it is too long"), std::string::npos) << reported.substr(0, 2000);
   EXPECT_NE(reported.find("left out"), std::string::npos);
   EXPECT_LT(reported.size(), 12'000u) << "4,500 bytes, and what JSON adds";
 }

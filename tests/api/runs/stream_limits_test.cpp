@@ -71,7 +71,7 @@ class WhoMayOpenNoStream : public testing::Test {
     EXPECT_TRUE(is_problem(answer, 429, "streams.limit_exceeded")) << answer.body;
     EXPECT_EQ(answer.header("retry-after"), "5");
     EXPECT_EQ(answer.header("x-hostler-run"), "");
-    EXPECT_NE(answer.body.find(fmt::format("{} may hold 1 streams open; close one first.", whose)),
+    EXPECT_NE(answer.body.find(fmt::format("{} may have 1 open streams. Close one first.", whose)),
               std::string::npos)
         << answer.body;
   }

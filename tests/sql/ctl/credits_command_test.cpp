@@ -53,7 +53,7 @@ TEST_F(CreditsCommand, TakesNoNoteThatTheApiWouldNotTake) {
   EXPECT_EQ(balance(), "1");
   ProgramRun other = adjust("\xFF", "1");
   EXPECT_EQ(other.status, 65);
-  EXPECT_THAT(other.err, HasSubstr("what was typed is no UTF-8"));
+  EXPECT_THAT(other.err, HasSubstr("the input is not UTF-8"));
 }
 
 // Anybody may give an organization the slug that is somebody else's login.
@@ -65,7 +65,7 @@ TEST_F(CreditsCommand, GuessesNotWhetherANameIsASlugOrALogin) {
             0);
   ProgramRun refused = adjust("works", "5");
   EXPECT_EQ(refused.status, 65);
-  EXPECT_THAT(refused.err, HasSubstr("say one of these ids"));
+  EXPECT_THAT(refused.err, HasSubstr("Name one of these ids"));
   EXPECT_EQ(balance(), "0");
   std::string id(
       database_.as_superuser().run_text("SELECT id FROM orgs WHERE slug = 'works'").text());
@@ -90,7 +90,7 @@ TEST_F(CreditsCommand, TellsWhatIsWrongAndHowMuchThereIs) {
   EXPECT_THAT(refused.err, HasSubstr("The balance is 0."));
   ASSERT_EQ(adjust("works", "1").status, 0);
   EXPECT_EQ(adjust("works", "9223372036854775807").err,
-            "hostlerctl: The input has faults\namount: would pass the bounds of a balance\n");
+            "hostlerctl: The input is not valid\namount: would pass the bounds of a balance\n");
 }
 
 }  // namespace

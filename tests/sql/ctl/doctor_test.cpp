@@ -188,7 +188,7 @@ TEST_F(Doctor, SaysOfWhatWasGivenUpWhereItIsListed) {
   database_.as_superuser().run_text(
       "INSERT INTO outbox (kind, template, recipient, locale, fields, status, next_attempt_at) "
       "VALUES ('mail', 'x', 'a@example.org', 'en', '{}', 'failed', NULL)");
-  EXPECT_THAT(reported({}), ContainsRegex("ok +outbox +nothing waits for long; given up were 1: "
+  EXPECT_THAT(reported({}), ContainsRegex("ok +outbox +no message waits for long; 1 have failed: "
                                           "hostlerctl outbox list --status failed"));
 }
 
@@ -230,7 +230,7 @@ TEST_F(Doctor, WarnsOfMailThatNobodyTakes) {
       "SELECT mail_queue('verify_email', 'ada@example.org', 'en', '{}', NULL)");
   database_.as_superuser().run_text(
       "UPDATE outbox SET next_attempt_at = clock_timestamp() - interval '1 hour'");
-  EXPECT_THAT(reported({}), ContainsRegex("warning +outbox +something waits for 3[0-9]+ s"));
+  EXPECT_THAT(reported({}), ContainsRegex("warning +outbox +a message waits for 3[0-9]+ s"));
 }
 
 TEST_F(Doctor, SeesATransactionThatSomebodyElseLeavesOpen) {

@@ -64,7 +64,7 @@ TEST_F(SetupOfAHost, TellsWhatIsWrongWithTheAddressOfPostgres) {
     ProgramRun run =
         run_ctl({command, "--dry-run", "--superuser-url", "postgresql://u:50%off@h/postgres"});
     EXPECT_EQ(run.status, 65) << command;
-    EXPECT_THAT(run.err, HasSubstr("hostlerctl: no connection URL or string of libpq: "))
+    EXPECT_THAT(run.err, HasSubstr("hostlerctl: not a connection URL or string of libpq: "))
         << command;
   }
 }

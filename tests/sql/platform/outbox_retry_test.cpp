@@ -54,7 +54,7 @@ TEST_F(OutboxRetry, SendsAsItIsWhatStillHolds) {
   EXPECT_EQ(retry(id, false), "due");
   EXPECT_EQ(value("SELECT count(*) FROM email_tokens"), "0");
   run("UPDATE outbox SET status = 'delivered', next_attempt_at = NULL");
-  EXPECT_EQ(retry(id), "there is no such message, or it is delivered or under way");
+  EXPECT_EQ(retry(id), "the message does not exist, or is delivered or under way");
 }
 
 TEST_F(OutboxRetry, MakesAnewWhatIsGoneOrOver) {

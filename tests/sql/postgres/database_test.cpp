@@ -199,7 +199,8 @@ TEST_F(DbTest, WhatAFunctionRaisesIsTheErrorOfTheApi) {
     FAIL() << "no error came";
   } catch (const Error& error) {
     EXPECT_EQ(error.code, ErrorCode::runs_thread_busy);
-    EXPECT_EQ(error.detail, "Wait for it, cancel it, or choose a multitask_strategy.");
+    EXPECT_EQ(error.detail,
+              "Wait for it, cancel it, or set multitask_strategy to enqueue or interrupt.");
     ASSERT_EQ(error.members.size(), 1U);
     EXPECT_EQ(error.members[0].second, "\"x\"");
     ASSERT_TRUE(error.refused);

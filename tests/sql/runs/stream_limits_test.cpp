@@ -67,9 +67,9 @@ class StreamLimits : public ::testing::Test {
 
   TestDatabase database_;
   RunFixture fixture_{database_};
-  const std::string of_user = "A user may hold 2 streams open; close one first.";
-  const std::string of_org = "An organization may hold 2 streams open; close one first.";
-  const std::string of_network = "A network may hold 2 streams open; close one first.";
+  const std::string of_user = "A user may have 2 open streams. Close one first.";
+  const std::string of_org = "An organization may have 2 open streams. Close one first.";
+  const std::string of_network = "A network may have 2 open streams. Close one first.";
 };
 
 TEST_F(StreamLimits, RefuseWhoeverIsFull) {
@@ -143,7 +143,7 @@ TEST_F(StreamLimits, AskWhatTheOrganizationWasGrantedSince) {
   grant(4);
   EXPECT_EQ(answer(), "");
   grant(3);
-  EXPECT_EQ(answer(), "An organization may hold 3 streams open; close one first.");
+  EXPECT_EQ(answer(), "An organization may have 3 open streams. Close one first.");
   grant(0);
   EXPECT_EQ(answer(), "") << "any number";
 }

@@ -146,7 +146,7 @@ TEST_F(ChatRun, HasItsPersonasPromptBeforeTheGivenOnesAndAsksNobody) {
   EXPECT_EQ(done.outcomes(), (std::vector<std::string>{"tool.denied", "tool.unknown"}));
   EXPECT_EQ(done.all("run.waiting_for_input").size(), 0u);
   std::string message = done.all("tool.result")[0].find("error")->dump();
-  EXPECT_NE(message.find("nobody can be asked"), message.npos) << message;
+  EXPECT_NE(message.find("cannot ask anybody"), message.npos) << message;
   std::string model = value("SELECT model FROM llm_models WHERE is_default AND org_id IS NULL");
   expect_sent({model, ""}, {R"({"role":"system","content":"You guide.\n\nBe brief."})",
                             R"("temperature":0.25,)"});

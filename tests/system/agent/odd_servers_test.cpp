@@ -59,9 +59,10 @@ std::string listing_error(const std::string& form) {
 }
 
 TEST(OddServers, AreToldApartInWords) {
-  EXPECT_EQ(listing_error("/odd/future/x"),
-            "tool.bad_answer: The server wants revision 2031-01-01 of the protocol; Hostler speaks "
-            "2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05.");
+  EXPECT_EQ(
+      listing_error("/odd/future/x"),
+      "tool.bad_answer: The server requires revision 2031-01-01 of the protocol; Hostler supports "
+      "2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05.");
   EXPECT_EQ(listing_error("/redirect/x"),
             "tool.failed: The server answered 307: it leads to " +
                 mcp_server().url("/redirect/x/") +

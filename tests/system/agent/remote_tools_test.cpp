@@ -74,7 +74,7 @@ TEST(RemoteTools, AreNotOfferedWhenTheyTakeNoObject) {
     for (const Json& one : *listing.find("left_out")->as_array()) {
       left_out += fmt::format("{}: {}\n", one.text_or("name"), one.text_or("reason"));
     }
-    EXPECT_EQ(left_out, "takes_list: Its inputSchema is no schema of an object.\n");
+    EXPECT_EQ(left_out, "takes_list: Its inputSchema is not a schema of an object.\n");
     EXPECT_TRUE(remote.tool("shop__takes_list").is_null());
     EXPECT_EQ(remote.tool("shop__order").text_or("state"), "approved");
     for (const char* call : {R"(shop__takes_anything {"a":1})", R"(shop__takes_nothing {"a":1})"}) {

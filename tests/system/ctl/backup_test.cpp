@@ -75,7 +75,7 @@ TEST_F(BackupTest, OfARunningInstallationFillsAnEmptyDatabase) {
   std::ofstream(folder_ / "other.json") << "[]";
   ProgramRun other = ctl(name, {"restore", folder_ / "other"});
   EXPECT_EQ(other.status, 65);
-  EXPECT_NE(other.err.find("is not what backup wrote"), std::string::npos) << other.err;
+  EXPECT_NE(other.err.find("is not a file that backup wrote"), std::string::npos) << other.err;
   std::ofstream(folder_ / "newer.json") << R"({"schema_version":"99999"})";
   ProgramRun newer = ctl(name, {"restore", folder_ / "newer"});
   EXPECT_EQ(newer.status, 65);

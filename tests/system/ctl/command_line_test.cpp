@@ -46,7 +46,7 @@ TEST_P(CommandLine, RefusesBadSettingsWhateverIsAsked) {
     ProgramRun refused = run(asked, {"HOSTLER_LOG_LEVEL=loud"});
     EXPECT_EQ(refused.status, 78);
     EXPECT_THAT(refused.err,
-                HasSubstr(":2:1: there is no setting api.wokers; did you mean api.workers?"));
+                HasSubstr(":2:1: unknown setting api.wokers; did you mean api.workers?"));
     EXPECT_THAT(refused.err, HasSubstr("log.level"));
   }
 }
@@ -117,7 +117,7 @@ TEST(Hostlerctl, SaysWhereEachSettingComesFrom) {
               {"HOSTLER_RUN_SLOTS=7", "HOSTLER_MAIL_SMTP_PASS=hush",
                "HOSTLER_DATABASE_URL=postgresql://ada:hush@localhost:1/nowhere?connect_timeout=1"});
   EXPECT_EQ(shown.status, 0);
-  EXPECT_THAT(shown.err, HasSubstr("what administrators stored is missing here"));
+  EXPECT_THAT(shown.err, HasSubstr("settings that administrators stored are missing here"));
   EXPECT_THAT(shown.out, HasSubstr("\napi.workers = 3  # " + file + ":2:1\n"));
   EXPECT_THAT(shown.out, HasSubstr("\nrun.slots = 7  # environment: HOSTLER_RUN_SLOTS\n"));
   EXPECT_THAT(shown.out, HasSubstr("  # default\n"));

@@ -166,7 +166,7 @@ TEST(Mail, IsNotSentWhenWhatItSaysIsOver) {
   auto server = start_mail_server("plain");
   configure_mail(admin, server->port(), "none");
   EXPECT_EQ(wait_for_mail(*stack, id, "failed", "1"), "failed");
-  EXPECT_EQ(of_mail(*stack, id, "last_error"), "it was over before it could be sent");
+  EXPECT_EQ(of_mail(*stack, id, "last_error"), "it expired before it could be sent");
   EXPECT_EQ(wait_for_mail(*stack, good, "delivered", "1"), "delivered");
   EXPECT_EQ(copies_of(id, *server), 0u);
 }

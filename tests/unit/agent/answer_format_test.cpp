@@ -123,7 +123,7 @@ TEST(AnswerFormat, IsAskedForInThePromptWhereTheProviderHasNoMode) {
   format.description = "A list.";
   EXPECT_EQ(format_instruction(ProviderKind::openai, format), "");
   EXPECT_EQ(format_instruction(ProviderKind::anthropic, format),
-            "What your final answer is for: A list.");
+            "The purpose of your final answer: A list.");
   format.strict = false;
   EXPECT_NE(format_instruction(ProviderKind::anthropic, format).find("A list.\n\nYour final"),
             std::string::npos);

@@ -237,7 +237,7 @@ TEST_F(RiskFiles, AreRefusedWithTheLineThatIsNoNetwork) {
     load("198.51.100.0/24\nscanner.example\n");
     ADD_FAILURE() << "it was taken";
   } catch (const Error& error) {
-    EXPECT_NE(error.cause.find(path_ + ":2: this is no CIDR"), std::string::npos) << error.cause;
+    EXPECT_NE(error.cause.find(path_ + ":2: this is not a CIDR"), std::string::npos) << error.cause;
   }
   for (const char* unreadable : {"/nowhere", "/tmp"}) {
     EXPECT_THROW(client::load_risky_networks(settings_with({{"gateway.risk_files", unreadable}})),

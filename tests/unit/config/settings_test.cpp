@@ -82,9 +82,9 @@ TEST(SettingsFile, OverridesDefaultsByType) {
 
 TEST(SettingsFile, NamesPlaceAndNearestNameOfAnUnknownKey) {
   config::LoadedSettings loaded = of_file("[api]\n  wokers = 3\n");
-  EXPECT_THAT(loaded.faults, ElementsAre("h.toml:2:3: there is no setting api.wokers; did you mean "
+  EXPECT_THAT(loaded.faults, ElementsAre("h.toml:2:3: unknown setting api.wokers; did you mean "
                                          "api.workers?"));
-  EXPECT_THAT(of_file("zebra = 1\n").faults, ElementsAre("h.toml:1:1: there is no setting zebra"));
+  EXPECT_THAT(of_file("zebra = 1\n").faults, ElementsAre("h.toml:1:1: unknown setting zebra"));
 }
 
 TEST(SettingsFile, TellsEveryFaultWithNameBoundsAndUnit) {
@@ -110,9 +110,9 @@ TEST(SettingsFile, TellsWhereItIsNotToml) {
 
 TEST(SettingsFile, RefusesATableOrADateForASetting) {
   EXPECT_THAT(of_file("[run.slots]\nx = 1\n").faults,
-              ElementsAre(HasSubstr("run.slots: it takes")));
-  EXPECT_THAT(of_file("[run]\nslots = 2026-01-01\n").faults, ElementsAre(HasSubstr("it takes")));
-  EXPECT_THAT(of_file("[http]\ncors_origins = [1]\n").faults, ElementsAre(HasSubstr("it takes")));
+              ElementsAre(HasSubstr("run.slots: it must be")));
+  EXPECT_THAT(of_file("[run]\nslots = 2026-01-01\n").faults, ElementsAre(HasSubstr("it must be")));
+  EXPECT_THAT(of_file("[http]\ncors_origins = [1]\n").faults, ElementsAre(HasSubstr("it must be")));
 }
 
 TEST(SettingsFile, TakesOriginsAsBrowsersSendThemAlone) {
@@ -125,7 +125,7 @@ TEST(SettingsFile, TakesOriginsAsBrowsersSendThemAlone) {
   }
   for (const char* origin : {"https://A.example", "https://a.example:443", "http://a.example:80",
                              "https://*.example", "https://a.example/", "a.example", "null"}) {
-    EXPECT_THAT(faults_of(origin), ElementsAre(HasSubstr("it takes a list of scheme"))) << origin;
+    EXPECT_THAT(faults_of(origin), ElementsAre(HasSubstr("it must be a list of scheme"))) << origin;
   }
 }
 
@@ -147,7 +147,7 @@ TEST(SettingsEnvironment, WinsOverTheFileAndReadsEachType) {
 
 TEST(SettingsEnvironment, RefusesAVariableThatNamesNoSetting) {
   EXPECT_THAT(of_environment({"HOSTLER_RUN_SLOT=9"}).faults,
-              ElementsAre("environment: HOSTLER_RUN_SLOT names no setting; did you mean "
+              ElementsAre("environment: HOSTLER_RUN_SLOT is not a setting; did you mean "
                           "HOSTLER_RUN_SLOTS?"));
 }
 
@@ -257,7 +257,7 @@ TEST_F(SettingsFolder, RefusesADatabaseThatNobodyCouldConnectTo) {
   write("hostler.toml", "[database]\nurl = \"postgresql://u:50%hush@h/d\"\n");
   config::LoadedSettings loaded = load();
   ASSERT_EQ(loaded.faults.size(), 1u);
-  EXPECT_THAT(loaded.faults[0], HasSubstr("hostler.toml:2:1: database.url: it takes "));
+  EXPECT_THAT(loaded.faults[0], HasSubstr("hostler.toml:2:1: database.url: it must be "));
   EXPECT_THAT(loaded.faults[0], Not(HasSubstr("hush")));
 }
 
@@ -287,7 +287,7 @@ TEST_F(SettingsFolder, RefusesAPortWithoutPeers) {
 
 TEST_F(SettingsFolder, RefusesAPortThatIsNone) {
   write("hostler.toml", "[stream]\nlisten_tcp = \"db:9000\"\ntcp_peers = [\"10.0.0.0/8\"]\n");
-  EXPECT_THAT(load().faults, ElementsAre(HasSubstr("stream.listen_tcp: it takes address:port")));
+  EXPECT_THAT(load().faults, ElementsAre(HasSubstr("stream.listen_tcp: it must be address:port")));
 }
 
 }  // namespace

@@ -79,8 +79,8 @@ TEST(SocksRequest, TakesNoNameThatNoHostHas) {
 }
 
 TEST(SocksRequest, EndsWhereItSaysSo) {
-  EXPECT_EQ(read(to_name("a.example") + "x").fault, "bytes behind the request");
-  EXPECT_EQ(read(std::string(700, '\x05')).fault, "more bytes than a request has");
+  EXPECT_EQ(read(to_name("a.example") + "x").fault, "bytes after the request");
+  EXPECT_EQ(read(std::string(700, '\x05')).fault, "more bytes than a request may have");
 }
 
 config::Settings settings_of(const std::map<std::string, std::string>& texts) {

@@ -31,9 +31,9 @@ TEST(OpenAiError, HasFourMembersAndOurCode) {
 
 TEST(OpenAiError, CallsThingsWhatTheClientCallsThem) {
   EXPECT_EQ(error_of(Error(ErrorCode::runs_not_found)).text_or("message"),
-            "There is no such response.");
+            "The response does not exist.");
   EXPECT_EQ(error_of(Error(ErrorCode::threads_not_found)).text_or("message"),
-            "There is no such conversation.");
+            "The conversation does not exist.");
   Error elsewhere(ErrorCode::runs_not_found, "Another organization of yours has it.");
   elsewhere.faults.push_back({"previous_response_id", "unknown", "is unknown"});
   EXPECT_EQ(error_of(elsewhere).text_or("message"), elsewhere.detail);

@@ -29,7 +29,7 @@ TEST(JsonSchemaFaults, SayWhereAndHowToMend) {
        "/a~1b/2 type: must be a whole number; it is 1.5"},
       {R"({"required":["a","b"],"properties":{"c":true},"additionalProperties":false})",
        R"({"d":1})",
-       " additionalProperties: the member \"d\" may not be here; remove it; known are \"c\" | "
+       " additionalProperties: the member \"d\" is not allowed here; remove it; known are \"c\" | "
        " required: the member \"a\" is missing |  required: the member \"b\" is missing"},
       {R"({"enum":["a","b"]})", "1", " enum: must be one of \"a\", \"b\""},
       {R"({"const":{"a":1}})", "1", " const: must be {\"a\":1}"},
@@ -38,13 +38,13 @@ TEST(JsonSchemaFaults, SayWhereAndHowToMend) {
       {R"({"minLength":3})", "\"a\"", " minLength: must have at least 3 characters; it has 1"},
       {R"({"pattern":"^a"})", "\"b\"", " pattern: must match the pattern ^a"},
       {R"({"uniqueItems":true})", "[1,2,1]",
-       " uniqueItems: must not hold equal items; those at 0 and 2 are equal"},
+       " uniqueItems: must not have equal items; those at 0 and 2 are equal"},
       {R"({"contains":{"const":1}})", "[]",
-       " contains: must hold at least 1 item that fit contains; 0 fit"},
+       " contains: must have at least 1 item that fit contains; 0 fit"},
       {R"({"propertyNames":{"maxLength":1}})", R"({"ab":1})",
        " propertyNames: the member's name \"ab\" must have at most 1 character; it has 2"},
       {R"({"dependentRequired":{"a":["b"]}})", R"({"a":1})",
-       " dependentRequired: the member \"b\" is missing; it must be there beside \"a\""},
+       " dependentRequired: the member \"b\" is missing; it is required beside \"a\""},
       {R"({"oneOf":[{"minimum":1},true,{"maximum":2}]})", "0",
        " oneOf: must fit exactly one schema of oneOf; it fits those at 1 and 2"},
       {R"({"anyOf":[{"type":"string"},{"type":"null"}]})", "1",
@@ -134,7 +134,7 @@ TEST_F(Bounds, LargeArrays) {
   EXPECT_TRUE(bounded(R"({"uniqueItems":true})", numbers).fits);
   numbers.as_array()->push_back(Json(99'999.0));
   EXPECT_EQ(bounded(R"({"uniqueItems":true})", numbers).faults[0].message,
-            "must not hold equal items; those at 99999 and 100000 are equal");
+            "must not have equal items; those at 99999 and 100000 are equal");
   EXPECT_TRUE(bounded(R"({"items":{"type":"integer","minimum":0}})", numbers).fits);
 
   std::string many = "{\"type\":\"integer\"}";

@@ -207,8 +207,8 @@ TEST(ToolSchema, TellsInWordsOfNamesThatAnthropicRefuses) {
   EXPECT_EQ(fit.schema, R"({"type":"object","properties":{"a.b":{},)"
                         R"("deep":{"type":"object","properties":{"x y":{}}}},"required":["a.b"]})");
   EXPECT_EQ(fit.note,
-            "It also takes the argument \"filter[id]\" (required): {\"type\":\"string\"}\n"
-            "It also takes the argument \"\": {}");
+            "It also accepts the argument \"filter[id]\" (required): {\"type\":\"string\"}\n"
+            "It also accepts the argument \"\": {}");
   EXPECT_EQ(fitted(openai, schema).schema, schema);
 }
 
