@@ -3,7 +3,7 @@
 // run and inbox.
 import { api } from '../api.mjs';
 import { html, useEffect, useId, useRef, useState } from '../html.mjs';
-import { useWords } from '../i18n.mjs';
+import { around_name, useWords } from '../i18n.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { is_writing } from '../ui/focus.mjs';
 import {
@@ -72,11 +72,12 @@ function Confirmation({ run_id, wait }) {
   };
   const message = fault ?? (is_object ? '' : t('chat.wants_object'));
   const is_bad = message !== '' || is_too_long(approved);
+  const [before, after] = around_name('chat.wait.tool_confirmation');
   // The service's own question is the one above it.
   const says_more = wait.message && wait.message !== `Allow this call of ${wait.name}?`;
   return html`<form class="wait"
     onSubmit=${(event) => (event.preventDefault(), is_bad || send(approved))}>
-    <p>${t('chat.wait.tool_confirmation')} <code dir="ltr">${wait.name}</code></p>
+    <p>${before}<code dir="ltr">${wait.name}</code>${after}</p>
     ${says_more && html`<p dir="auto">${wait.message}</p>`}
     <label for=${id}>${t('chat.arguments')}</label>
     <textarea id=${id} class="code" dir="ltr" spellcheck=${false} value=${text}

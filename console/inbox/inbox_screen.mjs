@@ -30,7 +30,7 @@ function Wait({ run, is_open, on_open }) {
   return html`<li class="inbox-item">
     <button type="button" class="inbox-head" aria-expanded=${is_open} onClick=${on_open}>
       <span class="mark">${t(`runs.wait.${kind}`)}</span> <bdi
-        class="title">${message || t(`chat.wait.${kind}`)}</bdi>
+        class="title">${message || t(`chat.wait.${kind}`, { name: '…' })}</bdi>
       ${run.end_user && html`<bdi class="mark">${run.end_user}</bdi>`}
       <time datetime=${since}>${ago(since)}</time>
     </button>

@@ -291,7 +291,7 @@ export class Flow {
   // Signs in by the form, and waits until the frame is there.
   async sign_in(page, account, path = '/') {
     await this.open(page, path);
-    await page.getByLabel('Login or mail address').fill(account.login);
+    await page.getByLabel('Login or email address').fill(account.login);
     await page.getByLabel('Password', { exact: true }).fill(account.password);
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
     await page.locator('nav').waitFor({ state: 'attached' });

@@ -107,7 +107,7 @@ export const flows = staged([
       const user = await h.new_user();
       const page = await h.signed_in(user, '/webhooks');
       await button(page, 'New endpoint').click();
-      await dialog(page).getByLabel('Address').fill('https://93.184.216.34/hook');
+      await dialog(page).getByLabel('URL').fill('https://93.184.216.34/hook');
       await dialog(page).getByLabel('run.completed').uncheck();
       await dialog(page).getByLabel('run.failed').uncheck();
       await button(dialog(page), 'Add').click();
@@ -142,7 +142,7 @@ export const flows = staged([
       await page.route('**/v1/mcp-servers/*:connect', answer(200, { url: 'javascript:alert(1)' }));
       await h.t.open(page, `/mcp-servers/${crypto.randomUUID()}`);
       await button(page, 'Connect').click();
-      await page.locator('.toast', { hasText: 'no page of the web' }).waitFor();
+      await page.locator('.toast', { hasText: 'is not a web page' }).waitFor();
     },
   ],
 

@@ -108,7 +108,7 @@ export const flows = {
     await page.keyboard.press('g');
     await page.keyboard.press('a');
     await page.getByRole('heading', { name: 'Account', exact: true }).waitFor();
-    await tab_to(page, 'Name');
+    await tab_to(page, 'Display name');
     await page.keyboard.press('Control+a');
     await page.keyboard.type(`Key ${account.login}`);
     await page.keyboard.press('Enter');
@@ -230,7 +230,7 @@ export const flows = {
       .getByLabel('New password')
       .fill('12345678');
     t.allow(422);
-    await page.getByRole('button', { name: 'Change the password' }).click();
+    await page.getByRole('button', { name: 'Change password' }).click();
     await page.locator('.error').waitFor();
     await page.getByRole('button', { name: 'curl', exact: true }).click();
     const shown = await page.locator('.curl pre').allInnerTexts();
@@ -335,7 +335,7 @@ export const flows = {
     }
     t.allow(404);
     const { page } = await t.signed_in({}, '/nowhere/at?all=<b>');
-    await page.getByRole('heading', { name: 'There is no such screen' }).waitFor();
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor();
     for (const path of [
       '/console/nothing.js',
       '/console../',
@@ -372,6 +372,6 @@ export const flows = {
     await page.locator('.error').getByText('HTTP 500').waitFor();
     await page.unroute('**/v1/me/sessions*');
     await page.getByRole('button', { name: 'Try again' }).click();
-    await page.getByText('this one').waitFor();
+    await page.getByText('this session').waitFor();
   },
 };

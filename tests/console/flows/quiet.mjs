@@ -121,7 +121,7 @@ export const flows = staged([
       // Whoever comes next in that tab finds nothing of them; the others show another's threads.
       h.t.allow(404);
       const next = await h.new_user();
-      await tabs[3].getByLabel('Login or mail address').fill(next.login);
+      await tabs[3].getByLabel('Login or email address').fill(next.login);
       await tabs[3].getByLabel('Password', { exact: true }).fill(next.password);
       await tabs[3].keyboard.press('Enter');
       await composer(tabs[3]).waitFor();
@@ -150,8 +150,8 @@ export const flows = staged([
       await must('GET', '/v1/me', undefined, { token: key });
       const [link, proof] = await mail_with(user.email, /^https:\S+#\/verify\?token=([\w-]+)/m);
       await page.goto(link);
-      await page.getByRole('button', { name: 'Prove it' }).click();
-      await page.locator('.toast', { hasText: 'is proved' }).waitFor();
+      await page.getByRole('button', { name: 'Confirm' }).click();
+      await page.locator('.toast', { hasText: 'Email address confirmed' }).waitFor();
       await page.goto(`${base}/console/#/threads/new`);
       await send(page, '[say seen]');
       await page.locator('.answer').filter({ hasText: 'seen' }).waitFor();
