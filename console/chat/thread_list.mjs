@@ -3,9 +3,10 @@
 import { get_ahead } from '../ahead.mjs';
 import { api, with_query } from '../api.mjs';
 import { html, useLayoutEffect, useRef, useState } from '../html.mjs';
-import { ago, useWords } from '../i18n.mjs';
+import { useWords } from '../i18n.mjs';
 import { address, set_query } from '../router.mjs';
 import { ErrorBox } from '../ui/error.mjs';
+import { When } from '../ui/when.mjs';
 import { watch_changes } from './service.mjs';
 
 const pause_ms = 250;
@@ -145,8 +146,7 @@ export function ThreadList({ current_id, end_user = '' }) {
             html`<span class="dot" title=${t('chat.active')} role="img"
             aria-label=${t('chat.active')} />`
           }
-          ${whose && html`<bdi class="mark">${whose}</bdi>`} <time
-            datetime=${updated_at}>${ago(updated_at)}</time>
+          ${whose && html`<bdi class="mark">${whose}</bdi>`} <${When} at=${updated_at} />
         </span>
       </a>
     </li>`,
