@@ -1,6 +1,6 @@
-// Bundles the console:   node build.mjs OUT_DIR NODE_MODULES      called by `make console`. Leaves
-// OUT_DIR anew: index.html, everything else under a name with its hash, a .gz beside what is text
-// and the licences of what is bundled. Fails when the first page is over its size.
+// Bundles the console:   node build.mjs OUT_DIR NODE_MODULES      called by `make console`. Writes
+// OUT_DIR from scratch: index.html, everything else under a name with its hash, a .gz beside what
+// is text and the licences of what is bundled. Fails when the first page is over its size.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -57,7 +57,7 @@ const static_imports = (name) =>
     .find((output) => output.name === name)
     .imports.filter((used) => used.kind === 'import-statement')
     .map((used) => used.path.split('/').pop());
-// A browser that is told of them asks for them before it has read the file that imports them.
+// With these the browser asks for modules before it has read the file that imports them.
 const preloads = (name) =>
   static_imports(name).map((used) => `<link rel="modulepreload" href="${used}">`);
 const words = {

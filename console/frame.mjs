@@ -1,4 +1,4 @@
-// What stands around every screen: header, navigation, notices.
+// The frame around every screen: header, navigation, notices.
 import { acting_org, busy } from './api.mjs';
 import { useCommands, palette_is_open } from './commands.mjs';
 import { html, useEffect, useErrorBoundary, useRef, useState } from './html.mjs';
@@ -81,7 +81,7 @@ const shown_navigation = () => {
     is_admin ? may_in_org(entry) || entry.has_platform : may_in_org(entry) && !entry.is_platform,
   );
 };
-// What of a screen is open to the user: of the organization, or of the platform alone.
+// The part of a screen that is open to the user: the organization's, or only the platform's.
 const query_of = (entry) => (may_in_org(entry) ? {} : { scope: 'platform' });
 const is_below = (path, entry) =>
   path === entry.path || (!entry.is_alone && path.startsWith(`${entry.path}/`));
@@ -209,7 +209,7 @@ function NotForRole({ opened }) {
     <p><a href="#/">${t('nowhere.home')}</a></p>`;
 }
 
-// What is shown for a session in this state at this place.
+// The content for a session in this state at this place.
 function Content({ opened }) {
   const t = useWords();
   const { state, error, me, orgs } = useStore(session);
@@ -217,7 +217,7 @@ function Content({ opened }) {
   if (state === 'starting') return html`<p class="dim working">${t('loading')}</p>`;
   if (state === 'failed') return html`<${NoWayIn} error=${error} />`;
   if (state === 'out') return html`<${SignIn} />`;
-  // Everybody has an organization: who is told of none has to prove the address first.
+  // Everybody has an organization. A user who sees none must verify the address first.
   if (!me.email_verified && orgs.length === 0) return html`<${ProofFirst} />`;
   if (!may_see(opened)) return html`<${NotForRole} opened=${opened} />`;
   const { screen = `${opened.pattern} ${Object.values(opened.params).join(' ')}` } = opened.about;

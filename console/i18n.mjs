@@ -57,7 +57,7 @@ export function t(key, values = {}) {
 // The text of a key before and after its `{name}`, where a component stands.
 export const around_name = (key) => t(key).split('{name}');
 
-// Draws the component anew when the language changes; gives `t`.
+// Draws the component again when the language changes; gives `t`.
 export function useWords() {
   useStore(language);
   return t;

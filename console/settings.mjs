@@ -1,4 +1,4 @@
-// What the browser keeps: settings, never a secret. Names below `hostler.` in localStorage; where
+// Settings that the browser keeps, never a secret. Names below `hostler.` in localStorage; where
 // that is switched off they last as long as the page.
 import { store } from './store.mjs';
 

@@ -21,7 +21,8 @@ export function page_of(url) {
   }
 }
 
-// What a person should know before they say yes: who gets the token, who gives it, and what for.
+// Facts that a person should know before they agree: who gets the token, who gives it, and what
+// for.
 export function Consent({ consent }) {
   const t = useWords();
   const { origin, authorization_server, scopes = [] } = consent;

@@ -17,7 +17,7 @@ const threads = {
   ahead: ({ end_user = '' }) => [threads_path('', end_user)],
 };
 
-// Whoever went on before this was shown is not called back.
+// A user who went elsewhere before this was shown is not called back.
 function Home() {
   useEffect(() => {
     if (/^#?\/?(\?|$)/.test(location.hash)) go('/threads', {}, { replace: true });

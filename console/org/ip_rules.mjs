@@ -11,7 +11,7 @@ import { Day } from '../ui/when.mjs';
 import '../words/org_ip_rules.mjs';
 import { Changed, show_change } from './change.mjs';
 
-// Does it; where that would lock out whoever asks, says so and does it when they insist.
+// Does it. If that would lock out the user, it asks first and does it when they insist.
 async function unless_locked_out(t, work) {
   try {
     return await work(undefined);

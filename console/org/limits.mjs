@@ -1,4 +1,4 @@
-// What the organization may use, what of it is used, and where each value comes from.
+// Limits of the organization: the value, its use, and where each value comes from.
 import { html } from '../html.mjs';
 import { bytes, date, duration, number, useWords } from '../i18n.mjs';
 import { address } from '../router.mjs';
@@ -8,7 +8,7 @@ import { Table, useCall, usePages } from '../ui/list.mjs';
 import '../words/org_limits.mjs';
 import '../words/org_shared.mjs';
 
-// Of these, 0 is any number (docs/contract.md, section 6).
+// For these keys 0 means unlimited (docs/contract.md, section 6).
 const unlimited_at_0 = new Set(
   [
     'api_keys',
@@ -66,7 +66,7 @@ function Source({ one }) {
     }`;
 }
 
-// What a table shows of limits; the platform's screen adds to it.
+// Columns of a table of limits; the platform's screen adds to them.
 export const limit_columns = (t) => [
   {
     title: t('limits.what'),

@@ -1,6 +1,6 @@
 // One MCP server: how it is called and listed, whose account it is connected with, and its tools,
-// those first that wait for approval. Runs that wait for a connection lead here, so whoever may not
-// see the server may still connect.
+// those first that wait for approval. Runs that wait for a connection lead here, so members who may
+// not see the server can still connect.
 import { api, with_query } from '../api.mjs';
 import { Consent, page_of } from '../chat/connect.mjs';
 import { ApiError } from '../error.mjs';

@@ -32,7 +32,7 @@ const shown = ['title', 'description', 'input_schema', 'output_schema', 'annotat
 const only_given = (tool) =>
   Object.fromEntries(shown.filter((name) => tool[name] !== null).map((name) => [name, tool[name]]));
 
-// Of a changed tool both sides of what differs, of a new one all that the model would read.
+// Both sides of the differences of a changed tool; of a new one, all that the model would read.
 function sides_of(tool) {
   if (tool.state !== 'changed') return [null, only_given(tool)];
   const side = (which) =>

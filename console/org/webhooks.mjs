@@ -111,7 +111,7 @@ export function Webhooks() {
 
 const look_ms = 1500;
 const looks_max = 20;
-// What was not tried yet is looked at again for half a minute.
+// Looks again for half a minute while a delivery is pending.
 function useNewTries(pages) {
   const looks = useRef(0);
   useEffect(() => {

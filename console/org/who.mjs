@@ -1,4 +1,4 @@
-// Who changed it, and when: from the audit log, with names instead of ids.
+// The actor and time of a change: from the audit log, with names instead of ids.
 import { api, with_query } from '../api.mjs';
 import { html, useEffect, useState } from '../html.mjs';
 import { ago, useWords } from '../i18n.mjs';

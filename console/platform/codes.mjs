@@ -64,7 +64,7 @@ function NewCodes({ on_done }) {
     }<//>`;
 }
 
-// Of both kinds of codes those that hold these letters.
+// Finds codes of both kinds that contain these letters.
 function Find({ q }) {
   const t = useWords();
   const form = useFormOf({ q });

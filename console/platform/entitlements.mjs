@@ -1,4 +1,4 @@
-// What an organization may use: each value with its source, what is used, and what comes next.
+// Entitlements of an organization: each value with its source, what is used, and what comes next.
 // Its overrides and its subscription.
 import { api, with_query } from '../api.mjs';
 import { html } from '../html.mjs';
@@ -99,7 +99,7 @@ function Overrides({ pages, on_done }) {
     <${Table} pages=${pages} columns=${columns} label=${t('money.overrides')} />`;
 }
 
-// What the value falls back to, told where it has an end.
+// The value that follows, shown where the current one ends.
 function Next({ row, without }) {
   const t = useWords();
   if (row.source === 'override') {

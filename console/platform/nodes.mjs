@@ -27,7 +27,7 @@ export function Findings({ findings }) {
     label=${t('platform.health')} key_of=${(row) => `${row.what} ${row.message}`} />`;
 }
 
-// What one daemon does for all by the clock, and what of it failed last.
+// Jobs that one daemon does for all on schedule, and the last failure of each.
 function Jobs({ maintenance }) {
   const t = useWords();
   const columns = [

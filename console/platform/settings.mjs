@@ -50,13 +50,14 @@ function bounds({ minimum, maximum, unit }, t) {
   });
 }
 
-// What a form takes is in the setting's own unit.
+// A form takes values in the setting's own unit.
 const exact_bounds = ({ minimum, maximum, unit }, t) =>
   minimum === null
     ? ''
     : t('settings.exact', { minimum, maximum, unit: unit ?? '' });
 
-// What is typed as the JSON that the service wants; what is no number goes as it is, to be refused.
+// The typed text as the JSON that the service wants. Text that is no number goes out unchanged, so
+// that the service refuses it.
 function value_of(row, typed) {
   if (row.type === 'integer' || row.type === 'number') {
     return typed.trim() === '' || Number.isNaN(Number(typed)) ? typed : Number(typed);

@@ -13,7 +13,7 @@ const page_size = 50;
 const poll_ms = 10_000;
 const states = ['running', 'waiting_for_input', 'completed', 'failed', 'cancelled'];
 
-// What may be cut on the screen, whole where it is pointed at.
+// A name that the screen may cut, whole where it is pointed at.
 const whole_name = (text) => html`<bdi title=${text}>${text}</bdi>`;
 
 function Filters({ query }) {

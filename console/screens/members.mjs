@@ -150,14 +150,14 @@ function Members({ org, me }) {
   const may_own = may('org.manage');
   const may_change = (one) => may_manage && (may_own || one.role !== 'owner');
   const offered = roles.filter((role) => may_own || role !== 'owner');
-  // What is being changed already: who types the name of a role chooses it with each letter.
+  // The change under way: typing the name of a role chooses it with each letter.
   const chosen = useRef('');
   const change_role = async (member, role) => {
     const choice = `${member.user_id} ${role}`;
     if (role === member.role || choice === chosen.current) return undefined;
     chosen.current = choice;
     const is_me = member.user_id === me.id;
-    // What one cannot take back oneself.
+    // Changes that users cannot undo themselves.
     const is_far = role === 'owner' || is_me;
     const question = {
       title: `${t('members.role')}: ${t(`role.${role}`)}`,

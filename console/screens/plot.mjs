@@ -5,7 +5,7 @@ import { number, t, time, usd, usd_short, utc_day } from '../i18n.mjs';
 
 const height = 220;
 
-// What of a day is drawn, each with the colour of a variable. Bars stand on those before.
+// The series of a plot, each with the colour of a variable. Bars stand on those before.
 const series_of = {
   tokens: [
     ['input_tokens', 'usage.input', '--accent'],
