@@ -66,6 +66,7 @@ const words = {
   STYLE: name_of('style.css'),
   ICON: picture('icon.svg'),
   NOTICE_ICON: picture('icon_notice.svg'),
+  ICONS: readFileSync(join(here, 'icons.svg'), 'utf8').replace(/^<!--.*-->\n/, '').trimEnd(),
 };
 const page = readFileSync(join(here, 'index.html'), 'utf8').replace(
   /@([A-Z_]+)@/g,
@@ -92,6 +93,8 @@ const licences = [...packages].sort().map((name) => {
 });
 const line = `\n${'-'.repeat(78)}\n\n`;
 const preface = 'The console contains these packages.\n';
+const of_icons = readFileSync(join(here, 'icons_licence.txt'), 'utf8').trim();
+licences.push(`Lucide icons (ISC)\n\n${of_icons}\n`);
 writeFileSync(join(out, 'licences.txt'), [preface, ...licences].join(line));
 
 // ------------------------------------------------ compressed beside it, and weighed

@@ -26,6 +26,7 @@ export const kept_setting = read;
 // ------------------------------------------------ dark and light
 
 // 'auto' follows the system.
+export const themes = ['auto', 'light', 'dark'];
 export const theme = store(['dark', 'light'].includes(read('theme')) ? read('theme') : 'auto');
 
 export function set_theme(name) {

@@ -35,7 +35,7 @@ export const chat_screens = [
 ];
 
 export const chat_navigation = [
-  { path: '/threads', title: 'chat.threads', keys: 'g t' },
-  { path: '/inbox', title: 'inbox.inbox', keys: 'g i', count: wait_count },
-  { path: '/runs', title: 'runs.runs', keys: 'g r' },
+  { path: '/threads', icon: 'threads', title: 'chat.threads', keys: 'g t' },
+  { path: '/inbox', icon: 'inbox', title: 'inbox.inbox', keys: 'g i', count: wait_count },
+  { path: '/runs', icon: 'runs', title: 'runs.runs', keys: 'g r' },
 ];

@@ -40,6 +40,7 @@ export const org_screens = [
 
 const entry = (path, title, keys, permission = '', has_platform = false) => ({
   path,
+  icon: path.slice(1).replace('-', '_'),
   title,
   keys,
   permission,

@@ -372,6 +372,10 @@ export async function settled(page) {
   }, 'a page where nothing loads');
 }
 
+// Opens the menu at the avatar: account, sessions, language, theme, sign-out.
+export const open_account_menu = (page) =>
+  page.getByRole('button', { name: /^Account menu of / }).click();
+
 // Presses Tab until what has the focus has a name that begins so, or that fits a RegExp.
 export async function tab_to(page, name) {
   for (let presses = 0; presses < 60; ++presses) {

@@ -33,7 +33,7 @@ export const flows = {
     await form.getByLabel('Time zone').fill('Europe/Rome');
     await form.getByRole('button', { name: 'Save' }).click();
     await toast(page, 'Saved');
-    await page.locator('nav .who', { hasText: 'Ada of' }).waitFor();
+    await page.locator('.account .who', { hasText: 'Ada of' }).waitFor({ state: 'attached' });
     const me = await must('GET', '/v1/me', undefined, { token: account.token });
     same([me.locale, me.timezone], ['zh', 'Europe/Rome'], 'profile');
   },

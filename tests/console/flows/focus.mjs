@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 
 import { answer_text, composer, new_thread, send, staged } from '../chat_steps.mjs';
-import { must, settled } from '../harness.mjs';
+import { must, open_account_menu, settled } from '../harness.mjs';
 
 const dialog = (page) => page.locator('dialog[open]');
 const button = (place, name) => place.getByRole('button', { name, exact: true });
@@ -122,7 +122,8 @@ export const flows = staged([
       const user = await h.new_user();
       const page = await h.signed_in(user, '/account');
       await settled(page);
-      await page.getByLabel('Language', { exact: true }).first().selectOption('zh');
+      await open_account_menu(page);
+      await page.getByLabel('Language', { exact: true }).selectOption('zh');
       await page.route('**/v1/me/sessions*', (route) => route.abort());
       await h.t.open(page, '/sessions');
       await page.locator('.error', { hasText: '无法连接服务' }).waitFor();

@@ -7,6 +7,7 @@ import {
   make_account,
   make_run,
   must,
+  open_account_menu,
   same,
   settled,
   tab_to,
@@ -168,7 +169,8 @@ export const flows = {
 
   'Chinese, by the browser and by choice': async (t) => {
     const { page } = await t.signed_in({}, '/account');
-    await page.getByLabel('Language', { exact: true }).first().selectOption('zh');
+    await open_account_menu(page);
+    await page.getByLabel('Language', { exact: true }).selectOption('zh');
     await page.getByRole('heading', { name: '账号', exact: true }).waitFor();
     for (const path of screens) {
       await t.open(page, path);
@@ -189,7 +191,8 @@ export const flows = {
     const { page } = await t.signed_in({ scheme: 'dark' }, '/keys');
     const back = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const dark = await back();
-    await page.getByRole('button', { name: 'Theme: Auto' }).first().click();
+    await open_account_menu(page);
+    await page.getByRole('button', { name: 'Light' }).click();
     await until(async () => (await back()) !== dark, 'a light background');
     await page.reload();
     await page.getByRole('heading', { name: 'API keys' }).waitFor();

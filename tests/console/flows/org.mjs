@@ -272,7 +272,7 @@ export const flows = {
     await add('blocklist', '198.51.100.0/24');
     await audited(page, 'ip_rules.create');
     check(/is refused.*198\.51\.100\.0\/24/.test(await answer('198.51.100.9')), 'a refusal');
-    check(/passes.*no rule/.test(await answer('203.0.113.7')), 'a passage');
+    check(/is allowed.*no rule/.test(await answer('203.0.113.7')), 'a passage');
     await add('allowlist', '203.0.113.0/24');
     await dialog(page).getByText('This would lock you out').waitFor();
     await button(dialog(page), 'Cancel').click();

@@ -4,7 +4,15 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { admin_token, base, mail_with, make_account, must, settled } from '../harness.mjs';
+import {
+  admin_token,
+  base,
+  mail_with,
+  make_account,
+  must,
+  open_account_menu,
+  settled,
+} from '../harness.mjs';
 import { composer, new_thread, open_thread, send, staged } from '../chat_steps.mjs';
 
 // The event streams that a page has open, as they come and go.
@@ -99,7 +107,8 @@ export const flows = staged([
       }
       await composer(tabs[3]).fill('a draft');
       await h.hide(page);
-      await tabs[2].getByRole('button', { name: 'Sign out' }).first().click();
+      await open_account_menu(tabs[2]);
+      await tabs[2].getByRole('button', { name: 'Sign out' }).click();
       for (const tab of tabs) {
         await tab.getByRole('heading', { name: 'Sign in' }).waitFor();
         const left = await tab.locator('main').innerText();

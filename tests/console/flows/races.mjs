@@ -139,7 +139,7 @@ export const flows = staged([
       await page.getByLabel('Email address').fill(`${login}@example.org`);
       await page.getByLabel('Password', { exact: true }).fill(password);
       await page.getByRole('button', { name: 'Create account' }).click();
-      await page.locator('nav .who', { hasText: login }).waitFor();
+      await page.locator('.account .who', { hasText: login }).waitFor({ state: 'attached' });
       await h.t.open(page, '/threads/new');
       await composer(page).waitFor();
       assert.equal(await composer(page).inputValue(), '');

@@ -5,6 +5,7 @@ import {
   mail_with,
   make_account,
   must,
+  open_account_menu,
   password,
   same,
   settled,
@@ -225,6 +226,7 @@ export const flows = {
     const other = await t.page({ of: page });
     await t.open(other, '/sessions');
     await other.getByText('this session').waitFor();
+    await open_account_menu(page);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await is_out(page);
     await is_out(other);
