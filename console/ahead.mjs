@@ -11,7 +11,7 @@ const asked = new Map(); // path -> {answer, since, token: of whom it is}
 export function ask_ahead(paths) {
   for (const path of paths) {
     const answer = api.get(path);
-    // Nobody waits for it yet; whoever takes it is told.
+    // A failure is reported to the caller of get_ahead().
     answer.catch(() => {});
     asked.set(path, { answer, since: performance.now(), token: access_token() });
   }
@@ -19,7 +19,7 @@ export function ask_ahead(paths) {
 
 export const forget_ahead = () => asked.clear();
 
-// As api.get(path): with the answer that was asked for ahead, once.
+// Acts like api.get(path), but gives the answer that was asked for ahead, once.
 /** @type {import('./types/calls').Api['get']} */
 export const get_ahead = /** @type {any} */ ((path) => {
   const found = asked.get(path);

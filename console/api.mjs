@@ -131,7 +131,7 @@ function prepared(method, path, body, options) {
     path: with_query(path, query),
     body,
     ...others,
-    // Whoever goes to another one meanwhile takes no call along, nor a repeat of it.
+    // A user who switches the organization meanwhile takes no call along, nor a repeat of it.
     org: org_id,
     idempotency_key: idempotency_key === true ? crypto.randomUUID() : idempotency_key,
   };

@@ -1,6 +1,6 @@
-// Bundles the console:   node build.mjs OUT_DIR NODE_MODULES      called by `make console`. Leaves
-// OUT_DIR anew: index.html, everything else under a name with its hash, a .gz beside what is text
-// and the licences of what is bundled. Fails when the first page is over its size.
+// Bundles the console:   node build.mjs OUT_DIR NODE_MODULES      called by `make console`. Writes
+// OUT_DIR from scratch: index.html, everything else under a name with its hash, a .gz beside what
+// is text and the licences of what is bundled. Fails when the first page is over its size.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -57,7 +57,7 @@ const static_imports = (name) =>
     .find((output) => output.name === name)
     .imports.filter((used) => used.kind === 'import-statement')
     .map((used) => used.path.split('/').pop());
-// A browser that is told of them asks for them before it has read the file that imports them.
+// With these the browser asks for modules before it has read the file that imports them.
 const preloads = (name) =>
   static_imports(name).map((used) => `<link rel="modulepreload" href="${used}">`);
 const words = {
@@ -66,6 +66,7 @@ const words = {
   STYLE: name_of('style.css'),
   ICON: picture('icon.svg'),
   NOTICE_ICON: picture('icon_notice.svg'),
+  ICONS: readFileSync(join(here, 'icons.svg'), 'utf8').replace(/^<!--.*-->\n/, '').trimEnd(),
 };
 const page = readFileSync(join(here, 'index.html'), 'utf8').replace(
   /@([A-Z_]+)@/g,
@@ -92,6 +93,8 @@ const licences = [...packages].sort().map((name) => {
 });
 const line = `\n${'-'.repeat(78)}\n\n`;
 const preface = 'The console contains these packages.\n';
+const of_icons = readFileSync(join(here, 'icons_licence.txt'), 'utf8').trim();
+licences.push(`Lucide icons (ISC)\n\n${of_icons}\n`);
 writeFileSync(join(out, 'licences.txt'), [preface, ...licences].join(line));
 
 // ------------------------------------------------ compressed beside it, and weighed

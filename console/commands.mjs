@@ -1,5 +1,5 @@
-// What the palette (Ctrl-K) and the keyboard offer: commands of the frame, and those of the open
-// screen.
+// Commands of the palette (Ctrl-K) and of the keyboard: commands of the frame, and those of the
+// open screen.
 import { useEffect } from './html.mjs';
 import { store } from './store.mjs';
 

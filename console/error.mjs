@@ -1,5 +1,4 @@
-// What went wrong, in one form: a problem of the service, or one that happened before it was
-// reached.
+// Errors in one form: a problem of the service, or one that happened before it was reached.
 
 // Members: code, title, detail, errors ([{field, code, message}]), trace_id ('' when no answer
 // came), status (0 then), retry_after (seconds or null), problem (the whole body, for members of
@@ -33,7 +32,7 @@ function seconds(text) {
   return text && Number.isFinite(value) ? value : null;
 }
 
-// Of an answer that is no success. Below /v1/openai errors have OpenAI's form.
+// Makes an error from an answer that is no success. Below /v1/openai errors have OpenAI's form.
 export async function error_of_response(response) {
   const text = await response.text().catch(() => '');
   let body;
@@ -57,7 +56,7 @@ export async function error_of_response(response) {
   });
 }
 
-// Of whatever was thrown: fetch says TypeError when there was no answer.
+// Makes an error from any thrown value: fetch says TypeError when there was no answer.
 export function error_of(thrown) {
   if (thrown instanceof ApiError) return thrown;
   if (thrown instanceof TypeError && /fetch|network|load/i.test(thrown.message)) {

@@ -1,43 +1,26 @@
-// What stands around every screen: header, navigation, notices.
+// The frame around every screen: header, navigation, notices.
+import { AccountMenu, Switches } from './account_menu.mjs';
 import { acting_org, busy } from './api.mjs';
 import { useCommands, palette_is_open } from './commands.mjs';
 import { html, useEffect, useErrorBoundary, useRef, useState } from './html.mjs';
-import { languages, language, set_language, useWords } from './i18n.mjs';
+import { languages, set_language, useWords } from './i18n.mjs';
+import { is_below, may_in_org, Navigation, query_of, shown_navigation } from './navigation.mjs';
 import { Palettes } from './palette.mjs';
-import { address, go, place } from './router.mjs';
+import { go, place } from './router.mjs';
 import { navigation } from './routes.mjs';
 import { SignIn } from './screens/sign_in.mjs';
 import { ProofFirst, Unproved } from './screens/unproved.mjs';
-import { may, session, start_session, switch_org } from './session.mjs';
+import { session, start_session, switch_org } from './session.mjs';
 import { sign_out_here } from './screens/sign_out.mjs';
-import { set_theme, theme } from './settings.mjs';
-import { store, useStore } from './store.mjs';
+import { set_theme, theme, themes } from './settings.mjs';
+import { useStore } from './store.mjs';
 import { Confirmation } from './ui/confirm.mjs';
 import { Curl } from './ui/curl.mjs';
 import { ErrorBox, toast, Toasts } from './ui/error.mjs';
+import { Icon } from './ui/icon.mjs';
 import { Questions } from './ui/dialog.mjs';
 
-const themes = ['auto', 'light', 'dark'];
 const next_theme = () => set_theme(themes[(themes.indexOf(theme.get()) + 1) % themes.length]);
-const no_count = store(0);
-
-function LanguageSwitch() {
-  const t = useWords();
-  return html`<select class="quiet" aria-label=${t('language')} value=${language.get()}
-    onChange=${(event) => set_language(event.currentTarget.value)}>${Object.entries(languages).map(
-      ([key, name]) =>
-        html`<option value=${key} selected=${key === language.get()}>${name}</option>`,
-    )}
-  </select>`;
-}
-
-function ThemeSwitch() {
-  const t = useWords();
-  const chosen = useStore(theme);
-  return html`<button type="button" class="quiet" onClick=${next_theme}
-    title=${t('theme')}
-      aria-label=${`${t('theme')}: ${t(`theme.${chosen}`)}`}>${t(`theme.${chosen}`)}</button>`;
-}
 
 // A thing that the address names by its id belongs to the organization that is left: of the other
 // one the list of such things is opened.
@@ -66,25 +49,11 @@ function OrgSwitch({ me, orgs }) {
     )}</select>`;
 }
 
-function NavigationEntry({ entry, is_current }) {
-  const t = useWords();
-  const count = useStore(entry.count ?? no_count);
-  return html`<a href=${address(entry.path, query_of(entry))}
-    aria-current=${is_current ? 'page' : undefined}>
-    <span>${t(entry.title)}</span>${count > 0 && html`<span class="count">${count}</span>`}</a>`;
-}
-
-const may_in_org = ({ permission }) => !permission || may(permission);
-const shown_navigation = () => {
-  const is_admin = session.get().me?.platform_admin;
-  return navigation.filter((entry) =>
-    is_admin ? may_in_org(entry) || entry.has_platform : may_in_org(entry) && !entry.is_platform,
-  );
-};
-// What of a screen is open to the user: of the organization, or of the platform alone.
-const query_of = (entry) => (may_in_org(entry) ? {} : { scope: 'platform' });
-const is_below = (path, entry) =>
-  path === entry.path || (!entry.is_alone && path.startsWith(`${entry.path}/`));
+// Screens of the account menu, which have keys like those of the navigation.
+const own_screens = [
+  ['/account', 'g a', 'account.title'],
+  ['/sessions', 'g s', 'sessions.title'],
+];
 
 // The commands that are there on every screen.
 function FrameCommands() {
@@ -97,6 +66,12 @@ function FrameCommands() {
         keys: entry.keys ?? '',
         label: () => t(entry.title),
         run: () => go(entry.path, query_of(entry)),
+      })),
+      ...own_screens.map(([path, keys, title]) => ({
+        id: `go ${path}`,
+        keys,
+        label: () => t(title),
+        run: () => go(path),
       })),
       ...orgs
         .filter((org) => org.id !== me.org_id && org.erase_at === null)
@@ -129,42 +104,21 @@ function Header({ on_menu, is_open, has_navigation }) {
     ${
       has_navigation &&
       html`<button type="button" class="quiet menu" aria-expanded=${is_open ? 'true' : 'false'}
-      aria-controls="navigation" onClick=${on_menu} aria-label=${t('menu')}>☰</button>`
+      aria-controls="navigation" onClick=${on_menu} aria-label=${t('menu')}>
+      <${Icon} name="menu" /></button>`
     }
     <a class="brand" href="#/">Hostler</a>
     ${is_in && html`<${OrgSwitch} me=${me} orgs=${orgs} />`}
     <span class="space"></span>
     ${
       has_navigation &&
-      html`<button type="button" class="quiet" title=${t('palette.title')}
-      onClick=${() => palette_is_open.set(true)}><kbd>Ctrl K</kbd></button>`
+      html`<button type="button" class="quiet find" title=${t('palette.title')}
+      onClick=${() => palette_is_open.set(true)}><${Icon} name="search" />
+      <span>${t('palette.find')}</span><kbd>Ctrl K</kbd></button>`
     }
     <${Curl} />
-    <span class="switches"><${LanguageSwitch} /><${ThemeSwitch} /></span>
+    ${has_navigation ? html`<${AccountMenu} />` : html`<${Switches} />`}
   </header>`;
-}
-
-function Navigation({ path, on_choose }) {
-  const t = useWords();
-  const { me } = useStore(session);
-  const list = useRef(null);
-  // The list is long for who may much: the entry of the open screen is in sight.
-  useEffect(() => {
-    list.current.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' });
-  }, [path]);
-  return html`<nav id="navigation" aria-label=${t('navigation')} ref=${list}
-    onClick=${(event) => event.target.closest('a, button') && on_choose()}>
-    ${shown_navigation().map(
-      (entry, at, all) => html`${
-        entry.group && entry.group !== all[at - 1]?.group && html`<h2>${t(entry.group)}</h2>`
-      }<${NavigationEntry} entry=${entry} key=${entry.path}
-      is_current=${is_below(path, entry)} />`,
-    )}
-    <span class="space"></span>
-    <span class="who" title=${me.email}><bdi>${me.username}</bdi></span>
-    <button type="button" class="quiet" onClick=${sign_out_here}>${t('sign_out')}</button>
-    <span class="switches"><${LanguageSwitch} /><${ThemeSwitch} /></span>
-  </nav>`;
 }
 
 // One screen; what breaks in it stays in it.
@@ -209,7 +163,7 @@ function NotForRole({ opened }) {
     <p><a href="#/">${t('nowhere.home')}</a></p>`;
 }
 
-// What is shown for a session in this state at this place.
+// The content for a session in this state at this place.
 function Content({ opened }) {
   const t = useWords();
   const { state, error, me, orgs } = useStore(session);
@@ -217,7 +171,7 @@ function Content({ opened }) {
   if (state === 'starting') return html`<p class="dim working">${t('loading')}</p>`;
   if (state === 'failed') return html`<${NoWayIn} error=${error} />`;
   if (state === 'out') return html`<${SignIn} />`;
-  // Everybody has an organization: who is told of none has to prove the address first.
+  // Everybody has an organization. A user who sees none must verify the address first.
   if (!me.email_verified && orgs.length === 0) return html`<${ProofFirst} />`;
   if (!may_see(opened)) return html`<${NotForRole} opened=${opened} />`;
   const { screen = `${opened.pattern} ${Object.values(opened.params).join(' ')}` } = opened.about;

@@ -1,4 +1,4 @@
-// What components are made of: Preact with htm instead of JSX. Everything else of Preact that the
+// Building blocks of components: Preact with htm instead of JSX. Everything else of Preact that the
 // console uses is passed on from here.
 import { Fragment, h } from 'preact';
 import htm from 'htm';

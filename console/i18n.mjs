@@ -54,7 +54,10 @@ export function t(key, values = {}) {
   });
 }
 
-// Draws the component anew when the language changes; gives `t`.
+// The text of a key before and after its `{name}`, where a component stands.
+export const around_name = (key) => t(key).split('{name}');
+
+// Draws the component again when the language changes; gives `t`.
 export function useWords() {
   useStore(language);
   return t;
@@ -73,18 +76,22 @@ function formatter(kind, options) {
 
 export const number = (value, options = {}) => formatter(Intl.NumberFormat, options).format(value);
 
-// US dollars. Small amounts keep the digits that tell them apart.
+const dollars = { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' };
+// US dollars with four decimals, so that the amounts of a column line up: $0.0032.
 export function usd(value) {
+  const least = 1e-4;
+  const options = { ...dollars, minimumFractionDigits: 4, maximumFractionDigits: 4 };
   const amount = Number(value);
-  const digits = amount !== 0 && Math.abs(amount) < 0.1 ? 6 : 2;
-  return number(amount, {
-    style: 'currency',
-    currency: 'USD',
-    currencyDisplay: 'narrowSymbol',
-    minimumFractionDigits: 2,
-    maximumFractionDigits: digits,
-  });
+  return amount > 0 && amount < least / 2
+    ? `<${number(least, options)}`
+    : number(amount, options);
 }
+// US dollars on an axis or in a single figure: $1.2K, $0.0032.
+export const usd_short = (value) =>
+  number(Number(value), { ...dollars, notation: 'compact', maximumSignificantDigits: 3 });
+// A share or a score from 0 to 1, with two decimals.
+export const score = (value) =>
+  number(value, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
 /** @type {Intl.DateTimeFormatOptions} */
 const whole_time = { dateStyle: 'medium', timeStyle: 'medium' };
@@ -123,7 +130,7 @@ export function bytes(count) {
   return `${number(count / 1024 ** unit, digits)} ${['B', 'KiB', 'MiB', 'GiB', 'TiB'][unit]}`;
 }
 
-// 950 ms, 4.2 s, 3 min 5 s, 2 h 10 min, 30 d.
+// 950 ms, 4.2 s, 3 min 5 s, 2 h 10 min, 30 d, 10 y.
 export function duration(ms) {
   if (ms === null || ms === undefined) return '';
   if (ms < 1000) return `${Math.round(ms)} ms`;
@@ -134,5 +141,7 @@ export function duration(ms) {
   if (minutes < 60) return `${minutes} min${and(Math.floor(seconds % 60), 's')}`;
   const hours = Math.floor(minutes / 60);
   if (hours < 48) return `${hours} h${and(minutes % 60, 'min')}`;
-  return `${Math.floor(hours / 24)} d${and(hours % 24, 'h')}`;
+  const days = Math.floor(hours / 24);
+  if (days < 730) return `${number(days)} d${and(hours % 24, 'h')}`;
+  return `${number(Math.floor(days / 365))} y${and(days % 365, 'd')}`;
 }

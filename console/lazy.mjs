@@ -17,7 +17,7 @@ async function is_outdated() {
   }
 }
 
-// What `load()` (a function with an import) gives, or why it gives nothing.
+// The result of `load()` (a function with an import), or its error.
 export async function load_part(load) {
   try {
     return await load();
@@ -28,7 +28,7 @@ export async function load_part(load) {
   }
 }
 
-// What shows `error` of a part; `get` loads it once more.
+// Shows the `error` of a part; `get` loads it once more.
 export function PartError({ error, get }) {
   return html`<${ErrorBox} error=${error}
     on_retry=${error.code === outdated ? () => location.reload() : get} />`;

@@ -1,4 +1,4 @@
-// What one may see from another tab: the title of the page and its icon.
+// Signs that are visible from another tab: the title of the page and its icon.
 import { language, t } from './i18n.mjs';
 import { place } from './router.mjs';
 

@@ -27,7 +27,7 @@ const secret_header = 'HOSTLER_MCP_HEADER';
 // again moves to the end.
 export const calls = store([]);
 
-// What a secret is replaced by while the call is kept: no text of a user's can hold it.
+// The placeholder of a secret while the call is kept: no text of a user's can hold it.
 const mark = crypto.randomUUID();
 const marked = (variable) => `${mark}${variable};`;
 

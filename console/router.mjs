@@ -16,7 +16,7 @@ export function route(path, component, about = {}) {
   routes.push({ path, component, about, names, pattern: new RegExp(`^${pattern}$`) });
 }
 
-// The parts of `#/path?query`; percent escapes that are none stay as they are.
+// The parts of `#/path?query`; malformed percent escapes stay as they are.
 function parse(hash) {
   const text = hash.replace(/^#/, '') || '/';
   const [path, query = ''] = text.split(/\?(.*)/s);

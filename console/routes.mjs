@@ -30,18 +30,16 @@ const screens = [
 ];
 for (const [path, component, about] of screens) route(path, component, about);
 
-// [{path, title (key of i18n), keys, permission?, count? (a store of a number), group? (key of
-// i18n: the heading that stands above those of the same group), is_platform?: for platform
-// administrators alone, is_alone?: addresses below it are other entries, has_platform?: platform
+// [{path, icon (a symbol of icons.svg), title (key of i18n), keys, permission?, count? (a store of
+// a number), group? (key of i18n: the heading of a group that folds), is_platform?: only for
+// platform administrators, is_alone?: addresses below it are other entries, has_platform?: platform
 // administrators have things of the platform there, whatever they are in the organization}]
 /** @type {any[]} */
 export const navigation = [
   ...chat_navigation,
-  { path: '/usage', title: 'usage.title', keys: 'g u', permission: 'data.usage.read' },
-  { path: '/credits', title: 'credits.title', keys: 'g c', permission: 'data.usage.read' },
-  { path: '/keys', title: 'keys_screen.title', keys: 'g k', permission: 'data.api_keys.manage' },
-  { path: '/account', title: 'account.title', keys: 'g a' },
-  { path: '/sessions', title: 'sessions.title', keys: 'g s' },
+  { path: '/usage', icon: 'usage', title: 'usage.title', keys: 'g u', permission: 'data.usage.read' },
+  { path: '/credits', icon: 'credits', title: 'credits.title', keys: 'g c', permission: 'data.usage.read' },
+  { path: '/keys', icon: 'keys', title: 'keys_screen.title', keys: 'g k', permission: 'data.api_keys.manage' },
   ...org_navigation,
   ...platform_navigation,
 ];

@@ -1,4 +1,4 @@
-// Who is signed in, and in which organization the page acts.
+// The signed-in user, and the organization in which the page acts.
 import { ask_ahead, forget_ahead } from './ahead.mjs';
 import { act_in_org, acting_org, all_pages, api, watch_refusals, with_query } from './api.mjs';
 import { error_of } from './error.mjs';
@@ -33,13 +33,13 @@ async function orgs_or_none() {
   }
 }
 
-// Of several at once the one that began last counts.
+// The load that began last counts.
 let loads = 0;
 
 async function load(mine) {
   let me;
   let asked = orgs_or_none();
-  // Nobody waits for it yet; whoever does below is told.
+  // A failure is reported where the answer is awaited below.
   asked.catch(() => {});
   try {
     me = (await api.get('/v1/me')).body;
@@ -137,7 +137,7 @@ watch_refusals(async () => {
   try {
     await load(++loads);
   } catch {
-    // What is shown stays, with what was refused.
+    // The screen stays, with the error that it shows.
   }
   is_looking = false;
 });

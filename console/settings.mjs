@@ -1,4 +1,4 @@
-// What the browser keeps: settings, never a secret. Names below `hostler.` in localStorage; where
+// Settings that the browser keeps, never a secret. Names below `hostler.` in localStorage; where
 // that is switched off they last as long as the page.
 import { store } from './store.mjs';
 
@@ -26,6 +26,7 @@ export const kept_setting = read;
 // ------------------------------------------------ dark and light
 
 // 'auto' follows the system.
+export const themes = ['auto', 'light', 'dark'];
 export const theme = store(['dark', 'light'].includes(read('theme')) ? read('theme') : 'auto');
 
 export function set_theme(name) {

@@ -28,7 +28,7 @@ export function store(value) {
   };
 }
 
-// The value of a store; the component is drawn anew whenever it changes.
+// The value of a store; the component is drawn again whenever it changes.
 /**
  * @template T
  * @param {Store<T>} watched

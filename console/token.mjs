@@ -1,4 +1,4 @@
-// The access token: in the memory of this page alone, made anew from the refresh cookie, which no
+// The access token: only in the memory of this page, renewed from the refresh cookie, which no
 // script can read. One page of the browser does so at a time, and gives what it got to the others.
 import { error_of_response } from './error.mjs';
 import { keep, kept_setting } from './settings.mjs';
@@ -15,7 +15,7 @@ export const access_token = () => token;
 export const watch_session = (on_change) => watchers.add(on_change);
 const report = (what, is_from_here) => watchers.forEach((watcher) => watcher(what, is_from_here));
 
-// Whoever was signed in in this page is no more: what it keeps of them goes.
+// The session of this page has ended: forget what the page keeps of its user.
 export const report_end = () => report('out', true);
 
 // Whether it is worth asking for a token: a sign-in happened in this browser and no sign-out.

@@ -149,7 +149,7 @@ function Head({ thread, conversation }) {
   </header>`;
 }
 
-// What was not taken: why, and what may be done about it.
+// A message that was refused: why, and what the user can do about it.
 function Unsent({ sending, conversation, on_back }) {
   const t = useWords();
   if (sending === null) return null;
@@ -181,7 +181,7 @@ function Unsent({ sending, conversation, on_back }) {
 export function Chat({ thread_id }) {
   const t = useWords();
   const { me } = useStore(session);
-  // Who began it here goes on writing.
+  // The user who began it here continues to write.
   const is_begun_here = useRef(firsts.has(thread_id));
   const conversation = useConversation(thread_id);
   const { state } = conversation;
@@ -229,7 +229,7 @@ export function Chat({ thread_id }) {
     }
   };
   if (thread === null) {
-    // What is not there must not keep a narrow screen, which has no list beside it.
+    // A thread that does not exist must not fill a narrow screen, which has no list beside it.
     return html`<section class="chat">
       ${
         problem &&
@@ -246,7 +246,7 @@ export function Chat({ thread_id }) {
   const is_unanswered = is_idle && sending === null && items.at(-1)?.kind === 'message';
   const can_retry = is_idle && !is_unanswered && newest !== undefined;
   const send = (content, options) => {
-    // What comes back may be the same once more.
+    // The answer may be the same once more.
     set_given('');
     return attempt(() => conversation.send(content, options))();
   };

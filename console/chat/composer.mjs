@@ -146,13 +146,13 @@ export function Composer({
   useEffect(() => {
     if (takes_focus && !is_writing()) field.current.focus();
   }, []);
-  // As high as its text, up to what the style allows.
+  // Grows with its text, up to the height that the style allows.
   useLayoutEffect(() => {
     field.current.style.height = 'auto';
     field.current.style.height = `${field.current.scrollHeight + 2}px`;
   }, [text]);
 
-  // A choice that is gone is none.
+  // A choice that no longer exists counts as no choice.
   const known_persona = personas.some(([name]) => name === persona_id) ? persona_id : '';
   const known_route = models.some((model) => model.route_id === route_id) ? route_id : '';
   const { options, fault } = run_options({

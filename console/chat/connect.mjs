@@ -2,7 +2,7 @@
 // to it. Nothing leaves for another site before the user says so. Used by wait_card.
 import { api } from '../api.mjs';
 import { html, useEffect, useRef, useState } from '../html.mjs';
-import { useWords } from '../i18n.mjs';
+import { around_name, useWords } from '../i18n.mjs';
 import { address } from '../router.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { is_writing } from '../ui/focus.mjs';
@@ -21,7 +21,8 @@ export function page_of(url) {
   }
 }
 
-// What a person should know before they say yes: who gets the token, who gives it, and what for.
+// Facts that a person should know before they agree: who gets the token, who gives it, and what
+// for.
 export function Consent({ consent }) {
   const t = useWords();
   const { origin, authorization_server, scopes = [] } = consent;
@@ -52,8 +53,9 @@ export function Connect({ wait, may_focus }) {
     return () => clearTimeout(timer);
   }, [url]);
   const page = page_of(url);
+  const [before, after] = around_name('chat.wait.authorization');
   return html`<div class="wait">
-    <p>${t('chat.wait.authorization')} <code dir="ltr">${server_key}</code></p>
+    <p>${before}<code dir="ltr">${server_key}</code>${after}</p>
     <p dir="auto">${wait.message}</p>
     <${Consent} consent=${consent ?? wait} />
     <${ErrorBox} error=${problem} />

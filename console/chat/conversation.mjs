@@ -19,7 +19,7 @@ const poll_ms = 15_000;
 // Statuses that stay as they are, however often it is asked.
 const final = new Set([403, 404]);
 
-// What no title may hold (lib/control_characters.h); lines of code begin with tabs.
+// Characters that no title may contain (lib/control_characters.h); lines of code begin with tabs.
 const unsaid = /[\p{Cc}\u202a-\u202e\u2066-\u2069]+/gu;
 const title_chars = 80;
 
@@ -100,7 +100,7 @@ export class Conversation {
     this.readings.forEach((reading) => reading.close());
   }
 
-  // What is on the server now. Calls while one is under way share the one behind it.
+  // The state on the server. Calls while one is under way share the next one.
   sync() {
     if (this.next_sync) return this.next_sync;
     const begin = () => {
@@ -232,7 +232,7 @@ export class Conversation {
   async poll() {
     const { live, problem, is_loaded } = this.state;
     if (this.syncing || live !== null) return;
-    // What could not be read is read as soon as it can be.
+    // Reads a part that failed as soon as it can be read.
     if (problem !== null && !final.has(problem.status)) return void (await this.sync());
     if (!is_loaded) return;
     try {
@@ -298,7 +298,7 @@ export class Conversation {
     if (!message_id) this.on_unsent?.(content);
   }
 
-  // What was not stored is given back to the composer; a stored message stays.
+  // A message that was not stored returns to the composer. A stored message stays.
   abandon() {
     const { sending } = this.state;
     this.set({ sending: null });
@@ -332,8 +332,8 @@ export class Conversation {
   }
 }
 
-// What is shown, from above: messages of users, and runs with the message that each wrote. A run
-// stands where it began, so that a message posted meanwhile comes behind it.
+// The items on the screen, from above: messages of users, and runs with the message that each
+// wrote. A run stands where it began, so that a message posted meanwhile follows it.
 export function items_of({ messages, runs, older, stories }) {
   const by_id = new Map(runs.map((run) => [run.run_id, run]));
   const answers = new Map();

@@ -37,7 +37,7 @@ function first_of(kind, given) {
   return kind === 'text' ? String(given) : show_json(given, 0);
 }
 
-// The fields, in their order; null when the form is none.
+// The fields, in their order; null when the schema is no form.
 export function fields_of(schema) {
   const properties = schema?.properties;
   if (properties === null || typeof properties !== 'object') return null;
@@ -58,7 +58,7 @@ export function fields_of(schema) {
 }
 
 // The content as it is sent, of what stands in the fields; what was left empty is left out, unless
-// it is required. `fault` names the field of a number that is none, or that must not be empty.
+// it is required. `fault` names a field that must not be empty or whose number is invalid.
 export function content_of(fields, values) {
   const content = [];
   for (const { name, label, kind, is_required } of fields) {

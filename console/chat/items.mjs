@@ -1,4 +1,4 @@
-// What stands in a thread, one below the other: messages of users, and runs. Used by chat_screen.
+// Items of a thread, one below the other: messages of users, and runs. Used by chat_screen.
 import { html, useState } from '../html.mjs';
 import { time, useWords } from '../i18n.mjs';
 import { address } from '../router.mjs';
@@ -41,7 +41,7 @@ export function RunItem({ item, conversation, is_live, stream, me }) {
   const is_mine = conversation.state.thread?.created_by_user_id === me?.id;
   const shows_story =
     story !== null && !story.problem && (story.log.length > 0 || answers.length === 0);
-  // Of a run that was followed to its end the row may be older than that.
+  // The row may be older than the end of a run that was followed.
   const is_queued = run?.status === 'running' && !is_live && !story?.ended;
   const has_text = shows_story
     ? story.entries.some(({ kind }) => kind === 'text')

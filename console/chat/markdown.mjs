@@ -2,8 +2,8 @@
 // before the last block is parsed once. Called by markdown_view.mjs, which makes nodes of it;
 // nothing becomes HTML.
 //
-// Of CommonMark and GitHub's tables, task lists and strikethrough it takes what models write: no
-// link definitions, no raw HTML (it is text), no pictures (they are links). A block is at most
+// Takes the part of CommonMark and GitHub's tables, task lists and strikethrough that models write:
+// no link definitions, no raw HTML (it is text), no pictures (they are links). A block is at most
 // `block_chars` long: what is longer goes on in a further one, so that neither parsing nor layout
 // takes long.
 //
@@ -79,7 +79,8 @@ const is_interrupting = (line) =>
   rule_line.test(line) ||
   /^ {0,3}(?:[-*+]|1[.)])[ \t]+\S/.test(line);
 
-// One walk over a text from a place; every take_… answers a block, and leaves `at` behind it.
+// One walk over a text from a place; every take_… answers a block, and leaves `at` after that
+// block.
 export class BlockParser {
   constructor(text, at, depth = 0) {
     this.text = text;

@@ -5,8 +5,8 @@ import { block_chars, BlockParser } from './markdown.mjs';
 const group_blocks = 24;
 const section_groups = 48;
 
-// What is parsed, in sections of groups of blocks: whoever draws it looks at what has changed
-// alone. A section or group that is the same object as before is the same as before.
+// The parsed text, in sections of groups of blocks, so that the view draws only changed groups. A
+// section or group that is the same object as before is the same as before.
 class Sections {
   constructor(list = []) {
     this.list = list; // [{ key, groups: [{ key, blocks, chars }] }]

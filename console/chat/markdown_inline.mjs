@@ -9,8 +9,9 @@ const depth_max = 16;
 const href_chars_max = 2000;
 const safe_protocols = new Set(['http:', 'https:', 'mailto:']);
 
-// The address as the browser would open it, or null when it is none of the web or of mail. Tabs,
-// line ends and the like inside of a scheme are the URL parser's business, so it alone is asked.
+// The address as the browser would open it, or null when it belongs neither to the web nor to mail.
+// Tabs, line ends and the like inside of a scheme are the URL parser's business, so it alone is
+// asked.
 export function safe_href(text) {
   if (text.length > href_chars_max || !URL.canParse(text)) return null;
   const url = new URL(text);
@@ -118,7 +119,7 @@ function wrap(chain, opener, closer) {
   const is_two = opener.delimiter.count >= 2 && closer.delimiter.count >= 2;
   const type = char === '~' ? 'del' : is_two ? 'strong' : 'em';
   const used = char === '~' ? closer.delimiter.count : is_two ? 2 : 1;
-  // What lies between cannot be matched any more.
+  // Marks in between cannot be matched any more.
   for (let item = closer.delimiter.before; item !== opener;) {
     const before = item.delimiter.before;
     release(item);

@@ -104,7 +104,7 @@ function block_node(block, feed) {
   }
 }
 
-// What is the same object is drawn as it is.
+// A section that is the same object is not drawn again.
 class Group extends Component {
   shouldComponentUpdate({ group }) {
     return group !== this.props.group;

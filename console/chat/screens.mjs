@@ -17,7 +17,7 @@ const threads = {
   ahead: ({ end_user = '' }) => [threads_path('', end_user)],
 };
 
-// Whoever went on before this was shown is not called back.
+// A user who went elsewhere before this was shown is not called back.
 function Home() {
   useEffect(() => {
     if (/^#?\/?(\?|$)/.test(location.hash)) go('/threads', {}, { replace: true });
@@ -35,7 +35,7 @@ export const chat_screens = [
 ];
 
 export const chat_navigation = [
-  { path: '/threads', title: 'chat.threads', keys: 'g t' },
-  { path: '/inbox', title: 'inbox.inbox', keys: 'g i', count: wait_count },
-  { path: '/runs', title: 'runs.runs', keys: 'g r' },
+  { path: '/threads', icon: 'threads', title: 'chat.threads', keys: 'g t' },
+  { path: '/inbox', icon: 'inbox', title: 'inbox.inbox', keys: 'g i', count: wait_count },
+  { path: '/runs', icon: 'runs', title: 'runs.runs', keys: 'g r' },
 ];

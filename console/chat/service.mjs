@@ -1,5 +1,5 @@
-// What chat, runs and inbox ask of the service, and how the console's pages tell each other that
-// something changed. Used by their screens.
+// Calls of chat, runs and inbox, and how the console's pages tell each other that something
+// changed. Used by their screens.
 import { api } from '../api.mjs';
 import { ApiError } from '../error.mjs';
 
@@ -27,7 +27,7 @@ export async function run_events(run_id, { headers, signal, after_seq, is_live =
   }
 }
 
-// ---------------------------------------------------------------- what changed
+// ---------------------------------------------------------------- changes
 
 const channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel('hostler.changes') : null;
 const watchers = new Set();
@@ -35,7 +35,7 @@ const report = (topics) => watchers.forEach((watcher) => watcher(topics));
 channel?.addEventListener('message', ({ data }) => Array.isArray(data) && report(data));
 
 // Topics: 'threads', 'waits', 'thread ID', 'choices' (of personas and models), 'account' (its
-// address was proved). Other tabs ask the service anew; they are given names, no content.
+// address was proved). Other tabs ask the service again. They get names, no content.
 export function changed(...topics) {
   channel?.postMessage(topics);
   report(topics);

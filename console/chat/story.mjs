@@ -1,6 +1,6 @@
-// What a run's events mean for who looks at it: a pure reducer from events (docs/openapi.yaml,
-// RunEvent) to a story of text, reasoning, tools and waits. Called by chat, runs and inbox. It
-// never changes a story that it was given, and takes any log, cut anywhere.
+// The story of a run for a viewer: a pure reducer from events (docs/openapi.yaml, RunEvent)
+// to a story of text, reasoning, tools and waits. Called by chat, runs and inbox. It never changes
+// a story that it was given, and takes any log, cut anywhere.
 //
 // story   { run, status, turns, entries, wait, retrying, output, ended, last_seq, log }
 //   run      data of run.started and `at`, or null
@@ -168,8 +168,8 @@ class Draft {
     this.status = 'running';
   }
 
-  // Text behind that number was said in vain: it goes. Turns are discarded whole; an entry that
-  // would be cut in two is told anew without what goes.
+  // Discards the text after that number. Turns are discarded whole. An entry that would be cut in
+  // two is built again without the discarded part.
   discard_after(seq) {
     const is_said = (entry) => entry.kind === 'text' || entry.kind === 'thinking';
     if (this.entries.some((entry) => is_said(entry) && entry.seq <= seq && entry.ends_at > seq)) {
@@ -291,7 +291,7 @@ export const answer_of = (story) =>
     .map((entry) => (entry.follows ? `\n\n${entry.text}` : entry.text))
     .join('');
 
-// What of an open wait for tool results nobody has given yet, and a human may.
+// The calls of an open wait whose results are missing, and which a human may give.
 export function owed_calls(story) {
   const open = new Set(story.entries.filter((entry) => entry.state === 'owed').map(({ id }) => id));
   return (story.wait?.calls ?? []).filter((call) => open.has(call.tool_call_id));

@@ -34,7 +34,7 @@ function Repair({ entry }) {
   </details>`;
 }
 
-// Drawn anew when it is another object: a story keeps what has not changed.
+// Draws again when it is another object: a story keeps unchanged entries.
 class Entry extends Component {
   shouldComponentUpdate(next) {
     return (

@@ -42,23 +42,20 @@ async function problem_of(response) {
   }
 }
 
-// What is worth another try: faults of the way, crowds, a server that begins or ends.
+// Statuses that are worth another try: network faults, overload, a server that starts or stops.
 const may_pass = (status) => status === 408 || status === 429 || status >= 500;
 
-// `connect({ headers, signal, renew_token })` resolves to the Response; `headers` names the
-// cursor, and
-//   `renew_token` is set after a 401: the access token is to be renewed first.
-//     `on_events(events)`: parsed, in order, each `seq` once. One `run.resumed` may be numbered
-//     at or below
-//   what was handed on (after a failover to a standby that was behind): what is numbered from
-//     there
-//   on is to be dropped, the numbers go on from it. `on_state({ phase, problem?, pause_ms? })`:
-//     connecting, open, pausing, ended (all there is has been
-//   handed on), failed (with the problem that no further try mends). `is_live` false: `connect`
-//     asks for what is there, and the end of such an answer is the end. Answers { close(), wake()
-//     }: wake() is for whoever knows that the way is open again (a page that is
-//   shown, a network that is back): it ends a pause, and a connection that is silent for too
-//     long.
+// Follows the events of a run until its end. Answers { close(), wake() }.
+//   connect({ headers, signal, renew_token })  resolves to the Response. `headers` names the
+//     cursor. `renew_token` is set after a 401: renew the access token first.
+//   on_events(events)  parsed events in order, each `seq` once. After a failover to a standby
+//     that lagged, one `run.resumed` may have a number at or below earlier ones. Drop the events
+//     from that number on; numbers continue from it.
+//   on_state({ phase, problem?, pause_ms? })  connecting, open, pausing, ended (all events have
+//     been handed on), failed (no further try mends the problem).
+//   is_live  false: `connect` asks only for stored events, and the answer's end is the end.
+//   wake()  says that the network is back or the page is shown. It ends a pause, and a connection
+//     that has been silent for too long.
 export function follow_events({
   connect,
   on_events,

@@ -3,15 +3,16 @@
 import { get_ahead } from '../ahead.mjs';
 import { api, with_query } from '../api.mjs';
 import { html, useLayoutEffect, useRef, useState } from '../html.mjs';
-import { ago, useWords } from '../i18n.mjs';
+import { useWords } from '../i18n.mjs';
 import { address, set_query } from '../router.mjs';
 import { ErrorBox } from '../ui/error.mjs';
+import { When } from '../ui/when.mjs';
 import { watch_changes } from './service.mjs';
 
 const pause_ms = 250;
 const poll_ms = 30_000;
 
-// A title that shows nothing is none.
+// A title that shows nothing counts as no title.
 const seen = /[^\s\p{Cf}\u115f\u1160\u2800\u3164\uffa0]/u;
 export const title_of = ({ title }, t) =>
   title && seen.test(title) ? title : t('chat.untitled');
@@ -21,7 +22,7 @@ export const threads_path = (search, end_user) =>
     ? with_query('/v1/threads', { limit: 50, end_user })
     : with_query('/v1/threads/search', { limit: 50, q: search.trim() });
 
-// What the search finds now; `more` reads the next page. The service searches all threads: those of
+// The results of the search; `more` reads the next page. The service searches all threads: those of
 // other end users are left out here.
 function useThreads(search, end_user) {
   const [state, set_state] = useState({
@@ -47,7 +48,7 @@ function useThreads(search, end_user) {
       if (call === newest.current) set_state((old) => ({ ...old, problem, is_loading: false }));
     }
   };
-  // The first page again; what further pages brought stays behind it.
+  // The first page again; the rows of further pages stay after it.
   const refresh = async () => {
     if (document.hidden) return;
     const call = ++newest.current;
@@ -145,8 +146,7 @@ export function ThreadList({ current_id, end_user = '' }) {
             html`<span class="dot" title=${t('chat.active')} role="img"
             aria-label=${t('chat.active')} />`
           }
-          ${whose && html`<bdi class="mark">${whose}</bdi>`} <time
-            datetime=${updated_at}>${ago(updated_at)}</time>
+          ${whose && html`<bdi class="mark">${whose}</bdi>`} <${When} at=${updated_at} />
         </span>
       </a>
     </li>`,

@@ -1,4 +1,4 @@
-// A tool call in a story: its name and state in a row, arguments and result behind it.
+// A tool call in a story: its name and state in a row, arguments and result when it is opened.
 import { html, useState } from '../html.mjs';
 import { duration, useWords } from '../i18n.mjs';
 import { Copy } from '../ui/copy.mjs';

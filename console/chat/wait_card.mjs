@@ -1,9 +1,9 @@
-// What a run waits for, and how a human gives it: an answer, a decision with arguments that may
-// be edited before, the results of function calls, a server's form, an authorization. Used by chat,
+// Cards for the things that a run waits for: an answer, a decision with arguments that may be
+// edited before, the results of function calls, a server's form, an authorization. Used by chat,
 // run and inbox.
 import { api } from '../api.mjs';
 import { html, useEffect, useId, useRef, useState } from '../html.mjs';
-import { useWords } from '../i18n.mjs';
+import { around_name, useWords } from '../i18n.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { is_writing } from '../ui/focus.mjs';
 import {
@@ -61,10 +61,10 @@ function Confirmation({ run_id, wait }) {
   const { value, problem: fault } = read_json(text);
   const is_object = value !== null && typeof value === 'object' && !Array.isArray(value);
   const is_edited = text !== asked && !(is_object && is_same_json(value, wait.arguments ?? {}));
-  // What was typed goes out as it stands: no number is rounded on its way.
+  // Sends the typed text unchanged, so that no number is rounded.
   const approved = is_edited ? `{"decision":"approve","arguments":${text}}` : 'approve';
   const denied = reason.trim() === '' ? 'deny' : JSON.stringify({ decision: 'deny', reason });
-  // Who ends a reason with Enter refuses: it never sends the form, which approves.
+  // Enter in the field of the reason denies. It never sends the form, which approves.
   const on_reason_key = (event) => {
     if (event.key !== 'Enter' || event.isComposing) return;
     event.preventDefault();
@@ -72,11 +72,12 @@ function Confirmation({ run_id, wait }) {
   };
   const message = fault ?? (is_object ? '' : t('chat.wants_object'));
   const is_bad = message !== '' || is_too_long(approved);
+  const [before, after] = around_name('chat.wait.tool_confirmation');
   // The service's own question is the one above it.
   const says_more = wait.message && wait.message !== `Allow this call of ${wait.name}?`;
   return html`<form class="wait"
     onSubmit=${(event) => (event.preventDefault(), is_bad || send(approved))}>
-    <p>${t('chat.wait.tool_confirmation')} <code dir="ltr">${wait.name}</code></p>
+    <p>${before}<code dir="ltr">${wait.name}</code>${after}</p>
     ${says_more && html`<p dir="auto">${wait.message}</p>`}
     <label for=${id}>${t('chat.arguments')}</label>
     <textarea id=${id} class="code" dir="ltr" spellcheck=${false} value=${text}
@@ -110,7 +111,7 @@ function Confirmation({ run_id, wait }) {
   </form>`;
 }
 
-// The result of one call: JSON, plain text, or why there is none.
+// The result of one call: JSON, plain text, or the reason why it is missing.
 function OwedCall({ run_id, call }) {
   const t = useWords();
   const id = useId();

@@ -1,11 +1,12 @@
 // The inbox: every run that waits for the user, with what it asks, answered in place. `#/inbox`.
 import { html, useEffect, useState } from '../html.mjs';
-import { ago, useWords } from '../i18n.mjs';
+import { useWords } from '../i18n.mjs';
 import { address } from '../router.mjs';
 import { useStore } from '../store.mjs';
 import { changed } from '../chat/service.mjs';
 import { WaitCard } from '../chat/wait_card.mjs';
 import { ErrorBox } from '../ui/error.mjs';
+import { When } from '../ui/when.mjs';
 import { useRunStory } from '../runs/use_run.mjs';
 import { load_waits, waits } from './waits.mjs';
 
@@ -30,9 +31,9 @@ function Wait({ run, is_open, on_open }) {
   return html`<li class="inbox-item">
     <button type="button" class="inbox-head" aria-expanded=${is_open} onClick=${on_open}>
       <span class="mark">${t(`runs.wait.${kind}`)}</span> <bdi
-        class="title">${message || t(`chat.wait.${kind}`)}</bdi>
+        class="title">${message || t(`chat.wait.${kind}`, { name: '…' })}</bdi>
       ${run.end_user && html`<bdi class="mark">${run.end_user}</bdi>`}
-      <time datetime=${since}>${ago(since)}</time>
+      <${When} at=${since} />
     </button>
     ${
       is_open &&

@@ -1,4 +1,4 @@
-// What waits for the signed-in user, over all threads: known to every screen, for the number in
+// Runs that wait for the signed-in user, over all threads: known to every screen, for the number in
 // the navigation, the title and the icon of the tab. Asked again now and then while the page is
 // shown, and rarely behind others.
 import { all_pages, with_query } from '../api.mjs';
@@ -24,7 +24,7 @@ let timer = 0;
 let is_loading = false;
 let is_stale = false; // something changed since what is read now was asked for
 
-// Who has to prove their address first is shown no organization, and has nothing that waits.
+// A user who must verify the address first sees no organization and has no waiting runs.
 function is_signed_in() {
   const { state, orgs } = session.get();
   return state === 'in' && orgs.length > 0;

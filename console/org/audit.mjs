@@ -16,8 +16,8 @@ import { useNames } from './who.mjs';
 
 const filters = ['action', 'target_type', 'target_id', 'actor_user_id', 'since', 'until'];
 
-// What a date field of the form means: the day's begin, and the end of the last one. What is no day
-// comes from an address that somebody wrote: the service says what is wrong with it.
+// The moment that a date field means: the begin of the first day, the end of the last one. Text
+// that is no day comes from a hand-written address. It goes to the service, which refuses it.
 function moment_of(day = '', days_later = 0) {
   const moment = new Date(`${day}T00:00:00`);
   moment.setDate(moment.getDate() + days_later);

@@ -19,8 +19,8 @@ const shown = store(null);
 let newest = 0;
 watch_screens(() => shown.set(null));
 
-// Reads one's own newest row of `action` (of this target, when one is named) and shows it. Whoever
-// may not read the log sees none; a fault of reading it is no fault of the change.
+// Reads one's own newest row of `action` (of this target, when one is named) and shows it. Users
+// without access to the log see none. A failure to read the log is no failure of the change.
 export async function show_change({ action, target_id = '' }) {
   shown.set(null);
   if (/^(personas|llm_\w+)\./.test(action)) changed('choices');
@@ -36,7 +36,8 @@ export async function show_change({ action, target_id = '' }) {
   }
 }
 
-// What a row of the log says changed; all of what was made or went only when it is asked for.
+// The change that a row of the log describes. All members of a new or deleted thing are shown on
+// request.
 function What({ before_state: before, after_state: after }) {
   const t = useWords();
   if (!before && !after) return null;

@@ -1,5 +1,5 @@
-// What differs between two objects: before and after of an audit row, two versions of a persona,
-// two definitions of a tool. Members that are the same are left out.
+// Differences between two objects: before and after of an audit row, two versions of a persona, two
+// definitions of a tool. Members that are the same are left out.
 import { html } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import '../words/org_shared.mjs';

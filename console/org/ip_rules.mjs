@@ -2,15 +2,16 @@
 import { api } from '../api.mjs';
 import { useCommands } from '../commands.mjs';
 import { html, useState } from '../html.mjs';
-import { time, useWords } from '../i18n.mjs';
+import { useWords } from '../i18n.mjs';
 import { ask, Dialog } from '../ui/dialog.mjs';
 import { toast_error } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { Table, usePages } from '../ui/list.mjs';
+import { Day } from '../ui/when.mjs';
 import '../words/org_ip_rules.mjs';
 import { Changed, show_change } from './change.mjs';
 
-// Does it; where that would lock out whoever asks, says so and does it when they insist.
+// Does it. If that would lock out the user, it asks first and does it when they insist.
 async function unless_locked_out(t, work) {
   try {
     return await work(undefined);
@@ -112,7 +113,11 @@ export function IpRules() {
         )}</span>`,
     },
     { title: t('ip_rules.note'), is_wide: true, cell: (one) => html`<bdi>${one.note}</bdi>` },
-    { title: t('ip_rules.made'), is_time: true, cell: (one) => time(one.created_at) },
+    {
+      title: t('ip_rules.made'),
+      is_time: true,
+      cell: (one) => html`<${Day} at=${one.created_at} />`,
+    },
     {
       title: '',
       cell: (one) => html`<button type="button" class="small danger"

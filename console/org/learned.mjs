@@ -1,10 +1,10 @@
-// What runs learned of a model: which members of a request its provider refuses, or wants back.
-// Shown in the model's row.
+// Traits of a model that runs learned: which members of a request its provider refuses, or wants
+// back. Shown in the model's row.
 import { html } from '../html.mjs';
 import { number, useWords } from '../i18n.mjs';
 import '../words/org_providers.mjs';
 
-// In the order in which they are told. Values: true, a name, a number.
+// In the order of the list. Values: true, a name, a number.
 const traits = [
   'token_limit',
   'no_stream_options',

@@ -1,6 +1,6 @@
-// What the organization may use, what of it is used, and where each value comes from.
+// Limits of the organization: the value, its use, and where each value comes from.
 import { html } from '../html.mjs';
-import { bytes, date, number, useWords } from '../i18n.mjs';
+import { bytes, date, duration, number, useWords } from '../i18n.mjs';
 import { address } from '../router.mjs';
 import { may, session } from '../session.mjs';
 import { useStore } from '../store.mjs';
@@ -8,12 +8,32 @@ import { Table, useCall, usePages } from '../ui/list.mjs';
 import '../words/org_limits.mjs';
 import '../words/org_shared.mjs';
 
+// For these keys 0 means unlimited (docs/contract.md, section 6).
+const unlimited_at_0 = new Set(
+  [
+    'api_keys',
+    'llm_models',
+    'mcp_servers',
+    'personas',
+    'platform_tool_calls_per_day',
+    'stored_bytes',
+    'streams',
+    'tools',
+    'webhook_endpoints',
+  ].map((name) => `limit.${name}`),
+);
+const is_unlimited = (one) => unlimited_at_0.has(one.key) && Number(one.value) === 0;
+
 // Limits may be larger than what a Number holds exactly.
-const amount = (key, value) =>
-  /bytes$/.test(key) ? bytes(Number(value)) : number(BigInt(value));
+function amount(key, value) {
+  if (/bytes$/.test(key)) return bytes(Number(value));
+  if (/seconds$/.test(key)) return duration(Number(value) * 1000);
+  return number(BigInt(value));
+}
 
 function Value({ one }) {
   const t = useWords();
+  if (is_unlimited(one)) return t('limits.unlimited');
   if (one.value_type === 'integer') return amount(one.key, one.value);
   if (one.value_type === 'boolean') return t(one.value === 'true' ? 'yes' : 'limits.no');
   return html`<bdi>${one.value}</bdi>`;
@@ -25,6 +45,7 @@ function Used({ one }) {
   if (one.used === null || one.used === undefined) {
     return html`<span class="dim">${t('limits.not_counted')}</span>`;
   }
+  if (is_unlimited(one)) return amount(one.key, one.used);
   const limit = Number(one.value);
   const share = limit > 0 ? one.used / limit : 0;
   return html`<span class="used"><meter min="0" max=${limit || 1} value=${one.used}
@@ -45,7 +66,7 @@ function Source({ one }) {
     }`;
 }
 
-// What a table shows of limits; the platform's screen adds to it.
+// Columns of a table of limits; the platform's screen adds to them.
 export const limit_columns = (t) => [
   {
     title: t('limits.what'),

@@ -1,6 +1,6 @@
 // How two texts differ, line by line. Called by diff.mjs; draws nothing.
 
-// Beyond it texts are told apart as wholes: the table below has lines * lines cells.
+// Beyond it texts are compared as wholes: the table below has lines * lines cells.
 const lines_max = 1500;
 
 // [{kind: 'same', 'old' or 'new', text}], a longest common subsequence kept.

@@ -1,5 +1,5 @@
-// What a registered MCP server is, as a form: a new one, or changes of one. What is secret of its
-// authorization is asked for and never shown.
+// The form of an MCP server: a new one, or changes of one. The form asks for secrets and never
+// shows them.
 import { api } from '../api.mjs';
 import { html, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
@@ -61,7 +61,7 @@ export function McpForm({ server = null, scope, on_done, on_close }) {
   const t = useWords();
   const title = t(server ? 'mcp.edit' : 'mcp.new');
   const query = { scope };
-  // As the fields begin: it is read again and again while its tools are listed.
+  // The first values of the fields: it is read again and again while its tools are listed.
   const [before] = useState(server);
   const { per = 'user', client_id = '', scopes = [] } = server?.authorization ?? {};
   const form = useForm({

@@ -1,15 +1,16 @@
 // One MCP server: how it is called and listed, whose account it is connected with, and its tools,
-// those first that wait for approval. Runs that wait for a connection lead here, so whoever may not
-// see the server may still connect.
+// those first that wait for approval. Runs that wait for a connection lead here, so members who may
+// not see the server can still connect.
 import { api, with_query } from '../api.mjs';
 import { Consent, page_of } from '../chat/connect.mjs';
 import { ApiError } from '../error.mjs';
 import { html, useEffect, useRef, useState } from '../html.mjs';
-import { ago, date, time, useWords } from '../i18n.mjs';
+import { date, time, useWords } from '../i18n.mjs';
 import { address, go } from '../router.mjs';
 import { ErrorBox, toast_error } from '../ui/error.mjs';
 import { Dialog } from '../ui/dialog.mjs';
 import { useCall, usePages } from '../ui/list.mjs';
+import { When } from '../ui/when.mjs';
 import '../words/org_mcp.mjs';
 import { Changed, show_change } from './change.mjs';
 import { McpForm } from './mcp_form.mjs';
@@ -121,7 +122,7 @@ function Facts({ server }) {
     ],
     [
       t('mcp.listed'),
-      listing.at && html`<span title=${time(listing.at)}>${ago(listing.at)}</span>`,
+      listing.at && html`<${When} at=${listing.at} />`,
     ],
     [t('mcp.revision'), listing.protocol_version],
     [t('mcp.since'), date(server.created_at)],

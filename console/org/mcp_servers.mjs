@@ -3,9 +3,10 @@
 import { with_query } from '../api.mjs';
 import { useCommands } from '../commands.mjs';
 import { html, useState } from '../html.mjs';
-import { ago, time, useWords } from '../i18n.mjs';
+import { useWords } from '../i18n.mjs';
 import { address, go } from '../router.mjs';
 import { Table, usePages } from '../ui/list.mjs';
+import { When } from '../ui/when.mjs';
 import '../words/org_mcp.mjs';
 import { Changed, show_change } from './change.mjs';
 import { McpForm } from './mcp_form.mjs';
@@ -53,7 +54,7 @@ export function McpServers({ query = {} }) {
     {
       title: t('mcp.listed'),
       is_time: true,
-      cell: (one) => html`<span title=${time(one.listing.at)}>${ago(one.listing.at)}</span>`,
+      cell: (one) => html`<${When} at=${one.listing.at} />`,
     },
   ];
   return html`<div class="head"><h1>${t('mcp.title')}</h1><${ScopeTabs} scope=${scope} />

@@ -2,11 +2,12 @@
 // what was approved: nobody approves words that they were not shown.
 import { api } from '../api.mjs';
 import { html } from '../html.mjs';
-import { ago, time, useWords } from '../i18n.mjs';
+import { useWords } from '../i18n.mjs';
 import { address } from '../router.mjs';
 import { with_fresh_login } from '../ui/confirm.mjs';
 import { toast_error } from '../ui/error.mjs';
 import { Table } from '../ui/list.mjs';
+import { When } from '../ui/when.mjs';
 import '../words/org_mcp.mjs';
 import '../words/org_tools.mjs';
 import { show_change } from './change.mjs';
@@ -31,7 +32,7 @@ const shown = ['title', 'description', 'input_schema', 'output_schema', 'annotat
 const only_given = (tool) =>
   Object.fromEntries(shown.filter((name) => tool[name] !== null).map((name) => [name, tool[name]]));
 
-// Of a changed tool both sides of what differs, of a new one all that the model would read.
+// Both sides of the differences of a changed tool; of a new one, all that the model would read.
 function sides_of(tool) {
   if (tool.state !== 'changed') return [null, only_given(tool)];
   const side = (which) =>
@@ -99,13 +100,13 @@ export function McpTools({ server, scope, pages, may_approve }) {
       title: t('mcp.approved'),
       cell: (one) =>
         one.approved_at &&
-        html`<span title=${time(one.approved_at)}>${ago(one.approved_at)}</span>${
+        html`<${When} at=${one.approved_at} />${
           !one.approved_by_user_id && html` <span class="dim">${t('mcp.by_registering')}</span>`
         }`,
     },
     {
       title: t('mcp.used'),
-      cell: (one) => html`<span title=${time(one.used_at)}>${ago(one.used_at)}</span>`,
+      cell: (one) => html`<${When} at=${one.used_at} />`,
     },
   ];
   const offered = pages.items.filter((one) => one.state === 'approved').length;

@@ -1,5 +1,5 @@
-// What a model does when it is tried: the checks of POST …/models/{model_id}:test, which makes
-// small calls of it. Begins when it is shown.
+// The test of a model: the checks of POST …/models/{model_id}:test, which makes small calls of
+// it. Begins when it is shown.
 import { api } from '../api.mjs';
 import { html, useEffect, useState } from '../html.mjs';
 import { duration, useWords } from '../i18n.mjs';
@@ -26,8 +26,11 @@ export function ModelTest({ provider, model, query, on_close }) {
   const run = async () => {
     set_state({ result: null, error: null });
     try {
-      const path = `/v1/llm-providers/${provider.id}/models/${model.id}:test`;
-      const { body } = await api.post(path, undefined, { query });
+      const { body } = await api.post(
+        `/v1/llm-providers/${provider.id}/models/${model.id}:test`,
+        undefined,
+        { query },
+      );
       set_state({ result: body, error: null });
     } catch (thrown) {
       set_state({ result: null, error: thrown });

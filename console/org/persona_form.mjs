@@ -1,4 +1,4 @@
-// What a persona is, as a form: a new one, a further version, or changes of one that is there.
+// The form of a persona: a new one, a further version, or changes of one that is there.
 import { acting_org, all_pages } from '../api.mjs';
 import { html, useEffect, useLayoutEffect, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
@@ -61,8 +61,8 @@ function useModels(chosen) {
   return [...new Set([chosen, ...models.map((one) => one.model)].filter(Boolean))];
 }
 
-// What was typed and is not saved, by organization and form: an hour of work on a prompt outlives a
-// change of the screen, as drafts of messages do, but not the page and not the session.
+// Unsaved text, by organization and form: an hour of work on a prompt outlives a change of the
+// screen, as drafts of messages do, but not the page and not the session.
 const drafts = new Map();
 watch_session((what) => what === 'out' && drafts.clear());
 
@@ -94,7 +94,7 @@ export function PersonaForm({
   const send = async (values, key) => {
     const { persona_key, version } = values;
     const draft = drafts.get(draft_of);
-    // The form that is shown behind it begins with what was saved.
+    // The next form begins with the saved values.
     drafts.delete(draft_of);
     try {
       const body = body_of(values);

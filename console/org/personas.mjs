@@ -3,10 +3,11 @@
 import { all_pages, api, with_query } from '../api.mjs';
 import { useCommands } from '../commands.mjs';
 import { html, useEffect, useRef, useState } from '../html.mjs';
-import { time, useWords } from '../i18n.mjs';
+import { useWords } from '../i18n.mjs';
 import { address, go, set_query } from '../router.mjs';
 import { ErrorBox, toast } from '../ui/error.mjs';
 import { Table, usePages } from '../ui/list.mjs';
+import { Day } from '../ui/when.mjs';
 import '../words/org_personas.mjs';
 import { Changed, show_change } from './change.mjs';
 import { Differences } from './diff.mjs';
@@ -58,7 +59,11 @@ export function Personas({ query = {} }) {
       title: t('org_ui.state'),
       cell: (one) => !one.is_active && html`<span class="mark warn">${t('org_ui.inactive')}</span>`,
     },
-    { title: t('personas.made'), is_time: true, cell: (one) => time(one.created_at) },
+    {
+      title: t('personas.made'),
+      is_time: true,
+      cell: (one) => html`<${Day} at=${one.created_at} />`,
+    },
   ];
   return html`<div class="head"><h1>${t('personas.title')}</h1><${ScopeTabs} scope=${scope} />
       <span class="space"></span>

@@ -1,4 +1,4 @@
-// Who serves models, which models, and what they cost. `?scope=platform`: for every organization.
+// Providers of models, their models, and the prices. `?scope=platform`: for every organization.
 import { all_pages, api, with_query } from '../api.mjs';
 import { useCommands } from '../commands.mjs';
 import { html, useEffect, useState } from '../html.mjs';
@@ -63,8 +63,9 @@ function ProviderForm({ provider = null, query, on_done, on_close }) {
     <//><//>`;
 }
 
-// What a field of numbers holds. Nothing is what the service takes for it; of a model that is
-// there, the same in numbers, or to be refused.
+// The value of a field of numbers. An empty field is left out for a new model, so that the service
+// uses its default. For an existing model it is that default as a number, or a value that the
+// service refuses.
 const taken_for_nothing = (name) => (prices.includes(name) ? 0 : name === 'multiplier' ? 1 : '');
 const number_of = (text, name, is_new) =>
   text === '' ? (is_new ? undefined : taken_for_nothing(name)) : Number(text);

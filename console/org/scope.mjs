@@ -10,7 +10,7 @@ import '../words/org_shared.mjs';
 /** @returns {'org' | 'platform'} */
 export const scope_of = (query) => (query.scope === 'platform' ? 'platform' : 'org');
 
-// What an address says of the scope; the organization's needs no word.
+// The query of an address for the scope; the organization's needs no word.
 export const scope_query = (scope) => (scope === 'platform' ? { scope } : {});
 
 export function ScopeTabs({ scope }) {

@@ -28,7 +28,7 @@ export const org_screens = [
   ['/tools', Tools, { title: 'tools.title' }],
   ['/mcp-servers', McpServers, { title: 'mcp.title' }],
   ['/mcp-servers/:server_id', McpServer, { title: 'mcp.title' }],
-  // Where the service leads whoever connected (fcgi/api/catalog/mcp_connections.cpp).
+  // The service leads users here after they connected (fcgi/api/catalog/mcp_connections.cpp).
   ['/mcp-connected', McpConnected, { title: 'mcp.title' }],
   ['/tool-providers', ToolProviders, { title: 'tool_providers.title' }],
   ['/webhooks', Webhooks, { title: 'webhooks.title' }],
@@ -40,6 +40,7 @@ export const org_screens = [
 
 const entry = (path, title, keys, permission = '', has_platform = false) => ({
   path,
+  icon: path.slice(1).replace('-', '_'),
   title,
   keys,
   permission,

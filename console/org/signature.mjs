@@ -8,7 +8,7 @@ const tolerance_s = 300;
 const bytes_of = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 const base64_of = (bytes) => btoa(String.fromCharCode(...new Uint8Array(bytes)));
 
-// The signature that a message should have, 'v1,…'; throws where the secret is none.
+// The signature that a message should have, 'v1,…'; throws if the secret is malformed.
 export async function signature_of({ secret, id, timestamp, body }) {
   const raw = bytes_of(secret.trim().replace(/^whsec_/, ''));
   const algorithm = { name: 'HMAC', hash: 'SHA-256' };

@@ -1,4 +1,4 @@
-// Who serves the built-in tools web_search and web_fetch, and why. `?scope=platform`:
+// Providers of the built-in tools web_search and web_fetch, and why one is used. `?scope=platform`:
 // the installation's own providers.
 import { api, with_query } from '../api.mjs';
 import { html, useState } from '../html.mjs';

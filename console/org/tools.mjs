@@ -65,7 +65,7 @@ function ToolForm({ tool = null, query, on_done, on_close }) {
     <//><//>`;
 }
 
-// What may be done with a tool of a row.
+// Actions for the tool of a row.
 function Actions({ tool, query, on_edit, on_try, on_secret, on_change }) {
   const t = useWords();
   const rotate = () =>

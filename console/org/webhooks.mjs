@@ -2,13 +2,14 @@
 import { api } from '../api.mjs';
 import { useCommands } from '../commands.mjs';
 import { html, useEffect, useRef, useState } from '../html.mjs';
-import { ago, time, useWords } from '../i18n.mjs';
+import { useWords } from '../i18n.mjs';
 import { address, go } from '../router.mjs';
 import { Copy } from '../ui/copy.mjs';
 import { Dialog } from '../ui/dialog.mjs';
 import { ErrorBox, toast, toast_error } from '../ui/error.mjs';
 import { changes_of, Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { Table, useCall, usePages } from '../ui/list.mjs';
+import { Day, When } from '../ui/when.mjs';
 import '../words/org_webhooks.mjs';
 import { Changed, show_change } from './change.mjs';
 import { ask_and_do, SecretOnce } from './parts.mjs';
@@ -75,7 +76,11 @@ export function Webhooks() {
     },
     { title: t('webhooks.events'), is_wide: true, cell: (one) => one.events.join(', ') },
     { title: t('org_ui.state'), cell: (one) => html`<${EndpointState} one=${one} />` },
-    { title: t('webhooks.made'), is_time: true, cell: (one) => time(one.created_at) },
+    {
+      title: t('webhooks.made'),
+      is_time: true,
+      cell: (one) => html`<${Day} at=${one.created_at} />`,
+    },
   ];
   return html`<div class="head"><h1>${t('webhooks.title')}</h1><span class="space"></span>
       <button type="button" class="main" onClick=${() => set_making(true)}>
@@ -106,7 +111,7 @@ export function Webhooks() {
 
 const look_ms = 1500;
 const looks_max = 20;
-// What was not tried yet is looked at again for half a minute.
+// Looks again for half a minute while a delivery is pending.
 function useNewTries(pages) {
   const looks = useRef(0);
   useEffect(() => {
@@ -155,9 +160,13 @@ function Deliveries({ endpoint, pages }) {
     {
       title: t('webhooks.next'),
       is_time: true,
-      cell: (one) => one.status === 'pending' && one.next_attempt_at && ago(one.next_attempt_at),
+      cell: (one) => one.status === 'pending' && html`<${When} at=${one.next_attempt_at} />`,
     },
-    { title: t('webhooks.made'), is_time: true, cell: (one) => time(one.created_at) },
+    {
+      title: t('webhooks.made'),
+      is_time: true,
+      cell: (one) => html`<${When} at=${one.created_at} />`,
+    },
     {
       title: '',
       cell: (one) => html`<span class="row-actions">

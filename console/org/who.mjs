@@ -1,10 +1,11 @@
-// Who changed it, and when: from the audit log, with names instead of ids.
+// The actor and time of a change: from the audit log, with names instead of ids.
 import { api, with_query } from '../api.mjs';
 import { html, useEffect, useState } from '../html.mjs';
-import { ago, time, useWords } from '../i18n.mjs';
+import { ago, useWords } from '../i18n.mjs';
 import { address } from '../router.mjs';
 import { session } from '../session.mjs';
 import { store, useStore } from '../store.mjs';
+import { When } from '../ui/when.mjs';
 import '../words/org_shared.mjs';
 
 const asked_max = 20;
@@ -57,7 +58,7 @@ export function LastChange({ row }) {
   const names = useNames([row?.actor_user_id]);
   if (!row) return null;
   const name = names.get(row.actor_user_id);
-  return html`<span class="dim" title=${time(row.created_at)}>${ago(row.created_at)}</span>${
+  return html`<span class="dim"><${When} at=${row.created_at} /></span>${
     row.actor_user_id &&
     html` <a href=${address(`/platform/users/${row.actor_user_id}`)}><bdi>${
       name || t('change.somebody')

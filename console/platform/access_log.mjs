@@ -2,7 +2,7 @@
 import { api, with_query } from '../api.mjs';
 import { is_abort } from '../error.mjs';
 import { html, useEffect, useMemo, useRef, useState } from '../html.mjs';
-import { duration, number, time, useWords } from '../i18n.mjs';
+import { duration, score, time, useWords } from '../i18n.mjs';
 import { address, set_query } from '../router.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { Field, Form, Submit, useFormOf } from '../ui/form.mjs';
@@ -10,6 +10,7 @@ import { Table, usePages } from '../ui/list.mjs';
 import { Plot } from '../screens/usage.mjs';
 import '../words/platform_people.mjs';
 import '../words/platform_system.mjs';
+import { signals, signals_of } from './risk.mjs';
 
 const again_ms = 3000;
 const rows_max = 1000;
@@ -85,7 +86,7 @@ function columns_of(t) {
       title: t('credits.when'),
       is_title: true,
       is_time: true,
-      cell: (row) => time(row.timestamp, { dateStyle: 'short', timeStyle: 'medium' }),
+      cell: (row) => time(row.timestamp),
     },
     { title: t('log.method'), cell: (row) => row.method },
     { title: t('log.where'), is_wide: true, cell: (row) => html`<bdi>${row.path}</bdi>` },
@@ -109,13 +110,38 @@ function columns_of(t) {
       cell: (row) => html`<a href=${address('/platform/access-log', { ip: row.client_ip })}>
         <bdi>${row.client_ip}</bdi></a> ${row.country}`,
     },
-    { title: t('log.risk'), is_number: true, cell: (row) => number(row.risk_score) },
+    {
+      title: t('log.risk'),
+      is_number: true,
+      cell: (row) => html`<span title=${why_risky(row, t)}>${score(row.risk_score)}</span>`,
+    },
     {
       title: t('error.trace'),
       cell: (row) => html`<code class="trace">${row.trace_id}</code>`,
     },
   ];
 }
+
+// The signals of a row's score, one a line.
+const why_risky = (row, t) =>
+  signals_of(row)
+    .map((name) => t(`log.signal.${name}`))
+    .join('\n');
+
+// Below the table, for those who cannot point at a score.
+function AboutRisk() {
+  const t = useWords();
+  return html`<details class="about-risk"><summary>${t('log.about_risk')}</summary>
+    <p>${t('log.about_risk_text')}</p>
+    <dl class="facts">${signals.map(
+      ([name, weight]) => html`<dt class="number">+${score(weight)}</dt>
+      <dd>${t(`log.signal.${name}`)}</dd>`,
+    )}</dl>
+    <p><a href="#/platform/gateway">${t('gateway.title')}</a></p></details>`;
+}
+
+// Pages, pictures and scripts of the console: a look at a screen asks for many.
+const is_of_console = (row) => /^\/console(\/|$)/.test(row.path);
 
 const kind_of = (status) => (status >= 500 ? 'failed' : status >= 400 ? 'refused' : 'well');
 
@@ -148,8 +174,16 @@ export function AccessLog({ query }) {
   const path = with_query('/v1/admin/access-log', { ...filters, limit: 100 });
   const pages = usePages(path, { pick: (body) => body.data });
   const error = useNewRows(pages, filters, is_live);
-  const minutes = useMemo(() => minutes_of(pages.items), [pages.items]);
+  const is_whole = query.files === 'yes';
+  const rows = useMemo(
+    () => (is_whole ? pages.items : pages.items.filter((row) => !is_of_console(row))),
+    [pages.items, is_whole],
+  );
+  const minutes = useMemo(() => minutes_of(rows), [rows]);
   return html`<div class="head"><h1>${t('log.title')}</h1><span class="space"></span>
+      <label class="check"><input type="checkbox" checked=${is_whole}
+        onChange=${(event) => set_query({ files: event.currentTarget.checked ? 'yes' : '' })} />
+        ${t('log.console_files')}</label>
       <label class="check"><input type="checkbox" checked=${is_live}
         onChange=${(event) => set_live(event.currentTarget.checked)} />
         ${t('log.live')}</label></div>
@@ -164,5 +198,7 @@ export function AccessLog({ query }) {
             ${t(`usage.plot_${each}`)}</button>`,
         )}</div></div><${Plot} days=${minutes} what=${what} />`
     }
-    <${Table} pages=${pages} columns=${columns_of(t)} label=${t('log.title')} />`;
+    <${AboutRisk} />
+    <${Table} pages=${{ ...pages, items: rows }} columns=${columns_of(t)}
+      label=${t('log.title')} />`;
 }

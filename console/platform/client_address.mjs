@@ -27,7 +27,7 @@ export function parse_address(text) {
 
 const is_port = (text) => /^:\d{1,5}$/.test(text) && Number(text.slice(1)) < 65536;
 
-// As proxies write it: with or without a port, IPv6 in brackets or bare.
+// Addresses in the form that proxies write: with or without a port, IPv6 in brackets or bare.
 export function parse_hop(written) {
   const text = written.trim();
   const boxed = text.match(/^\[([^\]]*)\](.*)$/);

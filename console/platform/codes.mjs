@@ -10,6 +10,7 @@ import { Dialog } from '../ui/dialog.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm, useFormOf } from '../ui/form.mjs';
 import { Table, useCall, usePages } from '../ui/list.mjs';
+import { Day } from '../ui/when.mjs';
 import '../words/platform.mjs';
 import '../words/platform_money.mjs';
 import '../words/platform_people.mjs';
@@ -63,7 +64,7 @@ function NewCodes({ on_done }) {
     }<//>`;
 }
 
-// Of both kinds of codes those that hold these letters.
+// Finds codes of both kinds that contain these letters.
 function Find({ q }) {
   const t = useWords();
   const form = useFormOf({ q });
@@ -185,7 +186,11 @@ function Referrals() {
     },
     { title: t('codes.invitee'), cell: (row) => user(row.invitee_user_id, row.invitee_login) },
     { title: t('codes.credited'), cell: (row) => t(row.credited ? 'yes' : 'users.no') },
-    { title: t('users.since'), is_time: true, cell: (row) => date(row.created_at) },
+    {
+      title: t('users.since'),
+      is_time: true,
+      cell: (row) => html`<${Day} at=${row.created_at} />`,
+    },
   ];
   return html`<h2>${t('codes.referrals')}</h2>
     <${Table} pages=${pages} columns=${columns} label=${t('codes.referrals')} />`;
@@ -204,7 +209,11 @@ export function CodesScreen({ query }) {
   const gives = [
     { title: t('platform.kind'), cell: (row) => t(`codes.type.${row.type}`) },
     { title: t('settings.value'), is_wide: true, cell: (row) => html`<bdi>${row.value}</bdi>` },
-    { title: t('money.until'), is_time: true, cell: (row) => date(row.expires_at) },
+    {
+      title: t('money.until'),
+      is_time: true,
+      cell: (row) => html`<${Day} at=${row.expires_at} />`,
+    },
     { title: t('codes.batch'), is_wide: true, cell: (row) => html`<bdi>${row.batch_id}</bdi>` },
   ];
   return html`<h1>${t('codes.title')}</h1><${Changed} />

@@ -1,4 +1,4 @@
-// What an organization may use: each value with its source, what is used, and what comes next.
+// Entitlements of an organization: each value with its source, what is used, and what comes next.
 // Its overrides and its subscription.
 import { api, with_query } from '../api.mjs';
 import { html } from '../html.mjs';
@@ -11,6 +11,7 @@ import { address } from '../router.mjs';
 import { session } from '../session.mjs';
 import { Field, Submit, useForm } from '../ui/form.mjs';
 import { Table, useCall, usePages } from '../ui/list.mjs';
+import { Day } from '../ui/when.mjs';
 import '../words/platform_money.mjs';
 import '../words/platform_system.mjs';
 import { OrgChoice } from './credits.mjs';
@@ -82,7 +83,11 @@ function Overrides({ pages, on_done }) {
           names.get(row.created_by_user_id) || t('change.somebody')
         }</bdi></a>`,
     },
-    { title: t('money.until'), is_time: true, cell: (row) => date(row.expires_at) },
+    {
+      title: t('money.until'),
+      is_time: true,
+      cell: (row) => html`<${Day} at=${row.expires_at} />`,
+    },
     {
       title: '',
       cell: (row) => html`<button type="button" class="small danger"
@@ -94,7 +99,7 @@ function Overrides({ pages, on_done }) {
     <${Table} pages=${pages} columns=${columns} label=${t('money.overrides')} />`;
 }
 
-// What the value falls back to, told where it has an end.
+// The value that follows, shown where the current one ends.
 function Next({ row, without }) {
   const t = useWords();
   if (row.source === 'override') {

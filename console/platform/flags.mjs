@@ -1,7 +1,7 @@
 // Feature flags, their overrides, and why an organization has the value that it has.
 import { api, with_query } from '../api.mjs';
 import { html, useState } from '../html.mjs';
-import { date, useWords } from '../i18n.mjs';
+import { useWords } from '../i18n.mjs';
 import { Changed, show_change } from '../org/change.mjs';
 import { ask_and_do } from '../org/parts.mjs';
 import { LastChange, useLastChanges } from '../org/who.mjs';
@@ -9,6 +9,7 @@ import { set_query } from '../router.mjs';
 import { session } from '../session.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { Table, usePages } from '../ui/list.mjs';
+import { Day } from '../ui/when.mjs';
 import '../words/platform.mjs';
 import '../words/platform_money.mjs';
 import '../words/platform_people.mjs';
@@ -101,7 +102,11 @@ function Flag({ flag, on_done }) {
       cell: (row) => html`<code>${row.org_id}</code>`,
     },
     { title: t('settings.value'), cell: (row) => word_of(t, row.enabled) },
-    { title: t('users.since'), is_time: true, cell: (row) => date(row.created_at) },
+    {
+      title: t('users.since'),
+      is_time: true,
+      cell: (row) => html`<${Day} at=${row.created_at} />`,
+    },
     {
       title: '',
       cell: (row) => html`<button type="button" class="small danger"

@@ -1,8 +1,9 @@
 // How every part is: daemons, pools, the database and the work in it, in the words of
 // `hostlerctl doctor`.
 import { html, useEffect } from '../html.mjs';
-import { ago, duration, number, time, useWords } from '../i18n.mjs';
+import { duration, number, time, useWords } from '../i18n.mjs';
 import { Table, useCall } from '../ui/list.mjs';
+import { When } from '../ui/when.mjs';
 import '../words/platform.mjs';
 import '../words/platform_system.mjs';
 import { whole_list } from './parts.mjs';
@@ -26,7 +27,7 @@ export function Findings({ findings }) {
     label=${t('platform.health')} key_of=${(row) => `${row.what} ${row.message}`} />`;
 }
 
-// What one daemon does for all by the clock, and what of it failed last.
+// Jobs that one daemon does for all on schedule, and the last failure of each.
 function Jobs({ maintenance }) {
   const t = useWords();
   const columns = [
@@ -34,7 +35,7 @@ function Jobs({ maintenance }) {
     { title: t('platform.period'), is_number: true, cell: (row) => duration(row.period_ms) },
     {
       title: t('platform.done_at'),
-      cell: (row) => html`<span title=${time(row.done_at)}>${ago(row.done_at)}</span>`,
+      cell: (row) => html`<${When} at=${row.done_at} />`,
     },
     { title: t('log.took'), is_number: true, cell: (row) => duration(row.took_ms) },
     {
@@ -43,7 +44,7 @@ function Jobs({ maintenance }) {
       cell: (row) =>
         row.faults > 0 &&
         html`<span class="mark bad">${number(row.faults)}</span> <bdi>${row.fault}</bdi>
-          <span class="dim">${ago(row.fault_at)}</span>`,
+          <span class="dim"><${When} at=${row.fault_at} /></span>`,
     },
   ];
   return html`<h2>${t('platform.jobs')}</h2>
@@ -76,7 +77,7 @@ export function Nodes() {
     },
     {
       title: t('platform.since'),
-      cell: (row) => html`<span title=${time(row.started_at)}>${ago(row.started_at)}</span>`,
+      cell: (row) => html`<${When} at=${row.started_at} />`,
     },
     {
       title: t('platform.runs'),

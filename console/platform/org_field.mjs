@@ -1,5 +1,5 @@
-// A field for the id of an organization. Whoever does not know it types a login, a name or a mail
-// address, and chooses among the organizations of whom that finds.
+// A field for the id of an organization. A user who does not know it types a login, a name or an
+// email address, and chooses among the organizations of the users found.
 import { api, with_query } from '../api.mjs';
 import { is_abort } from '../error.mjs';
 import { html, useEffect, useState } from '../html.mjs';
@@ -51,7 +51,7 @@ export function OrgField({ form, on_choose = (org_id) => void org_id }) {
   const text = form.values.org_id.trim();
   const found = useFound(text);
   const choose = (event, org_id) => {
-    // What was chosen among goes away.
+    // The list of choices goes away.
     event.currentTarget.closest('.org-field').querySelector('input').focus();
     form.set('org_id', org_id);
     on_choose(org_id);

@@ -1,10 +1,10 @@
-// What the platform's screens are made of beside ui/ and org/: a list that came whole, a form in a
-// panel that changes something.
+// Parts of the platform's screens beside ui/ and org/: a list that came whole, a form in a panel
+// that changes something.
 import { html } from '../html.mjs';
 import { with_fresh_login } from '../ui/confirm.mjs';
 import { Form } from '../ui/form.mjs';
 
-// What Table wants, of items that came in one answer (useCall).
+// Pages for Table, made of items that came in one answer (useCall).
 export const whole_list = (call, items = call.body ?? []) => ({
   items,
   has_more: false,
@@ -27,8 +27,9 @@ export function PanelForm({ form, title, on_submit, children, text }) {
       ${children}<//></section>`;
 }
 
-// A text that is a number; undefined where there is none, for members that may be left out. What is
-// no number goes as it is, to be refused, as does one that would go out as another one.
+// A text that is a number; undefined for empty text, for members that may be left out. Text that is
+// no number goes out unchanged, so that the service refuses it. So does a number that JavaScript
+// would round.
 /** @returns {any} */
 export function number_or_none(text) {
   if (String(text).trim() === '') return undefined;

@@ -7,6 +7,7 @@ import { ask_and_do } from '../org/parts.mjs';
 import { address } from '../router.mjs';
 import { Field, Submit, useForm } from '../ui/form.mjs';
 import { Table, usePages } from '../ui/list.mjs';
+import { Day } from '../ui/when.mjs';
 import '../words/platform.mjs';
 import '../words/platform_money.mjs';
 import '../words/platform_people.mjs';
@@ -110,8 +111,16 @@ function Subscriptions({ pages, plans, on_done }) {
       cell: (row) => html`<span class=${`mark ${look[row.status]}`}>
         ${t(`money.status.${row.status}`)}</span>`,
     },
-    { title: t('money.from'), is_time: true, cell: (row) => date(row.current_period_start) },
-    { title: t('money.until'), is_time: true, cell: (row) => date(row.current_period_end) },
+    {
+      title: t('money.from'),
+      is_time: true,
+      cell: (row) => html`<${Day} at=${row.current_period_start} />`,
+    },
+    {
+      title: t('money.until'),
+      is_time: true,
+      cell: (row) => html`<${Day} at=${row.current_period_end} />`,
+    },
     {
       title: '',
       cell: (row) =>
@@ -152,7 +161,11 @@ export function Plans() {
       cell: (plan) =>
         plan.entitlements.map((each) => html`<div><code>${each.key} = ${each.value}</code></div>`),
     },
-    { title: t('users.since'), is_time: true, cell: (plan) => date(plan.created_at) },
+    {
+      title: t('users.since'),
+      is_time: true,
+      cell: (plan) => html`<${Day} at=${plan.created_at} />`,
+    },
   ];
   return html`<h1>${t('money.plans')}</h1><${Changed} />
     <${Table} pages=${plans} columns=${columns} label=${t('money.plans')} />

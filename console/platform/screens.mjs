@@ -35,24 +35,25 @@ export const platform_screens = [
   ['/platform/codes', Codes, { title: 'codes.title' }],
 ];
 
-const entry = (path, title, keys) => ({
+const entry = (path, title, keys, icon = path.slice('/platform/'.length)) => ({
   path,
+  icon,
   title,
   keys,
   is_platform: true,
   group: 'platform.title',
 });
 export const platform_navigation = [
-  { ...entry('/platform', 'platform.dashboard', 'p d'), is_alone: true },
+  { ...entry('/platform', 'platform.dashboard', 'p d', 'dashboard'), is_alone: true },
   entry('/platform/start', 'platform.start', 'p f'),
   entry('/platform/users', 'users.title', 'p u'),
   entry('/platform/settings', 'settings.title', 'p s'),
-  entry('/platform/credits', 'money.title', 'p c'),
+  entry('/platform/credits', 'money.title', 'p c', 'platform_credits'),
   entry('/platform/plans', 'money.plans', 'p p'),
   entry('/platform/entitlements', 'money.entitlements', 'p e'),
   entry('/platform/flags', 'flags.title', 'p g'),
   entry('/platform/nodes', 'platform.nodes', 'p h'),
-  entry('/platform/access-log', 'log.title', 'p l'),
+  entry('/platform/access-log', 'log.title', 'p l', 'access_log'),
   entry('/platform/mail', 'mail.title', 'p m'),
   entry('/platform/gateway', 'gateway.title', 'p w'),
   entry('/platform/codes', 'codes.title', 'p r'),

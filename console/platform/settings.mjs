@@ -11,6 +11,7 @@ import { Dialog } from '../ui/dialog.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { Table, useCall } from '../ui/list.mjs';
+import '../words/org_limits.mjs';
 import '../words/platform.mjs';
 import '../words/platform_system.mjs';
 import { whole_list } from './parts.mjs';
@@ -25,26 +26,38 @@ function shown_text(row, t) {
   if (row.type === 'boolean') return t(row.value ? 'settings.on' : 'settings.off');
   if (row.type === 'strings') return row.value.join(', ') || t('settings.empty');
   if (typeof row.value === 'number') {
-    return `${number(row.value)} ${row.unit ?? ''}${in_words(row)}`;
+    const is_unlimited = row.value === 0 && /\b0: any number|\bunlimited/.test(row.description);
+    return is_unlimited ? t('limits.unlimited') : measured(row.value, row.unit);
   }
   return row.value === '' ? t('settings.empty') : row.value;
 }
 
 const ms_of = { seconds: 1000, milliseconds: 1 };
-// What large numbers of seconds and bytes are: 604,800 seconds (168 h).
-function in_words({ value, unit }) {
-  if (unit in ms_of && value * ms_of[unit] >= 60_000) return ` (${duration(value * ms_of[unit])})`;
-  if (unit === 'bytes' && value >= 1024) return ` (${bytes(value)})`;
-  return '';
+// '7 d', '32 KiB', '1,000 runs'.
+function measured(value, unit) {
+  if (unit in ms_of) return duration(value * ms_of[unit]);
+  if (unit === 'bytes') return bytes(value);
+  return `${number(value)} ${unit ?? ''}`.trim();
 }
 
-function bounds(row, t) {
-  if (row.minimum === null) return '';
-  const { minimum, maximum, unit } = row;
-  return t('settings.bounds', { minimum, maximum, unit: unit ?? '' });
+// '1 s to 10 y', '1 to 1,000 runs'.
+function bounds({ minimum, maximum, unit }, t) {
+  if (minimum === null) return '';
+  const is_plain = !(unit in ms_of) && unit !== 'bytes';
+  return t('settings.bounds', {
+    minimum: is_plain ? minimum : measured(minimum, unit),
+    maximum: measured(maximum, unit),
+  });
 }
 
-// What is typed as the JSON that the service wants; what is no number goes as it is, to be refused.
+// A form takes values in the setting's own unit.
+const exact_bounds = ({ minimum, maximum, unit }, t) =>
+  minimum === null
+    ? ''
+    : t('settings.exact', { minimum, maximum, unit: unit ?? '' });
+
+// The typed text as the JSON that the service wants. Text that is no number goes out unchanged, so
+// that the service refuses it.
 function value_of(row, typed) {
   if (row.type === 'integer' || row.type === 'number') {
     return typed.trim() === '' || Number.isNaN(Number(typed)) ? typed : Number(typed);
@@ -82,7 +95,8 @@ function Change({ row, on_close, on_done }) {
       on_done('settings.set', row.key);
     }}>
       <${Field} form=${form} name="value" label=${t('settings.value')} ...${kinds[row.type]}
-        hint=${html`${t('settings.now', { value: shown_text(row, t) })} ${bounds(row, t)}`}
+        hint=${html`${t('settings.now', { value: shown_text(row, t) })}${' '}
+          ${exact_bounds(row, t)}`}
         autocomplete="off" autofocus />
       <div class="actions"><${Submit} form=${form}>${t('platform.change')}<//></div>
     <//><//>`;

@@ -61,7 +61,7 @@ function Change({ user, path, on_done }) {
     <div class="actions"><${Submit} form=${form} kind="">${t('platform.change')}<//></div><//>`;
 }
 
-// What suspends and deletes; says before what it does.
+// Buttons that suspend and delete; each says first what it does.
 /** @param {{path: `/v1/admin/users/${string}`, [more: string]: any}} props */
 function End({ user, path, on_done }) {
   const t = useWords();

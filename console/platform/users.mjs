@@ -1,11 +1,12 @@
 // Finding users by name, address, state and what they are; one opens from here.
 import { with_query } from '../api.mjs';
 import { html } from '../html.mjs';
-import { ago, date, time, useWords } from '../i18n.mjs';
+import { useWords } from '../i18n.mjs';
 import { Changed } from '../org/change.mjs';
 import { set_query } from '../router.mjs';
 import { Field, Form, Submit, useFormOf } from '../ui/form.mjs';
 import { Table, usePages } from '../ui/list.mjs';
+import { Day, When } from '../ui/when.mjs';
 import '../words/platform_people.mjs';
 
 const states = ['', 'active', 'suspended', 'deleted'];
@@ -33,9 +34,13 @@ export function Users({ query }) {
     { title: t('users.status'), cell: (one) => html`<${UserState} status=${one.status} />` },
     {
       title: t('users.last_login'),
-      cell: (one) => html`<span title=${time(one.last_login_at)}>${ago(one.last_login_at)}</span>`,
+      cell: (one) => html`<${When} at=${one.last_login_at} />`,
     },
-    { title: t('users.since'), is_time: true, cell: (one) => date(one.created_at) },
+    {
+      title: t('users.since'),
+      is_time: true,
+      cell: (one) => html`<${Day} at=${one.created_at} />`,
+    },
   ];
   return html`<h1>${t('users.title')}</h1><${Changed} />
     <${Form} form=${form} label=${t('users.find')}

@@ -1,18 +1,19 @@
 // All runs that the caller may see: `#/runs?status=…&end_user=…&name=…&value=…`.
 import { with_query } from '../api.mjs';
 import { html, useEffect, useRef } from '../html.mjs';
-import { ago, duration, number, time, usd, useWords } from '../i18n.mjs';
+import { duration, number, usd, useWords } from '../i18n.mjs';
 import { address, set_query } from '../router.mjs';
 import { watch_changes } from '../chat/service.mjs';
 import { useFormOf } from '../ui/form.mjs';
 import { Table, usePages } from '../ui/list.mjs';
+import { When } from '../ui/when.mjs';
 import { Status } from './status.mjs';
 
 const page_size = 50;
 const poll_ms = 10_000;
 const states = ['running', 'waiting_for_input', 'completed', 'failed', 'cancelled'];
 
-// What may be cut on the screen, whole where it is pointed at.
+// A name that the screen may cut, whole where it is pointed at.
 const whole_name = (text) => html`<bdi title=${text}>${text}</bdi>`;
 
 function Filters({ query }) {
@@ -78,8 +79,7 @@ export function RunsScreen({ query }) {
       is_title: true,
       is_time: true,
       cell: (run) => html`<a href=${address(`/runs/${run.run_id}`)}
-      title=${run.run_id}><time datetime=${run.created_at}
-        title=${time(run.created_at)}>${ago(run.created_at)}</time></a>`,
+      title=${run.run_id}><${When} at=${run.created_at} /></a>`,
     },
     { title: t('runs.status'), cell: (run) => html`<${Status} status=${run.status} />` },
     { title: t('runs.model'), cell: (run) => html`<bdi>${run.model}</bdi>` },

@@ -74,7 +74,7 @@ export function useRun(run_id, { status, turns }) {
   return { ...state, reload: load };
 }
 
-// What each turn of the run took, by its number: read again whenever the run's sums have changed.
+// Tokens and cost of each turn, by its number: read again whenever the run's sums have changed.
 /** @param {import('../types/calls').Schemas['Run'] | null} run */
 export function useTurns(run) {
   const [turns, set_turns] = useState(

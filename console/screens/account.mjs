@@ -12,7 +12,7 @@ import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { useCall } from '../ui/list.mjs';
 import { Export } from './exports.mjs';
 
-// What mails may be written in; another that the account has stays to choose.
+// Languages of mails. Another language of the account stays in the list.
 const locales = [
   ['en', 'English'],
   ['zh', '中文'],

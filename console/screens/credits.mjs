@@ -26,7 +26,7 @@ function Redeem({ on_redeemed }) {
     <//></section>`;
 }
 
-// What a row of the ledger is about: a run has a screen.
+// The subject of a row of the ledger: a run has a screen.
 /** @param {{row: import('../types/calls').Schemas['CreditTransaction']}} props */
 function Reference({ row }) {
   const t = useWords();

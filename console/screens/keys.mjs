@@ -1,7 +1,7 @@
 // API keys: making one, which is shown once, and revoking.
 import { api } from '../api.mjs';
 import { html, useRef, useState } from '../html.mjs';
-import { ago, time, useWords } from '../i18n.mjs';
+import { time, useWords } from '../i18n.mjs';
 import { session } from '../session.mjs';
 import { useStore } from '../store.mjs';
 import { with_fresh_login } from '../ui/confirm.mjs';
@@ -10,6 +10,7 @@ import { ask, Dialog } from '../ui/dialog.mjs';
 import { toast, toast_error } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { Table, usePages } from '../ui/list.mjs';
+import { Day, When } from '../ui/when.mjs';
 import { useCommands } from '../commands.mjs';
 
 const day_ms = 24 * 3600 * 1000;
@@ -133,14 +134,18 @@ export function Keys() {
     {
       title: t('keys_screen.ends'),
       is_time: true,
-      cell: (one) => (one.expires_at ? time(one.expires_at) : t('keys_screen.for_ever')),
+      cell: (one) => html`<${Day} at=${one.expires_at} none=${t('keys_screen.for_ever')} />`,
     },
     {
       title: t('keys_screen.used'),
       is_time: true,
-      cell: (one) => ago(one.last_used_at) || t('keys_screen.never'),
+      cell: (one) => html`<${When} at=${one.last_used_at} none=${t('keys_screen.never')} />`,
     },
-    { title: t('keys_screen.since'), is_time: true, cell: (one) => time(one.created_at) },
+    {
+      title: t('keys_screen.since'),
+      is_time: true,
+      cell: (one) => html`<${Day} at=${one.created_at} />`,
+    },
     {
       title: '',
       cell: (one) =>

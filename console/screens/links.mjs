@@ -46,7 +46,7 @@ export function Verify() {
       await api.post('/v1/auth/email/verify/confirm', { token }, { is_open: true });
       if (session.get().state === 'in') await reload_session();
       changed('account');
-      // Whoever reads that it is done may go elsewhere at once, and is not called back.
+      // A user who goes elsewhere after the notice is not called back.
       go('/', {}, { replace: true });
       toast(t('verify.done'));
     }} />`;

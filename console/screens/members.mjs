@@ -1,7 +1,7 @@
 // The organization: its name, members and invitations; opening another one.
 import { api } from '../api.mjs';
 import { html, useRef, useState } from '../html.mjs';
-import { date, useWords } from '../i18n.mjs';
+import { useWords } from '../i18n.mjs';
 import { Changed, show_change } from '../org/change.mjs';
 import { go } from '../router.mjs';
 import { may, reload_session, session, switch_org } from '../session.mjs';
@@ -11,6 +11,7 @@ import { ask, Dialog } from '../ui/dialog.mjs';
 import { toast, toast_error } from '../ui/error.mjs';
 import { changes_of, Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { PageEnd, Table, usePages } from '../ui/list.mjs';
+import { Day } from '../ui/when.mjs';
 import { Export } from './exports.mjs';
 import { DeletedOrgs, DeleteOrg } from './org_end.mjs';
 
@@ -121,7 +122,7 @@ function Invitations({ pages, org, on_taken_back }) {
     {
       title: t('members.until'),
       is_time: true,
-      cell: (one) => html`${date(one.expires_at)}${
+      cell: (one) => html`<${Day} at=${one.expires_at} />${
         new Date(one.expires_at) < new Date() &&
         html` <span class="mark warn">${t('keys_screen.expired')}</span>`
       }`,
@@ -149,14 +150,14 @@ function Members({ org, me }) {
   const may_own = may('org.manage');
   const may_change = (one) => may_manage && (may_own || one.role !== 'owner');
   const offered = roles.filter((role) => may_own || role !== 'owner');
-  // What is being changed already: who types the name of a role chooses it with each letter.
+  // The change under way: typing the name of a role chooses it with each letter.
   const chosen = useRef('');
   const change_role = async (member, role) => {
     const choice = `${member.user_id} ${role}`;
     if (role === member.role || choice === chosen.current) return undefined;
     chosen.current = choice;
     const is_me = member.user_id === me.id;
-    // What one cannot take back oneself.
+    // Changes that users cannot undo themselves.
     const is_far = role === 'owner' || is_me;
     const question = {
       title: `${t('members.role')}: ${t(`role.${role}`)}`,
@@ -231,7 +232,11 @@ function Members({ org, me }) {
         )}</select>`
           : t(`role.${one.role}`),
     },
-    { title: t('members.since'), is_time: true, cell: (one) => date(one.created_at) },
+    {
+      title: t('members.since'),
+      is_time: true,
+      cell: (one) => html`<${Day} at=${one.created_at} />`,
+    },
     org.type === 'workspace' && {
       title: '',
       cell: (one) =>

@@ -1,11 +1,11 @@
 // Usage by day, or requests by minute, as bars. Loaded by usage.mjs when it is shown; uPlot's own
 // style stands in style/plot.css.
 import uPlot from 'uplot';
-import { number, t, time, usd, utc_day } from '../i18n.mjs';
+import { number, t, time, usd, usd_short, utc_day } from '../i18n.mjs';
 
 const height = 220;
 
-// What of a day is drawn, each with the colour of a variable. Bars stand on those before.
+// The series of a plot, each with the colour of a variable. Bars stand on those before.
 const series_of = {
   tokens: [
     ['input_tokens', 'usage.input', '--accent'],
@@ -45,7 +45,8 @@ const spans = {
 export function make_plot(place, days, what) {
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const shown = (value) => (value === null ? '' : what === 'cost' ? usd(value) : number(value));
-  const short = (value) => (what === 'cost' ? usd(value) : number(value, { notation: 'compact' }));
+  const compact = (value) => number(value, { notation: 'compact' });
+  const short = what === 'cost' ? usd_short : compact;
   const wanted = series_of[what];
   const span = days[0]?.at === undefined ? spans.day : spans.minute;
   const times = days.map((day) => day.at ?? Date.parse(`${day.date}T00:00:00Z`) / 1000);

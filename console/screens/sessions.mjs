@@ -1,12 +1,13 @@
 // Where the user is signed in.
 import { api } from '../api.mjs';
 import { html } from '../html.mjs';
-import { ago, time, useWords } from '../i18n.mjs';
+import { useWords } from '../i18n.mjs';
 import { go } from '../router.mjs';
 import { sign_out } from '../session.mjs';
 import { ask } from '../ui/dialog.mjs';
 import { toast, toast_error } from '../ui/error.mjs';
 import { Table, usePages } from '../ui/list.mjs';
+import { When } from '../ui/when.mjs';
 import { sign_out_here } from './sign_out.mjs';
 
 export function Sessions() {
@@ -51,8 +52,16 @@ export function Sessions() {
         ${one.current && html` <span class="mark live">${t('sessions.this')}</span>`}`,
     },
     { title: t('sessions.address'), cell: (one) => html`<code>${one.client_ip}</code>` },
-    { title: t('sessions.began'), is_time: true, cell: (one) => time(one.created_at) },
-    { title: t('sessions.seen'), is_time: true, cell: (one) => ago(one.last_seen_at) },
+    {
+      title: t('sessions.began'),
+      is_time: true,
+      cell: (one) => html`<${When} at=${one.created_at} />`,
+    },
+    {
+      title: t('sessions.seen'),
+      is_time: true,
+      cell: (one) => html`<${When} at=${one.last_seen_at} />`,
+    },
     {
       title: '',
       cell: (one) => html`<button type="button" class="small" onClick=${() => end(one)}

@@ -45,7 +45,7 @@ function CodeForm({ on_done }) {
   const [email, set_email] = useState('');
   const send = async ({ email: given }) => {
     await api.post('/v1/auth/email/otp/send', { email: given.trim() }, { is_open: true });
-    // What was wrong with the one before is over.
+    // Errors of the other form are forgotten.
     proof.reset();
     if (email === given.trim()) toast(t('unproved.sent'));
     set_email(given.trim());

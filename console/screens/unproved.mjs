@@ -19,7 +19,7 @@ export function Unproved() {
       const { body } = await api.get('/v1/me');
       if (body.email_verified) await reload_session();
     };
-    // Whatever it is, the banner stays.
+    // The banner stays after any error.
     const try_to_look = () => void look().catch(() => {});
     document.addEventListener('visibilitychange', try_to_look);
     const ends = watch_changes(['account'], try_to_look);

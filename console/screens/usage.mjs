@@ -1,4 +1,4 @@
-// What the organization used: a month in figures, by day as a plot, by model and by end user.
+// Usage of the organization: a month in figures, by day as a plot, by model and by end user.
 import { with_query } from '../api.mjs';
 import { html, useEffect, useRef, useState } from '../html.mjs';
 import { language, number, time, usd, useWords, utc_day } from '../i18n.mjs';

@@ -1,4 +1,5 @@
-// What needs a fresh login: asks for the password or a mailed code, then does it once more.
+// Actions that need a fresh login: asks for the password or an emailed code, then repeats the
+// action.
 import { api } from '../api.mjs';
 import { html, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
@@ -15,7 +16,7 @@ const withdraw = () => asked.get()?.answer(false);
 watch_session((what) => what === 'out' && withdraw());
 watch_screens(withdraw);
 
-// Whether the user proved who it is. Whoever asks meanwhile waits for the same proof.
+// Whether the user proved who it is. Calls meanwhile wait for the same proof.
 function prove_once() {
   proof ??= new Promise((resolve) => {
     asked.set({
@@ -44,7 +45,7 @@ export async function with_fresh_login(work) {
 function Proof({ answer }) {
   const t = useWords();
   const [has_code, set_code] = useState(false);
-  // As it was asked: the session may end meanwhile.
+  // Kept from the start, because the session may end meanwhile.
   const [me] = useState(() => session.get().me);
   const form = useForm({ password: '' });
   const sending = useForm({});

@@ -6,8 +6,8 @@ import { store, useStore } from '../store.mjs';
 import { watch_session } from '../token.mjs';
 import { useForm, Field, Form } from './form.mjs';
 
-// `on_close` is called when the user closes it; whoever shows it takes it away then. A click beside
-// it closes it too, unless something was typed into a form in it, or it shows what is seen once
+// `on_close` is called when the user closes it; the caller removes it then. A click beside it
+// closes it too, unless something was typed into a form in it, or it shows what is seen once
 // (`is_firm`).
 export function Dialog({ title, on_close, children, is_wide = false, is_firm = false }) {
   const t = useWords();
@@ -22,7 +22,7 @@ export function Dialog({ title, on_close, children, is_wide = false, is_firm = f
     is_shown.current = true;
     return () => {
       is_shown.current = false;
-      // While it is open nothing behind it takes the focus.
+      // While it is open, the page below takes no focus.
       box.close();
       (before?.isConnected ? before : document.getElementById('main'))?.focus();
     };

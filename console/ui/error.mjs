@@ -7,7 +7,7 @@ import { store, useStore } from '../store.mjs';
 import { watch_session } from '../token.mjs';
 import { Copy } from './copy.mjs';
 
-// What happened before the service was reached is told in the user's language; the service's own
+// Errors that happened before the service was reached are in the user's language. The service's own
 // words stand as it gave them.
 function words_of(error, t) {
   const key = `error.of.${error.code}`;

@@ -52,7 +52,7 @@ export function useForm(first) {
 // A code as it was meant: mails and telephones put spaces around it, and into it.
 export const without_spaces = (text) => text.replace(/\s/g, '');
 
-// A form whose values begin anew whenever `values` are others: those that stand in the address.
+// A form whose values are reset whenever `values` change: those that stand in the address.
 export function useFormOf(values) {
   const form = useForm(values);
   const text = JSON.stringify(values);
@@ -65,7 +65,7 @@ export function useFormOf(values) {
   return form;
 }
 
-// Of a field that takes several, parted by white space or commas.
+// The items of a field that takes several, separated by white space or commas.
 /** @param {string} text */
 export const list_in = (text) => text.split(/[\s,]+/).filter(Boolean);
 
@@ -82,11 +82,11 @@ export function changes_of(body, first) {
 // `on_submit(values, key)` may throw. Fields of the form name themselves with `name`.
 export function Form({ form, on_submit, children, label }) {
   const itself = useRef(null);
-  // What has no field of its own at the moment is told below all of them.
+  // Errors without a field of their own are shown below all fields.
   const fields = Object.keys(form.values).filter((name) =>
     itself.current?.elements.namedItem(name),
   );
-  // Who reads or types goes on where the first fault is.
+  // Moves the focus to the first invalid field.
   useEffect(() => {
     if (form.error) itself.current.querySelector('[aria-invalid]')?.focus();
   }, [form.error]);
@@ -101,8 +101,8 @@ export function Form({ form, on_submit, children, label }) {
 }
 
 // A labelled input, or with `options` ([value, text]) a list to choose from, or with `rows` a text
-// area. `type="checkbox"` holds a boolean. `takes_focus`: whoever types goes on in it when it
-// appears (a browser heeds `autofocus` once a page, and in dialogs when they open).
+// area. `type="checkbox"` holds a boolean. `takes_focus`: takes the focus when it appears (a
+// browser heeds `autofocus` once a page, and in dialogs when they open).
 export function Field({
   form,
   name,

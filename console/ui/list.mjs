@@ -11,7 +11,7 @@ const nothing = { items: [], next: null, error: null, is_loading: true, is_renew
 
 // Pages of `path` (null: none yet). `pick(body)` gives the items of a page. Gives {items, error,
 // is_loading, is_renewing (loading, but what is shown stays until then), has_more, more(),
-// reload(), change(items => items)}; `first` is the body of the first page. Reading begins anew
+// reload(), change(items => items)}; `first` is the body of the first page. Reading begins again
 // when `path` changes.
 /** @type {import('../types/calls').UsePages} */
 export function usePages(path, ...rest) {
@@ -171,7 +171,7 @@ export function useCall(path, ...rest) {
     return () => reading.current?.abort();
   }, [path]);
   const set = (body) => {
-    // What is read meanwhile is older.
+    // An answer that comes meanwhile is older.
     reading.current?.abort();
     set_state({ body, error: null, is_loading: false });
   };

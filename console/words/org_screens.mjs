@@ -18,11 +18,11 @@ add_words(
   {
     'navigation.org': '组织',
     'org.members': '成员',
-    'personas.title': '角色',
+    'personas.title': '人设',
     'providers.title': '模型',
     'tools.title': 'Webhook 工具',
     'mcp.title': 'MCP 服务器',
-    'tool_providers.title': '工具提供方',
+    'tool_providers.title': '工具提供商',
     'webhooks.title': 'Webhook',
     'ip_rules.title': 'IP 规则',
     'limits.title': '限额',

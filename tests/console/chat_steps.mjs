@@ -125,7 +125,7 @@ export const weather_tool = {
 };
 
 export async function give_further(page, further) {
-  await page.getByText('More for this run').click();
+  await page.getByText('More options for this run').click();
   for (const [label, value] of Object.entries(further)) {
     await page.getByLabel(label).fill(typeof value === 'string' ? value : JSON.stringify(value));
   }

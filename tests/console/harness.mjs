@@ -291,7 +291,7 @@ export class Flow {
   // Signs in by the form, and waits until the frame is there.
   async sign_in(page, account, path = '/') {
     await this.open(page, path);
-    await page.getByLabel('Login or mail address').fill(account.login);
+    await page.getByLabel('Login or email address').fill(account.login);
     await page.getByLabel('Password', { exact: true }).fill(account.password);
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
     await page.locator('nav').waitFor({ state: 'attached' });
@@ -371,6 +371,10 @@ export async function settled(page) {
     return calm === calm_looks;
   }, 'a page where nothing loads');
 }
+
+// Opens the menu at the avatar: account, sessions, language, theme, sign-out.
+export const open_account_menu = (page) =>
+  page.getByRole('button', { name: /^Account menu of / }).click();
 
 // Presses Tab until what has the focus has a name that begins so, or that fits a RegExp.
 export async function tab_to(page, name) {

@@ -77,7 +77,7 @@ export const dialog = (page) => page.locator('dialog[open]').last();
 // The row of the audit log that is shown behind a change.
 export const audited = (page, action) =>
   page
-    .getByRole('status', { name: 'In the audit log' })
+    .getByRole('status', { name: 'Last change' })
     .getByText(action, { exact: true })
     .waitFor();
 

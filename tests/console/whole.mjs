@@ -62,7 +62,7 @@ const dialog = (page) => page.locator('dialog[open]');
 const button = (place, name) => place.getByRole('button', { name, exact: true });
 const audited = (page, action) =>
   page
-    .getByRole('status', { name: 'In the audit log' })
+    .getByRole('status', { name: 'Last change' })
     .getByText(action, { exact: true })
     .waitFor();
 const section = (page, name) =>
@@ -89,22 +89,22 @@ async function picture(page, name) {
 // ------------------------------------------------ the platform
 
 async function first_steps(page) {
-  await page.getByText('First a provider.').waitFor();
+  await page.getByText('Add a provider first.').waitFor();
   await picture(page, 'first_steps');
-  const provider = section(page, 'Add the provider');
+  const provider = section(page, 'Add provider');
   await provider.getByLabel('Name').fill('Sonata');
-  await provider.getByLabel('Address').fill(model.url);
+  await provider.getByLabel('URL').fill(model.url);
   await provider.getByLabel('API key').fill('sk-example-0123456789');
-  await button(provider, 'Add the provider').click();
+  await button(provider, 'Add provider').click();
   await audited(page, 'llm_providers.create');
-  const first_model = section(page, 'Add the model');
+  const first_model = section(page, 'Add model');
   await first_model.getByLabel('Model', { exact: true }).fill('sonata-2');
-  await first_model.getByLabel('USD for a million input tokens').fill('3');
-  await first_model.getByLabel('USD for a million output tokens').fill('15');
-  await button(first_model, 'Add the model').click();
+  await first_model.getByLabel('Input, $ per million tokens').fill('3');
+  await first_model.getByLabel('Output, $ per million tokens').fill('15');
+  await button(first_model, 'Add model').click();
   await audited(page, 'llm_models.create');
   await page.getByLabel('auth.registration_mode').selectOption('open');
-  await button(page, 'Keep this').click();
+  await button(page, 'Save').click();
   await audited(page, 'settings.set');
   const to_do = page.locator('main .mark', { hasText: 'to do' });
   await until(async () => (await to_do.count()) === 0, 'nothing is left to do');
@@ -114,7 +114,7 @@ async function first_steps(page) {
 // The servers of this platform's agents are in its own network.
 async function private_network(page) {
   await go_by_navigation(page, 'Settings');
-  await page.getByLabel('Find').fill('outbound');
+  await page.getByLabel('Search settings').fill('outbound');
   await button(page, 'Change: outbound.allow_cidrs').click();
   await dialog(page).getByLabel('Value').fill('127.0.0.0/8');
   await button(dialog(page), 'Change').click();
@@ -128,10 +128,10 @@ async function webhook_tool(page) {
   await button(page, 'New tool').click();
   await dialog(page).getByLabel('Name').fill('find_order');
   await dialog(page).getByLabel('Description').fill('Finds an order of the shop.');
-  await dialog(page).getByLabel('Address').fill(shop.url);
+  await dialog(page).getByLabel('URL').fill(shop.url);
   await dialog(page).getByLabel('Parameters').fill(JSON.stringify(of_order, null, 2));
   await button(dialog(page), 'Add').click();
-  await button(page, 'I have it').click();
+  await button(page, 'I have saved it').click();
   await audited(page, 'tools.create');
 }
 
@@ -141,7 +141,7 @@ async function proved(page, email) {
   const [link] = await mail_with(email, /https:\S+#\/verify\?token=[\w-]+/);
   await page.goto(link);
   await page.locator('main form').getByRole('button').first().click();
-  await page.getByText('Your address is proved').or(page.locator('.toast')).first().waitFor();
+  await page.getByText('Email address confirmed').or(page.locator('.toast')).first().waitFor();
 }
 
 async function organization(page) {
@@ -151,22 +151,22 @@ async function organization(page) {
   await dialog(page).getByLabel('Short name').fill('lovelace');
   await button(dialog(page), 'New workspace').click();
   await page.locator('h1', { hasText: 'Lovelace Analytics' }).waitFor();
-  await button(page, 'Invite somebody').click();
-  await dialog(page).getByLabel('Mail address').fill(bob.email);
-  await button(dialog(page), 'Invite somebody').click();
+  await button(page, 'Invite a member').click();
+  await dialog(page).getByLabel('Email address').fill(bob.email);
+  await button(dialog(page), 'Invite a member').click();
   await audited(page, 'invitations.create');
 }
 
 // Workspaces begin without credits.
 async function credits(page) {
-  await go_by_navigation(page, 'Platform credits');
-  await page.getByRole('textbox', { name: 'Organization (id)' }).fill(admin.login);
+  await go_by_navigation(page, 'Credits of organizations');
+  await page.getByRole('textbox', { name: 'Organization ID' }).fill(admin.login);
   await button(page, 'Lovelace Analytics').click();
-  const adjust = section(page, 'Add or take credits');
+  const adjust = section(page, 'Adjust credits');
   await adjust.getByLabel('Amount').fill('5000');
   await adjust.getByText('from 0 to 5,000').waitFor();
   await adjust.getByLabel('Note').fill('To begin with');
-  await button(adjust, 'Add or take credits').click();
+  await button(adjust, 'Adjust credits').click();
   await audited(page, 'credits.adjust');
 }
 
@@ -175,9 +175,9 @@ async function joins(t) {
   const page = await t.page();
   await t.open(page, '/register');
   await page.getByLabel('Login').fill(bob.login);
-  await page.getByLabel('Mail address').fill(bob.email);
+  await page.getByLabel('Email address').fill(bob.email);
   await page.getByLabel('Password', { exact: true }).fill(bob.password);
-  await button(page, 'Make an account').click();
+  await button(page, 'Create account').click();
   await page.locator('nav#navigation').waitFor();
   await proved(page, bob.email);
   const [link] = await mail_with(bob.email, /https:\S+#\/invitation\?token=[\w-]+/);
@@ -190,7 +190,7 @@ async function mcp_server(page) {
   await go_by_navigation(page, 'MCP servers');
   await button(page, 'New server').click();
   await dialog(page).getByLabel('Key').fill('diary');
-  await dialog(page).getByLabel('Address').fill(diary.url);
+  await dialog(page).getByLabel('URL').fill(diary.url);
   await button(dialog(page), 'Add').click();
   const tool = page.locator('tr', { hasText: 'diary__next_delivery' });
   await tool.getByText('approved').waitFor();
@@ -198,7 +198,7 @@ async function mcp_server(page) {
   diary.tools = [
     { ...diary.tools[0], description: 'Tells when an order is delivered, in local time.' },
   ];
-  await button(page, 'List again').click();
+  await button(page, 'Reload tools').click();
   await page.locator('.to-approve .is-new', { hasText: 'local time' }).waitFor();
   await picture(page, 'mcp_server');
   await button(page, 'Approve: diary__next_delivery').click();
@@ -207,7 +207,7 @@ async function mcp_server(page) {
 }
 
 async function persona(page) {
-  await page.getByRole('link', { name: 'New persona with all of them' }).click();
+  await page.getByRole('link', { name: 'New persona with all tools' }).click();
   await page.getByLabel('Key').fill('support');
   await page.getByLabel('Name').fill('Support');
   await page.getByLabel('Description').fill('Answers customers.');

@@ -26,7 +26,7 @@ check "Postfix takes mail for this host alone" set_up_postfix
 inside useradd --create-home reader
 check "the daemon sends through it" send_through_postfix 'helo = "hostler.test"'
 queue_mail_to reader@host.test >/dev/null
-check "a mail arrives" until_well 30 is_in_mailbox 'Subject: The password of your account was changed'
+check "a mail arrives" until_well 30 is_in_mailbox 'Subject: Your Hostler password was changed'
 check "… and the greeting was mail.helo" is_in_mailbox 'from hostler.test'
 queue_mail_to nobody-here@host.test >/dev/null
 check "an answer about the mailbox ends a mail" until_well 30 mail_is nobody-here@host.test failed '5.1.1'

@@ -19,7 +19,7 @@ struct ProseBaseline {
 
 // Lower a row when you rewrite its files. Never raise one: rewrite the sentence.
 constexpr std::array<ProseBaseline, 10> baseline = {{
-    {"console/", 147},
+    {"console/", 0},
     {"ctl/", 5},
     {"dev/", 5},
     {"fcgi/", 5},

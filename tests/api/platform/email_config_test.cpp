@@ -194,7 +194,8 @@ TEST_F(EmailTest, ArrivesOverEachKindOfConnection) {
     EXPECT_EQ(mail.text_or("from"), "hostler@example.org");
     EXPECT_EQ(*mail.find("tls")->as_boolean(), tls != "none");
     EXPECT_EQ(mail.text_or("login"), has_login ? "user" : "");
-    EXPECT_NE(mail.text_or("message").find("Subject: Test mail\r\n"), std::string::npos);
+    EXPECT_NE(mail.text_or("message").find("Subject: Test email from Hostler\r\n"),
+              std::string::npos);
   }
 }
 

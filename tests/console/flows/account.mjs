@@ -21,7 +21,7 @@ const dialog = (page) => page.locator('dialog[open]');
 async function make_key(page, name) {
   await page.getByRole('button', { name: 'New key' }).click();
   await dialog(page).getByLabel('Name').fill(name);
-  await dialog(page).getByRole('button', { name: 'Make the key' }).click();
+  await dialog(page).getByRole('button', { name: 'Create key' }).click();
 }
 
 export const flows = {
@@ -29,11 +29,11 @@ export const flows = {
     const { account, page } = await t.signed_in({}, '/account');
     const form = section(page, 'Profile');
     await form.getByLabel('Name').fill(`Ada of ${account.login}`);
-    await form.getByLabel('Language of mails').selectOption('zh');
+    await form.getByLabel('Email language').selectOption('zh');
     await form.getByLabel('Time zone').fill('Europe/Rome');
     await form.getByRole('button', { name: 'Save' }).click();
     await toast(page, 'Saved');
-    await page.locator('nav .who', { hasText: 'Ada of' }).waitFor();
+    await page.locator('.account .who', { hasText: 'Ada of' }).waitFor({ state: 'attached' });
     const me = await must('GET', '/v1/me', undefined, { token: account.token });
     same([me.locale, me.timezone], ['zh', 'Europe/Rome'], 'profile');
   },
@@ -44,11 +44,11 @@ export const flows = {
     const form = section(page, 'Password');
     await form.getByLabel('Current password').fill('wrong wrong');
     await form.getByLabel('New password').fill('a new horse battery');
-    await form.getByRole('button', { name: 'Change the password' }).click();
+    await form.getByRole('button', { name: 'Change password' }).click();
     await form.getByText('auth.wrong_password').waitFor();
     await form.getByLabel('Current password').fill(account.password);
-    await form.getByRole('button', { name: 'Change the password' }).click();
-    await toast(page, 'The new password holds');
+    await form.getByRole('button', { name: 'Change password' }).click();
+    await toast(page, 'Password changed');
     same((await call('GET', '/v1/me', undefined, { token: account.token })).status, 401, 'other');
     await page.reload();
     await page.getByRole('heading', { name: 'Account', exact: true }).waitFor();
@@ -63,16 +63,16 @@ export const flows = {
       await route.abort();
     });
     await page.getByRole('button', { name: 'New key' }).click();
-    await dialog(page).getByLabel('Ends').selectOption('30');
+    await dialog(page).getByLabel('Expires').selectOption('30');
     await dialog(page).getByLabel('Name').fill('kept');
     await beside();
-    await dialog(page).getByRole('button', { name: 'Make the key' }).click();
+    await dialog(page).getByRole('button', { name: 'Create key' }).click();
     await dialog(page).locator('.error').waitFor();
     await page.unroute('**/v1/api-keys');
-    await dialog(page).getByRole('button', { name: 'Make the key' }).click();
+    await dialog(page).getByRole('button', { name: 'Create key' }).click();
     await dialog(page).locator('.secret').waitFor();
     await beside();
-    await dialog(page).getByRole('button', { name: 'I have it' }).click();
+    await dialog(page).getByRole('button', { name: 'I have saved it' }).click();
     const keys = await must('GET', '/v1/api-keys', undefined, { token: account.token });
     same(keys.length, 1, 'keys');
   },
@@ -80,10 +80,10 @@ export const flows = {
   'a new address': async (t) => {
     const { account, page } = await t.signed_in({}, '/account');
     const email = `next${account.email}`;
-    const form = section(page, 'Mail address');
-    await form.getByLabel('New address').fill(email);
+    const form = section(page, 'Email address');
+    await form.getByLabel('New email address').fill(email);
     await form.getByLabel('Current password').fill(account.password);
-    await form.getByRole('button', { name: 'Change the address' }).click();
+    await form.getByRole('button', { name: 'Change email address' }).click();
     await toast(page, email);
     const [link] = await mail_with(email, /^https:\/\/\S+#\/verify\?token=\S+/m);
     await page.goto(link);
@@ -92,10 +92,10 @@ export const flows = {
       await pause(1000);
       await call.continue();
     });
-    await page.getByRole('button', { name: 'Prove it' }).click();
-    await toast(page, 'is proved');
+    await page.getByRole('button', { name: 'Confirm' }).click();
+    await toast(page, 'Email address confirmed');
     await t.open(page, '/account');
-    await section(page, 'Mail address').getByText(email).waitFor();
+    await section(page, 'Email address').getByText(email).waitFor();
   },
 
   'sessions, and one of them is ended': async (t) => {
@@ -106,11 +106,11 @@ export const flows = {
     same(await page.locator('tbody tr').count(), 3, 'sessions');
     await page
       .locator('tbody tr')
-      .filter({ hasNotText: 'this one' })
+      .filter({ hasNotText: 'this session' })
       .first()
-      .getByRole('button', { name: /^End: ./ })
+      .getByRole('button', { name: /^End session: ./ })
       .click();
-    await toast(page, 'The session is over');
+    await toast(page, 'Session ended');
     same(await page.locator('tbody tr').count(), 2, 'sessions left');
     same((await call('GET', '/v1/me', undefined, { token: access_token })).status, 401, 'ended');
     await page.getByRole('button', { name: 'Sign out everywhere' }).click();
@@ -137,7 +137,7 @@ export const flows = {
     await make_key(page, 'for the tests');
     const key = await page.locator('.secret').innerText();
     check(/^hst_[\w-]{43}$/.test(key), key);
-    await dialog(page).getByRole('button', { name: 'I have it' }).click();
+    await dialog(page).getByRole('button', { name: 'I have saved it' }).click();
     check(!(await page.content()).includes(key), 'the key is still in the page');
     same((await call('GET', '/v1/me', undefined, { token: key })).status, 200, 'with the key');
     await page.getByRole('button', { name: 'Revoke: for the tests' }).click();
@@ -178,12 +178,12 @@ export const flows = {
       .fill('Research and more');
     await page.getByRole('button', { name: 'Rename' }).click();
     await page.locator('h1', { hasText: 'Research and more' }).waitFor();
-    await page.getByRole('button', { name: 'Invite somebody' }).click();
-    await dialog(page).getByLabel('Mail address').fill(guest.email);
-    await dialog(page).getByRole('button', { name: 'Invite somebody' }).click();
+    await page.getByRole('button', { name: 'Invite a member' }).click();
+    await dialog(page).getByLabel('Email address').fill(guest.email);
+    await dialog(page).getByRole('button', { name: 'Invite a member' }).click();
     const invitation = page.locator('tr', { hasText: guest.email });
     await invitation.waitFor();
-    const copy = page.getByRole('button', { name: 'Copy a link' });
+    const copy = page.getByRole('button', { name: 'Copy link' });
     await copy.click();
     const link = () => page.evaluate(() => navigator.clipboard.readText());
     await until(async () => /#\/invitation\?token=inv_[\w-]+$/.test(await link()), 'a link');
@@ -204,7 +204,7 @@ export const flows = {
     const code = await section(page, 'Invitation code').locator('code').first().innerText();
     const mine = await must('GET', '/v1/me/invite-code', undefined, { token: account.token });
     same(code, mine.code, 'code');
-    await page.getByRole('button', { name: 'Copy a link' }).click();
+    await page.getByRole('button', { name: 'Copy link' }).click();
     // It is copied behind the click.
     const link = await until(async () => {
       const text = await page.evaluate(() => navigator.clipboard.readText());
@@ -218,10 +218,10 @@ export const flows = {
   'the account is deleted': async (t) => {
     t.allow(422);
     const { account, page } = await t.signed_in({}, '/account');
-    const form = section(page, 'Delete the account');
+    const form = section(page, 'Delete account');
     await form.getByLabel('Current password').fill(account.password);
-    await form.getByRole('button', { name: 'Delete the account' }).click();
-    const agree = dialog(page).getByRole('button', { name: 'Delete the account' });
+    await form.getByRole('button', { name: 'Delete account' }).click();
+    const agree = dialog(page).getByRole('button', { name: 'Delete account' });
     check(await agree.isDisabled(), 'agreed without typing');
     await dialog(page).getByRole('textbox').fill(account.login);
     await agree.click();

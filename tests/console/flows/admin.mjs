@@ -18,7 +18,7 @@ const dialog = (page) => page.locator('dialog[open]').last();
 const button = (place, name) => place.getByRole('button', { name, exact: true });
 const audited = (page, action) =>
   page
-    .getByRole('status', { name: 'In the audit log' })
+    .getByRole('status', { name: 'Last change' })
     .getByText(action, { exact: true })
     .waitFor();
 

@@ -55,7 +55,7 @@ export const flows = {
     const { id } = await persona('wordy', { display_name: 'Wordy', system_prompt: 'Be long.' });
     const page = await phone(t, await someone(), `/personas/${id}`);
     await type(page, 'System prompt', 'Be short.');
-    await page.getByText('What is not saved yet is not tried.').waitFor();
+    await page.getByText('Unsaved changes are not part of the test.').waitFor();
     await press(page, 'Save');
     await audited(page, 'personas.update');
     await page.locator('.changed .is-old', { hasText: 'Be long.' }).waitFor();
@@ -74,9 +74,9 @@ export const flows = {
     await choose(page, 'Compare with', 'twice@1');
     await page.locator('.versions .is-new', { hasText: 'Be quick.' }).waitFor();
     await t.fits(page, 'two versions');
-    await press(page, 'Delete the persona');
+    await press(page, 'Delete persona');
     await dialog(page).getByText('twice@2').waitFor();
-    await press(page, 'Delete the persona');
+    await press(page, 'Delete persona');
     await audited(page, 'personas.delete');
   },
 
@@ -85,13 +85,13 @@ export const flows = {
     await press(page, 'New provider');
     await dialog(page).waitFor();
     await page.keyboard.type('Sonata');
-    await type(page, 'Address', 'https://93.184.216.34/v1');
+    await type(page, 'URL', 'https://93.184.216.34/v1');
     await page.keyboard.press('Enter');
     await audited(page, 'llm_providers.create');
     await press(page, 'Add a model: Sonata');
     await dialog(page).waitFor();
     await page.keyboard.type('sonata-2');
-    await type(page, 'Input, $ a million tokens', '3');
+    await type(page, 'Input, $ per million tokens', '3');
     await page.keyboard.press('Enter');
     await audited(page, 'llm_models.create');
     await page.locator('tr', { hasText: 'sonata-2' }).getByText('$3.00').waitFor();
@@ -105,8 +105,8 @@ export const flows = {
     const page = await phone(t, account, '/providers');
     await press(page, 'Edit: rondo-1');
     await dialog(page).waitFor();
-    await press(page, 'Used where nobody names a model', 'Space');
-    await type(page, 'Output, $ a million tokens', '12.5');
+    await press(page, 'Default model', 'Space');
+    await type(page, 'Output, $ per million tokens', '12.5');
     await page.keyboard.press('Enter');
     await audited(page, 'llm_models.update');
     await page.locator('.changed .is-new', { hasText: '12.5' }).waitFor();
@@ -118,7 +118,7 @@ export const flows = {
     await provider('Toccata', ['toccata-1']);
     const page = await phone(t, await someone(), '/providers');
     await press(page, 'Test: toccata-1');
-    const verdict = dialog(page).getByText('A run would fail where a check failed.');
+    const verdict = dialog(page).getByText('Runs that need a failed check would fail too.');
     await verdict.waitFor({ timeout: 60000 });
     await dialog(page).getByText('model.unavailable').first().waitFor();
     await t.fits(page, 'a test of a model');
@@ -131,7 +131,7 @@ export const flows = {
     await dialog(page).getByText('fail at their next turn').waitFor();
     await press(page, 'Delete');
     await audited(page, 'llm_models.delete');
-    await press(page, 'Delete the provider: Fugue');
+    await press(page, 'Delete provider: Fugue');
     await dialog(page).getByText('(fugue-2)').waitFor();
     await page.keyboard.type('Fugue');
     await t.fits(page, 'the question before a provider goes');
@@ -145,14 +145,14 @@ export const flows = {
       await press(page, 'New tool');
       await dialog(page).waitFor();
       await page.keyboard.type('find_order');
-      await type(page, 'Address', nowhere);
+      await type(page, 'URL', nowhere);
       await page.keyboard.press('Enter');
       await page.locator('.secret').waitFor();
       await t.fits(page, 'a secret');
-      await press(page, 'I have it');
+      await press(page, 'I have saved it');
       await press(page, 'New secret: find_order');
-      await dialog(page).getByText('signed with both for 24 hours').waitFor();
-      await press(page, 'New secret');
+      await dialog(page).getByText('signed with both secrets for 24 hours').waitFor();
+      await press(page, 'Rotate secret');
       await page.locator('.secret').waitFor();
     });
   },
@@ -162,7 +162,7 @@ export const flows = {
       await tool('try_order');
       const page = await phone(t, await someone(), '/tools');
       await press(page, 'Try: try_order');
-      await press(page, 'Make one with this tool alone');
+      await press(page, 'Create a persona with only this tool');
       await page.getByRole('region', { name: 'Try it' }).waitFor();
       await type(page, 'Message', '[tool try_order {"n":7}] [say tried]');
       await page.keyboard.press('Control+Enter');
@@ -198,8 +198,8 @@ export const flows = {
     await page.keyboard.type('tvly-0123456789');
     await page.keyboard.press('Enter');
     await audited(page, 'tool_providers.credential_set');
-    await press(page, 'Use this one: web_search.alpha');
-    await page.getByText('The organization made it active').waitFor();
+    await press(page, 'Activate: web_search.alpha');
+    await page.getByText('The organization activated it').waitFor();
     await t.fits(page, 'tool providers');
   },
 
@@ -212,16 +212,16 @@ export const flows = {
     await must('PUT', `${path}/activate${query}`, undefined, { token });
     const page = await phone(t, account, '/tool-providers');
     const used = page
-      .getByRole('region', { name: 'Which one is used, and why' })
+      .getByRole('region', { name: 'Provider in use' })
       .locator('tr', { hasText: 'web_search' });
-    await used.getByText('The organization made it active').waitFor();
-    await press(page, 'Delete the key: web_search.alpha');
-    await dialog(page).getByText('While it stays active, its tool fails.').waitFor();
-    await press(page, 'Delete the key');
+    await used.getByText('The organization activated it').waitFor();
+    await press(page, 'Delete key: web_search.alpha');
+    await dialog(page).getByText('The tool fails while the provider stays active').waitFor();
+    await press(page, 'Delete key');
     await audited(page, 'tool_providers.credential_deleted');
     await used.getByText('not set up').waitFor();
-    await press(page, 'Do not use: web_search.alpha');
-    await used.getByText('Nobody has one active').waitFor();
+    await press(page, 'Deactivate: web_search.alpha');
+    await used.getByText('No provider is activated').waitFor();
     await t.fits(page, 'why a provider is used');
   },
 
@@ -232,13 +232,13 @@ export const flows = {
       await press(page, 'New server');
       await dialog(page).waitFor();
       await page.keyboard.type('office');
-      await type(page, 'Address', peer.url);
+      await type(page, 'URL', peer.url);
       await page.keyboard.press('Enter');
       await audited(page, 'mcp_servers.create');
       await page.locator('tr', { hasText: 'office__clock' }).getByText('approved').waitFor();
       peer.tools = [{ ...peer.tools[0], description: 'Tells the time, and all secrets.' }];
       await page.locator('main').focus();
-      await press(page, 'List again');
+      await press(page, 'Reload tools');
       await page.locator('.to-approve .is-new', { hasText: 'all secrets' }).waitFor();
       await t.fits(page, 'a tool that changed');
       await press(page, 'Approve: office__clock');
@@ -254,10 +254,10 @@ export const flows = {
       await press(page, 'New server');
       await dialog(page).waitFor();
       await page.keyboard.type('broken');
-      await type(page, 'Address', 'http://127.0.0.1:9/mcp');
+      await type(page, 'URL', 'http://127.0.0.1:9/mcp');
       await page.keyboard.press('Enter');
       await page.locator('.error', { hasText: 'tool.unreachable' }).waitFor();
-      await page.getByText('No tools are known of it.').waitFor();
+      await page.getByText('No tools are known yet.').waitFor();
       await t.fits(page, 'a listing that failed');
     });
   },
@@ -275,11 +275,11 @@ export const flows = {
       const page = await phone(t, account, `/mcp-servers/${id}`);
       await press(page, 'Edit');
       await dialog(page).waitFor();
-      await choose(page, 'Before a call', 'ask n');
+      await choose(page, 'Before a call', 'do n');
       await press(page, 'Save');
       await page.locator('.changed .is-new', { hasText: 'run' }).waitFor();
-      await press(page, 'Delete the server');
-      await dialog(page).getByText('their approvals go').waitFor();
+      await press(page, 'Delete server');
+      await dialog(page).getByText('its tools and their approvals').waitFor();
       await page.keyboard.type('tower');
       await page.keyboard.press('Enter');
       await audited(page, 'mcp_servers.delete');

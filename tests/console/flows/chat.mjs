@@ -122,10 +122,10 @@ export const flows = staged([
       const user = await h.new_user();
       const { page } = await new_thread(h, user);
       await send(page, '[stamps 1]');
-      await page.getByRole('button', { name: 'Answer again' }).waitFor();
+      await page.getByRole('button', { name: 'Regenerate answer' }).waitFor();
       const first = (await answer_text(page)).trim();
       assert.match(first, /^\d+$/);
-      await page.getByRole('button', { name: 'Answer again' }).click();
+      await page.getByRole('button', { name: 'Regenerate answer' }).click();
       await h.eventually(async () => {
         const texts = (await page.locator('.answer').allTextContents()).map((text) => text.trim());
         return texts.length === 1 && /^\d+$/.test(texts[0]) && texts[0] !== first;
@@ -143,7 +143,7 @@ export const flows = staged([
       await page.locator('.ended.failed').filter({ hasText: 'model.rejected' }).waitFor();
       await page.reload();
       await page.locator('.ended.failed').filter({ hasText: 'model.rejected' }).waitFor();
-      await page.getByRole('button', { name: 'Answer again' }).click();
+      await page.getByRole('button', { name: 'Regenerate answer' }).click();
       await page.locator('.answer').filter({ hasText: 'better' }).waitFor();
     },
   ],
@@ -156,16 +156,16 @@ export const flows = staged([
       await send(page, '[delay 40] [say first] [words 60]');
       await page.locator('.answer').filter({ hasText: 'first' }).waitFor();
       await send(page, '[say second]');
-      await page.getByText('Queued behind the run before it.').waitFor();
+      await page.getByText('Queued until the previous run ends.').waitFor();
       await page.locator('article.run').nth(1).locator('.answer').waitFor();
-      await page.getByRole('button', { name: 'Answer again' }).waitFor();
+      await page.getByRole('button', { name: 'Regenerate answer' }).waitFor();
       await send(page, '[delay 40] [say third] [words 2000]');
       await page.locator('.answer').filter({ hasText: 'third' }).waitFor();
-      await page.getByLabel('While a run is active').selectOption('interrupt');
+      await page.getByLabel('If a run is active').selectOption('interrupt');
       await send(page, '[say fourth]');
-      await page.getByText('Another run took its place.').waitFor();
+      await page.getByText('A newer run replaced it.').waitFor();
       await page.locator('article.run').nth(3).locator('.answer').waitFor();
-      await page.getByRole('button', { name: 'Answer again' }).waitFor();
+      await page.getByRole('button', { name: 'Regenerate answer' }).waitFor();
       const runs = await h.call('GET', `/v1/threads/${thread_id}/runs`, undefined, user.token);
       assert.deepEqual(
         runs.map(({ status }) => status),
@@ -179,7 +179,7 @@ export const flows = staged([
     async (h) => {
       const { page, end_first, stored } = await busy_thread(h);
       await page.getByRole('button', { name: 'Queue after it' }).click();
-      await page.getByText('Queued behind the run before it.').waitFor();
+      await page.getByText('Queued until the previous run ends.').waitFor();
       await end_first();
       await page.locator('article.run').nth(1).locator('.answer').waitFor();
       assert.equal(await stored('[say behind it]'), 1);
@@ -299,9 +299,9 @@ export const flows = staged([
     async (h) => {
       const user = await h.new_user();
       const page = await h.signed_in(user, '/threads/new');
-      await page.getByText('Options of the thread').click();
+      await page.getByText('Thread options').click();
       await page.getByLabel('Private').check();
-      const options = page.locator('details').filter({ hasText: 'Options of the thread' });
+      const options = page.locator('details').filter({ hasText: 'Thread options' });
       await options.getByLabel('End user', { exact: true }).fill('customer-8123');
       await send(page, '[say welcome]');
       await page.locator('.answer').filter({ hasText: 'welcome' }).waitFor();

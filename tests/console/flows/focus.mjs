@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 
 import { answer_text, composer, new_thread, send, staged } from '../chat_steps.mjs';
-import { must, settled } from '../harness.mjs';
+import { must, open_account_menu, settled } from '../harness.mjs';
 
 const dialog = (page) => page.locator('dialog[open]');
 const button = (place, name) => place.getByRole('button', { name, exact: true });
@@ -107,7 +107,7 @@ export const flows = staged([
       const user = await h.new_user();
       const page = await h.signed_in(user, '/webhooks');
       await button(page, 'New endpoint').click();
-      await dialog(page).getByLabel('Address').fill('https://93.184.216.34/hook');
+      await dialog(page).getByLabel('URL').fill('https://93.184.216.34/hook');
       await dialog(page).getByLabel('run.completed').uncheck();
       await dialog(page).getByLabel('run.failed').uncheck();
       await button(dialog(page), 'Add').click();
@@ -122,7 +122,8 @@ export const flows = staged([
       const user = await h.new_user();
       const page = await h.signed_in(user, '/account');
       await settled(page);
-      await page.getByLabel('Language', { exact: true }).first().selectOption('zh');
+      await open_account_menu(page);
+      await page.getByLabel('Language', { exact: true }).selectOption('zh');
       await page.route('**/v1/me/sessions*', (route) => route.abort());
       await h.t.open(page, '/sessions');
       await page.locator('.error', { hasText: '无法连接服务' }).waitFor();
@@ -142,7 +143,7 @@ export const flows = staged([
       await page.route('**/v1/mcp-servers/*:connect', answer(200, { url: 'javascript:alert(1)' }));
       await h.t.open(page, `/mcp-servers/${crypto.randomUUID()}`);
       await button(page, 'Connect').click();
-      await page.locator('.toast', { hasText: 'no page of the web' }).waitFor();
+      await page.locator('.toast', { hasText: 'is not a web page' }).waitFor();
     },
   ],
 

@@ -7,6 +7,7 @@ import {
   make_account,
   make_run,
   must,
+  open_account_menu,
   same,
   settled,
   tab_to,
@@ -108,7 +109,7 @@ export const flows = {
     await page.keyboard.press('g');
     await page.keyboard.press('a');
     await page.getByRole('heading', { name: 'Account', exact: true }).waitFor();
-    await tab_to(page, 'Name');
+    await tab_to(page, 'Display name');
     await page.keyboard.press('Control+a');
     await page.keyboard.type(`Key ${account.login}`);
     await page.keyboard.press('Enter');
@@ -168,7 +169,8 @@ export const flows = {
 
   'Chinese, by the browser and by choice': async (t) => {
     const { page } = await t.signed_in({}, '/account');
-    await page.getByLabel('Language', { exact: true }).first().selectOption('zh');
+    await open_account_menu(page);
+    await page.getByLabel('Language', { exact: true }).selectOption('zh');
     await page.getByRole('heading', { name: '账号', exact: true }).waitFor();
     for (const path of screens) {
       await t.open(page, path);
@@ -189,7 +191,8 @@ export const flows = {
     const { page } = await t.signed_in({ scheme: 'dark' }, '/keys');
     const back = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const dark = await back();
-    await page.getByRole('button', { name: 'Theme: Auto' }).first().click();
+    await open_account_menu(page);
+    await page.getByRole('button', { name: 'Light' }).click();
     await until(async () => (await back()) !== dark, 'a light background');
     await page.reload();
     await page.getByRole('heading', { name: 'API keys' }).waitFor();
@@ -230,7 +233,7 @@ export const flows = {
       .getByLabel('New password')
       .fill('12345678');
     t.allow(422);
-    await page.getByRole('button', { name: 'Change the password' }).click();
+    await page.getByRole('button', { name: 'Change password' }).click();
     await page.locator('.error').waitFor();
     await page.getByRole('button', { name: 'curl', exact: true }).click();
     const shown = await page.locator('.curl pre').allInnerTexts();
@@ -335,7 +338,7 @@ export const flows = {
     }
     t.allow(404);
     const { page } = await t.signed_in({}, '/nowhere/at?all=<b>');
-    await page.getByRole('heading', { name: 'There is no such screen' }).waitFor();
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor();
     for (const path of [
       '/console/nothing.js',
       '/console../',
@@ -372,6 +375,6 @@ export const flows = {
     await page.locator('.error').getByText('HTTP 500').waitFor();
     await page.unroute('**/v1/me/sessions*');
     await page.getByRole('button', { name: 'Try again' }).click();
-    await page.getByText('this one').waitFor();
+    await page.getByText('this session').waitFor();
   },
 };

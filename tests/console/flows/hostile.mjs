@@ -266,7 +266,7 @@ export const flows = staged([
         await send(page, `[delay 20] [say ${text}]`);
         await page.locator('article.run').nth(tries).locator('.answer li').first().waitFor();
         await page.evaluate(() => globalThis.long_tasks.splice(0));
-        await page.getByRole('button', { name: 'Answer again' }).waitFor({ timeout: 30_000 });
+        await page.getByRole('button', { name: 'Regenerate answer' }).waitFor({ timeout: 30_000 });
         tasks.push(await page.evaluate(() => globalThis.long_tasks));
       }
       assert.ok(

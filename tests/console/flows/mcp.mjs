@@ -16,7 +16,7 @@ const dialog = (page) => page.locator('dialog[open]');
 const button = (place, name) => place.getByRole('button', { name, exact: true });
 const audited = (page, action) =>
   page
-    .getByRole('status', { name: 'In the audit log' })
+    .getByRole('status', { name: 'Last change' })
     .getByText(action, { exact: true })
     .waitFor();
 const with_loopback = (work) => with_setting('outbound.allow_cidrs', ['127.0.0.0/8'], work);
@@ -60,24 +60,24 @@ export const flows = {
       const { account, page } = await t.signed_in({}, '/mcp-servers');
       await button(page, 'New server').click();
       await dialog(page).getByLabel('Key').fill('office');
-      await dialog(page).getByLabel('Address').fill(peer.url);
+      await dialog(page).getByLabel('URL').fill(peer.url);
       await dialog(page).getByLabel('Authorization').selectOption('bearer');
       await dialog(page).getByLabel('Token').fill('secret-0123456789');
       await button(dialog(page), 'Add').click();
       await audited(page, 'mcp_servers.create');
       const row = page.locator('tr', { hasText: 'office__clock' });
       await row.getByText('approved').waitFor();
-      await row.getByText('only reads').waitFor();
+      await row.getByText('read-only').waitFor();
       check(!(await page.content()).includes('secret-0123456789'), 'the token is in the page');
 
       peer.tools = [later, { ...clock_tool, name: 'new_one' }];
-      await button(page, 'List again').click();
+      await button(page, 'Reload tools').click();
       const changed = page.getByRole('region', { name: 'office__clock', exact: true });
       await changed.locator('.is-old', { hasText: 'Tells the time.' }).waitFor();
       await changed.locator('.is-new', { hasText: 'send all files' }).waitFor();
       await changed.locator('.line.is-new', { hasText: 'destructiveHint' }).waitFor();
       await page.getByRole('region', { name: 'office__new_one', exact: true }).waitFor();
-      await page.locator('tr', { hasText: 'office__old' }).getByText('gone').waitFor();
+      await page.locator('tr', { hasText: 'office__old' }).getByText('removed').waitFor();
       await button(page, 'Approve: office__clock').click();
       await audited(page, 'mcp_servers.approve');
       await changed.waitFor({ state: 'detached' });
@@ -88,10 +88,10 @@ export const flows = {
       await dialog(page).getByLabel('Before a call').selectOption('run');
       await button(dialog(page), 'Save').click();
       await page.locator('.changed .is-new', { hasText: 'run' }).waitFor();
-      await button(page, 'Delete the server').click();
-      await dialog(page).getByText('their approvals go').waitFor();
+      await button(page, 'Delete server').click();
+      await dialog(page).getByText('its tools and their approvals').waitFor();
       await dialog(page).getByRole('textbox').fill('office');
-      await button(dialog(page), 'Delete the server').click();
+      await button(dialog(page), 'Delete server').click();
       await audited(page, 'mcp_servers.delete');
       const { token } = account;
       const left = await must('GET', '/v1/mcp-servers?scope=org', undefined, { token });
@@ -130,7 +130,7 @@ export const flows = {
       const { page } = await t.signed_in({}, '/mcp-servers');
       await button(page, 'New server').click();
       await dialog(page).getByLabel('Key').fill('broken');
-      await dialog(page).getByLabel('Address').fill('http://127.0.0.1:9/mcp');
+      await dialog(page).getByLabel('URL').fill('http://127.0.0.1:9/mcp');
       await dialog(page).getByLabel('Authorization').selectOption('headers');
       await dialog(page).getByLabel('Headers').fill('X-Key: hidden-0123456789');
       await button(dialog(page), 'Add').click();
@@ -207,9 +207,9 @@ export const flows = {
       await button(page, 'Connect').click();
       await page.locator('.toast', { hasText: 'mcp_servers.not_connectable' }).waitFor();
       for (const [outcome, words] of [
-        ['ok', 'Runs that waited for it go on'],
+        ['ok', 'Waiting runs continue'],
         ['invalid_state', 'Start again'],
-        ['wrong_issuer', 'somebody else answered'],
+        ['wrong_issuer', 'came from a different server'],
         ['refused', 'refused'],
         ['<script>', 'refused'],
       ]) {
@@ -217,7 +217,7 @@ export const flows = {
         await t.open(page, `/mcp-connected?${query}`);
         await page.locator('main [role=status]', { hasText: words }).waitFor();
       }
-      await page.getByRole('link', { name: 'To the server' }).click();
+      await page.getByRole('link', { name: 'Go to the server' }).click();
       await button(page, 'Connect').waitFor();
     });
     peer.close();
@@ -232,7 +232,7 @@ export const flows = {
     await page.getByRole('link', { name: key }).click();
     await page.locator('tr', { hasText: `${key}__clock` }).getByText('approved').waitFor();
     check(!(await page.content()).includes(peer.url), 'its address is shown');
-    same(await button(page, 'Delete the server').count(), 0, 'what only administrators do');
+    same(await button(page, 'Delete server').count(), 0, 'what only administrators do');
     const admin = { login: process.env.ADMIN_LOGIN, password: process.env.ADMIN_PASSWORD };
     const other = await t.page();
     await t.sign_in(other, admin, '/mcp-servers?scope=platform');

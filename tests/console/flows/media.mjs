@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 
 import { composer, new_thread, send, staged } from '../chat_steps.mjs';
-import { settled } from '../harness.mjs';
+import { open_account_menu, settled } from '../harness.mjs';
 
 const height_of = (page, name) =>
   page.locator(name).evaluate((one) => [one.scrollHeight, one.clientHeight]);
@@ -22,8 +22,9 @@ export const flows = staged([
     'a thread is printed whole, dark on light',
     async (h) => {
       const page = await long_thread(h);
-      await page.getByRole('button', { name: 'Theme: Auto' }).first().click();
-      await page.getByRole('button', { name: 'Theme: Light' }).first().click();
+      await open_account_menu(page);
+      await page.getByRole('button', { name: 'Dark' }).click();
+      await page.keyboard.press('Escape');
       await page.emulateMedia({ media: 'print' });
       for (const name of ['.pane', '.said']) {
         const [whole, shown] = await height_of(page, name);

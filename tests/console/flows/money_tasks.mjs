@@ -12,12 +12,12 @@ export const flows = {
   'credits: an organization is found by its member, and given some': async (t) => {
     const account = await make_account();
     const page = await phone(t, admin, '/platform/credits');
-    await type(page, 'Organization (id)', account.login);
+    await type(page, 'Organization ID', account.login);
     await press(page, `${account.login}'s workspace`);
     await until(async () => page.url().includes(await org_of(account)), 'the address says which');
     await type(page, 'Amount', '250');
-    await page.getByText('The balance goes from').waitFor();
-    await press(page, 'Add or take credits');
+    await page.getByText('The balance changes from').waitFor();
+    await press(page, 'Adjust credits');
     await audited(page, 'credits.adjust');
     await t.fits(page, 'credits');
   },
@@ -34,12 +34,12 @@ export const flows = {
       ['1', '1'],
       'amounts',
     );
-    await press(page, 'Change all');
+    await press(page, 'Adjust all');
     await dialog(page)
       .getByText(/ of [\d,]+ organizations grow by 1 each, together by [\d,]+\.$/)
       .waitFor();
     await t.fits(page, 'the question before all are changed');
-    await press(page, 'Change all');
+    await press(page, 'Adjust all');
     await audited(page, 'credits.bulk_adjust');
     await page.locator('tbody tr').getByText('+1', { exact: true }).waitFor();
     await t.fits(page, 'a ledger');
@@ -48,7 +48,7 @@ export const flows = {
   'credits: all to 0 is done by nobody by mistake': async (t) => {
     const page = await phone(t, admin, '/platform/credits');
     await press(page, 'Set all to 0');
-    await dialog(page).getByText('Runs stop where credits are needed').waitFor();
+    await dialog(page).getByText('Runs that need credits stop').waitFor();
     await page.keyboard.type('all to');
     await page.keyboard.press('Enter');
     check(await dialog(page).getByRole('button', { name: 'Set all to 0' }).isDisabled(), 'done');
@@ -61,9 +61,9 @@ export const flows = {
     const page = await phone(t, admin, '/platform/plans');
     const name = `road-${tag()}`;
     await type(page, 'Name', name);
-    await type(page, 'Name that users see', `Plan ${name}`);
-    await type(page, 'Entitlements, one a line', 'limit.personas = 9');
-    await press(page, 'Make a plan');
+    await type(page, 'Display name', `Plan ${name}`);
+    await type(page, 'Entitlements, one per line', 'limit.personas = 9');
+    await press(page, 'Create a plan');
     await audited(page, 'plans.create');
     await t.fits(page, 'plans');
   },
@@ -75,7 +75,7 @@ export const flows = {
     const account = await make_account();
     const org_id = await org_of(account);
     const page = await phone(t, admin, '/platform/plans');
-    await type(page, 'Organization (id)', account.login);
+    await type(page, 'Organization ID', account.login);
     await press(page, `${account.login}'s workspace`);
     await choose(page, 'Plan', `Plan ${name}`);
     await press(page, 'Subscribe an organization');
@@ -110,9 +110,9 @@ export const flows = {
     await row.getByText('override', { exact: true }).waitFor();
     await row.getByText('without the override').waitFor();
     await page.getByText('a favour').waitFor();
-    await press(page, 'End: limit.api_keys');
-    await dialog(page).getByText('falls back').waitFor();
-    await press(page, 'End');
+    await press(page, 'End override: limit.api_keys');
+    await dialog(page).getByText('returns to the value of the plan').waitFor();
+    await press(page, 'End override');
     await audited(page, 'entitlements.override_deleted');
     await row.getByText('default', { exact: true }).waitFor();
     await t.fits(page, 'an override that ended');
@@ -122,11 +122,11 @@ export const flows = {
     const page = await phone(t, admin, '/platform/flags');
     const key = `road.f${tag()}`;
     await type(page, 'Flag', key);
-    await press(page, 'Make a flag');
+    await press(page, 'Create a flag');
     await audited(page, 'feature_flags.create');
     await press(page, key);
-    await press(page, 'Ask');
-    await page.getByText('there is no override').waitFor();
+    await press(page, 'Look up');
+    await page.getByText('The organization has no override').waitFor();
     await t.fits(page, 'flags');
     await press(page, `Delete: ${key}`);
     await dialog(page).waitFor();
@@ -140,15 +140,15 @@ export const flows = {
     await post('/v1/feature-flags', { key, description: 'a flow', default_value: false });
     const org_id = await org_of(await make_account());
     const page = await phone(t, admin, `/platform/flags?flag=${key}`);
-    await type(page, 'Organization (id)', org_id);
-    await press(page, 'Ask');
+    await type(page, 'Organization ID', org_id);
+    await press(page, 'Look up');
     await page.getByText(`${key} is off: the flag’s default`).waitFor();
-    await type(page, 'Organization (id)', org_id);
+    await type(page, 'Organization ID', org_id);
     await press(page, 'Override for an organization');
     await audited(page, 'feature_flags.override_set');
     await page.locator('main').focus();
-    await type(page, 'Organization (id)', org_id);
-    await press(page, 'Ask');
+    await type(page, 'Organization ID', org_id);
+    await press(page, 'Look up');
     await page.getByText(`${key} is on: the organization has an override`).waitFor();
     await t.fits(page, 'an override of a flag');
     await press(page, `Turn on: ${key}`);
@@ -162,11 +162,11 @@ export const flows = {
   'codes: one is made and turned off': async (t) => {
     const page = await phone(t, admin, '/platform/codes');
     await type(page, 'Value', '50');
-    await press(page, 'Make redemption codes');
+    await press(page, 'Create redemption codes');
     await audited(page, 'redemption_codes.create');
     const code = await page.locator('.panel pre').innerText();
-    await type(page, 'Part of a code, login, mail address or batch', code);
-    await press(page, 'Find');
+    await type(page, 'Part of a code, login, email address or batch', code);
+    await press(page, 'Search');
     await page.locator('tr', { hasText: code }).waitFor();
     await press(page, `Turn off: ${code}`);
     await audited(page, 'redemption_codes.update');
@@ -180,7 +180,7 @@ export const flows = {
     const row = page.locator('tr', { hasText: code });
     await row.getByText(login).waitFor();
     await press(page, `Change: ${code}`);
-    await type(page, 'Uses at most', '7');
+    await type(page, 'Maximum uses', '7');
     await page.keyboard.press('Enter');
     await row.getByText('0 / 7').waitFor();
     await press(page, `Turn off: ${code}`);
@@ -197,7 +197,7 @@ export const flows = {
     await must('POST', '/v1/auth/register', { ...invitee, invite_code: code });
     const page = await phone(t, admin, '/platform/codes');
     await press(page, inviter.login);
-    await page.getByRole('heading', { name: `Whom ${inviter.login} brought` }).waitFor();
+    await page.getByRole('heading', { name: `${inviter.login}’s referrals` }).waitFor();
     await t.fits(page, 'a tree of referrals');
     await page.locator('main').focus();
     await press(page, login);

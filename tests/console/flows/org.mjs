@@ -33,7 +33,7 @@ const with_loopback = (work) => with_setting('outbound.allow_cidrs', ['127.0.0.0
 // The audit row that is shown after a change.
 const audited = (page, action) =>
   page
-    .getByRole('status', { name: 'In the audit log' })
+    .getByRole('status', { name: 'Last change' })
     .getByText(action, { exact: true })
     .waitFor();
 
@@ -86,7 +86,7 @@ export const flows = {
     await pane.locator('.answer').getByText('what is there').waitFor();
     await pane.getByText('Working…').waitFor({ state: 'detached' });
     await page.getByLabel('System prompt').fill('Sell.\nBe quick.');
-    await page.getByText('What is not saved yet is not tried.').waitFor();
+    await page.getByText('Unsaved changes are not part of the test.').waitFor();
     await button(page, 'Save').click();
     await audited(page, 'personas.update');
     await page.locator('.changed .line.is-old', { hasText: 'Be kind.' }).waitFor();
@@ -97,9 +97,9 @@ export const flows = {
     await page.getByLabel('Compare with').selectOption({ label: 'shop@1' });
     await page.locator('.versions .line.is-new', { hasText: 'Be loud.' }).waitFor();
     check(/with=/.test(page.url()), `no deep link: ${page.url()}`);
-    await page.getByRole('button', { name: 'Delete the persona' }).click();
+    await page.getByRole('button', { name: 'Delete persona' }).click();
     await dialog(page).getByText('shop@2').waitFor();
-    await button(dialog(page), 'Delete the persona').click();
+    await button(dialog(page), 'Delete persona').click();
     await audited(page, 'personas.delete');
     const left = page.locator('tbody tr', { hasText: 'shop@' });
     await until(async () => (await left.count()) === 1, 'one persona left');
@@ -114,7 +114,7 @@ export const flows = {
     await page.goBack();
     await page.getByRole('heading', { name: 'Personas' }).waitFor();
     await page.goForward();
-    await page.getByText('Not saved yet.').waitFor();
+    await page.getByText('Unsaved changes.').waitFor();
     same(await page.getByLabel('System prompt').inputValue(), 'The work of an hour.', 'prompt');
     await button(page, 'Add').click();
     await page.getByText('long@1').first().waitFor();
@@ -128,38 +128,38 @@ export const flows = {
     const { account, page } = await t.signed_in({}, '/providers');
     await page.getByRole('button', { name: 'New provider' }).click();
     await dialog(page).getByLabel('Name').fill('Sonata');
-    await dialog(page).getByLabel('Address').fill('https://127.0.0.1/v1');
+    await dialog(page).getByLabel('URL').fill('https://127.0.0.1/v1');
     await dialog(page).getByLabel('API key').fill('sk-0123456789abcdef');
     await button(dialog(page), 'Add').click();
     await dialog(page).locator('.fault, .error').first().waitFor();
-    await dialog(page).getByLabel('Address').fill('https://93.184.216.34/v1');
+    await dialog(page).getByLabel('URL').fill('https://93.184.216.34/v1');
     await button(dialog(page), 'Add').click();
     await audited(page, 'llm_providers.create');
     check(!(await page.content()).includes('sk-0123456789abcdef'), 'the key is in the page');
     await page.getByRole('button', { name: 'Add a model: Sonata' }).click();
     await dialog(page).getByLabel('Model', { exact: true }).fill('sonata-2');
-    await dialog(page).getByLabel('Input, $ a million tokens').fill('3');
-    await dialog(page).getByLabel('Output, $ a million tokens').fill('15');
-    await dialog(page).getByLabel('Used where nobody names a model').check();
+    await dialog(page).getByLabel('Input, $ per million tokens').fill('3');
+    await dialog(page).getByLabel('Output, $ per million tokens').fill('15');
+    await dialog(page).getByLabel('Default model').check();
     await page.getByText('It is the platform’s default').waitFor();
     await button(dialog(page), 'Add').click();
     await audited(page, 'llm_models.create');
     await page.getByText('It is the organization’s default.').waitFor();
     await page.getByRole('button', { name: 'Edit: sonata-2' }).click();
-    await dialog(page).getByLabel('Output, $ a million tokens').fill('12.5');
+    await dialog(page).getByLabel('Output, $ per million tokens').fill('12.5');
     await button(dialog(page), 'Save').click();
     await page.locator('.changed .is-new', { hasText: '12.5' }).waitFor();
     const { token } = account;
     const [made] = await must('GET', '/v1/llm-providers?scope=org', undefined, { token });
     same(made.models[0].output_usd_per_mtok, 12.5, 'price');
     await page.getByRole('button', { name: 'Edit: sonata-2' }).click();
-    await dialog(page).getByLabel('Output, $ a million tokens').fill('');
+    await dialog(page).getByLabel('Output, $ per million tokens').fill('');
     await button(dialog(page), 'Save').click();
     await page.locator('.changed .is-old', { hasText: '12.5' }).waitFor();
-    await page.getByRole('button', { name: 'Delete the provider: Sonata' }).click();
+    await page.getByRole('button', { name: 'Delete provider: Sonata' }).click();
     await dialog(page).getByText('(sonata-2)').waitFor();
     await dialog(page).getByRole('textbox').fill('Sonata');
-    await button(dialog(page), 'Delete the provider').click();
+    await button(dialog(page), 'Delete provider').click();
     await audited(page, 'llm_providers.delete');
   },
 
@@ -169,18 +169,18 @@ export const flows = {
       await page.getByRole('button', { name: 'New tool' }).click();
       await dialog(page).getByLabel('Name').fill('find_order');
       await dialog(page).getByLabel('Description').fill('Finds an order.');
-      await dialog(page).getByLabel('Address').fill(nowhere);
+      await dialog(page).getByLabel('URL').fill(nowhere);
       await dialog(page).getByLabel('Parameters').fill('{"type": "object", ');
       await button(dialog(page), 'Add').click();
-      await dialog(page).locator('.fault', { hasText: 'is no JSON' }).waitFor();
+      await dialog(page).locator('.fault', { hasText: 'is not valid JSON' }).waitFor();
       await dialog(page)
         .getByLabel('Parameters')
         .fill('{"type":"object","properties":{"n":{"type":"integer"}}}');
       await button(dialog(page), 'Add').click();
       check(/^whsec_/.test(await page.locator('.secret').innerText()), 'no secret');
-      await button(dialog(page), 'I have it').click();
+      await button(dialog(page), 'I have saved it').click();
       await page.getByRole('button', { name: 'Try: find_order' }).click();
-      await page.getByRole('button', { name: 'Make one with this tool alone' }).click();
+      await page.getByRole('button', { name: 'Create a persona with only this tool' }).click();
       const pane = page.getByRole('region', { name: 'Try it' });
       check(/find_order.*\{"n":1\}/.test(await pane.getByLabel('Message').inputValue()), 'message');
       await pane.getByLabel('Message').fill('[tool find_order {"n":7}]');
@@ -196,36 +196,36 @@ export const flows = {
   'which tool provider is used, and why': async (t) => {
     const { page } = await t.signed_in({}, '/tool-providers');
     const used = page
-      .getByRole('region', { name: 'Which one is used, and why' })
+      .getByRole('region', { name: 'Provider in use' })
       .locator('tr', { hasText: 'web_search' });
-    await used.getByText('Nobody has one active').waitFor();
-    await page.getByRole('button', { name: 'Use this one: web_search.alpha' }).click();
-    await used.getByText('The organization made it active').waitFor();
+    await used.getByText('No provider is activated').waitFor();
+    await page.getByRole('button', { name: 'Activate: web_search.alpha' }).click();
+    await used.getByText('The organization activated it').waitFor();
     await used.getByText('not set up').waitFor();
     await page.getByRole('button', { name: 'Set up: web_search.alpha' }).click();
     await dialog(page).getByLabel('API key').fill('tvly-0123456789');
     await button(dialog(page), 'Save').click();
     await used.getByText('set up', { exact: true }).waitFor();
     await audited(page, 'tool_providers.credential_set');
-    await page.getByRole('button', { name: 'Delete the key: web_search.alpha' }).click();
-    await button(dialog(page), 'Delete the key').click();
+    await page.getByRole('button', { name: 'Delete key: web_search.alpha' }).click();
+    await button(dialog(page), 'Delete key').click();
     await audited(page, 'tool_providers.credential_deleted');
-    await page.getByRole('button', { name: 'Do not use: web_search.alpha' }).click();
-    await used.getByText('Nobody has one active').waitFor();
+    await page.getByRole('button', { name: 'Deactivate: web_search.alpha' }).click();
+    await used.getByText('No provider is activated').waitFor();
   },
 
   'a webhook endpoint, its deliveries, sent again; a signature is checked': async (t) => {
     await with_loopback(async () => {
       const { page } = await t.signed_in({}, '/webhooks');
       await page.getByRole('button', { name: 'New endpoint' }).click();
-      await dialog(page).getByLabel('Address').fill(nowhere);
+      await dialog(page).getByLabel('URL').fill(nowhere);
       await button(dialog(page), 'Add').click();
       const secret = await page.locator('.secret').innerText();
-      await button(dialog(page), 'I have it').click();
-      await page.getByRole('button', { name: 'Send a test' }).click();
+      await button(dialog(page), 'I have saved it').click();
+      await page.getByRole('button', { name: 'Send test message' }).click();
       // It is looked for until it was tried.
       await page.getByRole('button', { name: /^Send again/ }).click();
-      await page.getByText('It is sent again, with the same webhook-id.').waitFor();
+      await page.getByText('Sent again with the same webhook-id.').waitFor();
 
       const timestamp = String(Math.floor(Date.now() / 1000));
       const key = Buffer.from(secret.replace('whsec_', ''), 'base64');
@@ -236,19 +236,19 @@ export const flows = {
       await page.getByLabel('webhook-id', { exact: true }).fill('msg_1');
       await page.getByLabel('webhook-timestamp').fill(timestamp);
       await page.getByLabel('webhook-signature').fill(`v1,${signed}`);
-      await page.getByLabel('Body, as it was received').fill('{"a":1}');
+      await page.getByLabel('Body, exactly as received').fill('{"a":1}');
       await button(page, 'Check').click();
-      await page.locator('.mark.good', { hasText: 'good' }).waitFor();
-      await page.getByLabel('Body, as it was received').fill('{"a":2}');
+      await page.locator('.mark.good', { hasText: 'valid' }).waitFor();
+      await page.getByLabel('Body, exactly as received').fill('{"a":2}');
       await button(page, 'Check').click();
-      await page.locator('.mark.bad', { hasText: 'wrong' }).waitFor();
+      await page.locator('.mark.bad', { hasText: 'invalid' }).waitFor();
       same(t.calls.length, calls, 'calls of the checker');
 
-      await page.getByLabel('Messages are sent').uncheck();
+      await page.getByLabel('Send messages').uncheck();
       await button(page, 'Save').click();
       await audited(page, 'webhooks.update');
-      await page.getByRole('button', { name: 'Delete the endpoint' }).click();
-      await button(dialog(page), 'Delete the endpoint').click();
+      await page.getByRole('button', { name: 'Delete endpoint' }).click();
+      await button(dialog(page), 'Delete endpoint').click();
       await audited(page, 'webhooks.delete');
     });
   },
@@ -263,7 +263,7 @@ export const flows = {
       await button(dialog(page), 'Add').click();
     };
     const answer = async (address) => {
-      await page.getByLabel('Address', { exact: true }).fill(address);
+      await page.getByLabel('IP address', { exact: true }).fill(address);
       await button(page, 'Check').click();
       const said = page.getByRole('status').filter({ hasText: address });
       await said.waitFor();
@@ -272,7 +272,7 @@ export const flows = {
     await add('blocklist', '198.51.100.0/24');
     await audited(page, 'ip_rules.create');
     check(/is refused.*198\.51\.100\.0\/24/.test(await answer('198.51.100.9')), 'a refusal');
-    check(/passes.*no rule/.test(await answer('203.0.113.7')), 'a passage');
+    check(/is allowed.*no rule/.test(await answer('203.0.113.7')), 'a passage');
     await add('allowlist', '203.0.113.0/24');
     await dialog(page).getByText('This would lock you out').waitFor();
     await button(dialog(page), 'Cancel').click();

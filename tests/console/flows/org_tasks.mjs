@@ -98,15 +98,15 @@ export const flows = {
 
   'invitations: one is sent, and taken back': async (t) => {
     const page = await phone_in(t, await workspace(), '/organization');
-    await press(page, 'Invite somebody');
+    await press(page, 'Invite a member');
     await dialog(page).waitFor();
     await page.keyboard.type('guest@example.org');
     await choose(page, 'Role', 'Admin');
-    await press(page, 'Invite somebody');
+    await press(page, 'Invite a member');
     await audited(page, 'invitations.create');
     await page.locator('tr', { hasText: 'guest@example.org' }).getByText('Admin').waitFor();
     await t.fits(page, 'invitations');
-    await press(page, 'Take back: guest@example.org');
+    await press(page, 'Revoke: guest@example.org');
     await audited(page, 'invitations.revoke');
     await page.locator('tr', { hasText: 'guest@' }).waitFor({ state: 'detached' });
   },
@@ -125,12 +125,12 @@ export const flows = {
       const page = await phone(t, await someone(), '/webhooks');
       await press(page, 'New endpoint');
       await dialog(page).waitFor();
-      await type(page, 'Address', nowhere);
+      await type(page, 'URL', nowhere);
       await page.keyboard.press('Enter');
       await page.locator('.secret').waitFor();
-      await press(page, 'I have it');
+      await press(page, 'I have saved it');
       await page.locator('h1', { hasText: nowhere }).waitFor();
-      await press(page, 'Send a test');
+      await press(page, 'Send test message');
       await page.locator('tr', { hasText: 'webhook.test' }).waitFor();
       await t.fits(page, 'an endpoint');
     });
@@ -142,7 +142,7 @@ export const flows = {
       const { id } = await endpoint(account);
       const page = await phone(t, account, `/webhooks/${id}`);
       await press(page, /^Send again: webhook\.test/);
-      await toast(page, 'It is sent again, with the same webhook-id.');
+      await toast(page, 'Sent again with the same webhook-id.');
       await t.fits(page, 'deliveries');
     });
   },
@@ -157,12 +157,12 @@ export const flows = {
     await type(page, 'webhook-id', 'msg_1');
     await type(page, 'webhook-timestamp', timestamp);
     await type(page, 'webhook-signature', `v1,${signed}`);
-    await type(page, 'Body, as it was received', '{"a":1}');
+    await type(page, 'Body, exactly as received', '{"a":1}');
     await press(page, 'Check');
-    await page.locator('.mark.good', { hasText: 'good' }).waitFor();
-    await type(page, 'Body, as it was received', '{"a":2}');
+    await page.locator('.mark.good', { hasText: 'valid' }).waitFor();
+    await type(page, 'Body, exactly as received', '{"a":2}');
     await press(page, 'Check');
-    await page.locator('.mark.bad', { hasText: 'wrong' }).waitFor();
+    await page.locator('.mark.bad', { hasText: 'invalid' }).waitFor();
     await t.fits(page, 'a signature');
   },
 
@@ -171,19 +171,19 @@ export const flows = {
       const account = await someone();
       const { id } = await endpoint(account);
       const page = await phone(t, account, `/webhooks/${id}`);
-      await press(page, 'New secret');
-      await dialog(page).getByText('signed with both for 24 hours').waitFor();
-      await press(page, 'New secret');
+      await press(page, 'Rotate secret');
+      await dialog(page).getByText('signed with both secrets for 24 hours').waitFor();
+      await press(page, 'Rotate secret');
       await page.locator('.secret').waitFor();
-      await press(page, 'I have it');
+      await press(page, 'I have saved it');
       await audited(page, 'webhooks.secret_rotated');
-      await press(page, 'Messages are sent', 'Space');
+      await press(page, 'Send messages', 'Space');
       await press(page, 'Save');
       await audited(page, 'webhooks.update');
       await page.locator('.head .mark', { hasText: 'off' }).waitFor();
-      await press(page, 'Delete the endpoint');
+      await press(page, 'Delete endpoint');
       await dialog(page).getByText(nowhere).waitFor();
-      await press(page, 'Delete the endpoint');
+      await press(page, 'Delete endpoint');
       await audited(page, 'webhooks.delete');
       await t.fits(page, 'webhooks');
     });
@@ -194,7 +194,7 @@ export const flows = {
     const rule = { type: 'blocklist', cidr: '198.51.100.0/24', note: 'a scraper' };
     await must('POST', '/v1/ip-rules', rule, { token: account.token });
     const page = await phone(t, account, '/ip-rules');
-    await type(page, 'Address', '198.51.100.9');
+    await type(page, 'IP address', '198.51.100.9');
     await page.keyboard.press('Enter');
     await page.getByRole('status').filter({ hasText: 'is refused' }).waitFor();
     await t.fits(page, 'IP rules');
@@ -249,7 +249,7 @@ export const flows = {
     await must('POST', '/v1/entitlement-overrides', override, { token });
     const page = await phone(t, account, '/limits');
     await page.locator('tr', { hasText: 'limit.api_keys' }).getByText('override').waitFor();
-    await press(page, 'Who changed it?');
+    await press(page, 'Change history');
     await page.locator('.audit .what', { hasText: 'entitlements.override_set' }).waitFor();
     await t.fits(page, 'who overrode a limit');
   },
@@ -275,7 +275,7 @@ export const flows = {
     const change = { description: 'new words' };
     await must('PATCH', `/v1/personas/${id}?scope=org`, change, { token });
     const page = await phone(t, account, `/personas/${id}`);
-    await press(page, 'Who changed it?');
+    await press(page, 'Change history');
     await page.getByRole('heading', { name: 'Audit log' }).waitFor();
     await until(async () => (await page.locator('.audit > li').count()) === 2, 'its two rows');
     await press(page, /personas\.update/);

@@ -17,7 +17,7 @@ const section = (page, name) =>
   page.locator('section.panel', { has: page.getByRole('heading', { name, exact: true }) });
 const recorded = (page, action) =>
   page
-    .getByRole('status', { name: 'In the audit log' })
+    .getByRole('status', { name: 'Last change' })
     .getByText(action, { exact: true })
     .waitFor();
 export const platform_paths = [
@@ -65,7 +65,7 @@ export const flows = {
     const { page } = await t.signed_in();
     same(await page.locator('nav a[href^="#/platform"]').count(), 0, 'entries for a user');
     await t.open(page, '/platform/users');
-    await page.getByText('does not open this screen').waitFor();
+    await page.getByText('does not give access to this page').waitFor();
     const other = await as_admin(t, '/');
     same(await other.locator('nav a[href^="#/platform"]').count(), 13, 'entries');
   },
@@ -89,17 +89,17 @@ export const flows = {
   'first steps: a provider, a model, registration': async (t) => {
     const page = await as_admin(t, '/platform/start');
     const name = `Steps ${Date.now()}`;
-    const add = page.getByRole('button', { name: 'Add the provider' });
+    const add = page.getByRole('button', { name: 'Add provider' });
     const another = page.getByRole('button', { name: 'Add another provider' });
     if ((await page.getByLabel('API key').count()) === 0) await another.click();
     await page.getByLabel('Name', { exact: true }).fill(name);
-    await page.getByLabel('Address').fill('https://models.example/v1');
+    await page.getByLabel('URL').fill('https://models.example/v1');
     await page.getByLabel('API key').fill('sk-example-0123456789');
     await add.click();
     await recorded(page, 'llm_providers.create');
     await page.locator('main > p', { hasText: name }).waitFor();
     await page.getByLabel('auth.registration_mode').selectOption('open');
-    await page.getByRole('button', { name: 'Keep this' }).click();
+    await page.getByRole('button', { name: 'Save' }).click();
     await recorded(page, 'settings.set');
     const token = await admin_token();
     await must('DELETE', '/v1/admin/settings/auth.registration_mode', undefined, { token });
@@ -114,7 +114,7 @@ export const flows = {
     await make_run(account.token, '[say hello]');
     const page = await as_admin(t, '/platform');
     await page.locator('.figures li', { hasText: 'users' }).first().waitFor();
-    await page.getByRole('heading', { name: 'What the doctor says' }).waitFor();
+    await page.getByRole('heading', { name: 'System checks' }).waitFor();
     await page.locator('.plot canvas').waitFor();
     await page.getByRole('button', { name: 'Cost' }).click();
     await page.locator('.plot canvas').waitFor();
@@ -126,7 +126,7 @@ export const flows = {
     await page.keyboard.press('p');
     await page.keyboard.press('u');
     await page.getByRole('heading', { name: 'Users' }).waitFor();
-    await tab_to(page, 'Part of login');
+    await tab_to(page, 'Part of a login');
     await page.keyboard.type(account.login);
     await page.keyboard.press('Enter');
     await until(async () => (await page.locator('tbody tr').count()) === 1, 'one row');
@@ -141,23 +141,23 @@ export const flows = {
     await page.keyboard.press('Enter');
     await recorded(page, 'users.suspend');
     same((await call('GET', '/v1/me', undefined, { token: account.token })).status, 401, 'token');
-    await page.getByRole('button', { name: 'Activate again' }).click();
-    await dialog(page).getByRole('button', { name: 'Activate again' }).click();
+    await page.getByRole('button', { name: 'Reactivate' }).click();
+    await dialog(page).getByRole('button', { name: 'Reactivate' }).click();
     await recorded(page, 'users.activate');
   },
 
   'a user is changed and deleted': async (t) => {
     const account = await make_account();
     const page = await as_admin(t, `/platform/users/${account.id}`);
-    await section(page, 'Change the account').getByLabel('Name').fill('Ada of the flows');
+    await section(page, 'Edit account').getByLabel('Name').fill('Ada of the flows');
     await page.getByRole('button', { name: 'Change', exact: true }).click();
     await page.locator('h1', { hasText: 'Ada of the flows' }).waitFor();
     await recorded(page, 'users.update');
-    await section(page, 'Change the account').getByLabel('Time zone').fill('Europe/Rome');
+    await section(page, 'Edit account').getByLabel('Time zone').fill('Europe/Rome');
     await page.getByRole('button', { name: 'Change', exact: true }).click();
     await page.getByText('en, Europe/Rome').waitFor();
-    await page.getByRole('button', { name: 'Delete the user' }).click();
-    const agree = dialog(page).getByRole('button', { name: 'Delete the user' });
+    await page.getByRole('button', { name: 'Delete user' }).click();
+    const agree = dialog(page).getByRole('button', { name: 'Delete user' });
     check(await agree.isDisabled(), 'agreed without typing');
     await dialog(page).getByRole('textbox').fill(account.login);
     await agree.click();
@@ -167,7 +167,7 @@ export const flows = {
   'a setting: found, refused with its bounds, changed, taken back': async (t) => {
     t.allow(422);
     const page = await as_admin(t, '/platform/settings');
-    await page.getByLabel('Find').fill('limit.repair_turns');
+    await page.getByLabel('Search settings').fill('limit.repair_turns');
     const row = page.locator('tbody tr', { hasText: 'limit.repair_turns' });
     await row.getByText('0 to 10 turns').waitFor();
     await row.getByText('default').waitFor();
@@ -180,8 +180,8 @@ export const flows = {
     await page.keyboard.press('Enter');
     await recorded(page, 'settings.set');
     await row.getByText('changed here').waitFor();
-    await row.getByRole('button', { name: 'Take back' }).click();
-    await dialog(page).getByRole('button', { name: 'Take back' }).click();
+    await row.getByRole('button', { name: 'Reset' }).click();
+    await dialog(page).getByRole('button', { name: 'Reset' }).click();
     await recorded(page, 'settings.unset');
     await row.getByText('default').waitFor();
   },
@@ -190,16 +190,16 @@ export const flows = {
     const account = await make_account();
     const org_id = await org_of(account);
     const page = await as_admin(t, `/platform/credits?org_id=${org_id}`);
-    const adjust = section(page, 'Add or take credits');
+    const adjust = section(page, 'Adjust credits');
     await adjust.getByLabel('Amount').fill('250');
-    await adjust.getByText('The balance goes from').waitFor();
+    await adjust.getByText('The balance changes from').waitFor();
     await adjust.getByLabel('Note').fill('for the flow');
     await adjust.getByRole('button').click();
     await recorded(page, 'credits.adjust');
     await page.locator('tbody tr', { hasText: 'for the flow' }).getByText('+250').waitFor();
     const all = section(page, 'All organizations');
     await all.getByLabel('Amount').fill('-5');
-    await all.getByRole('button', { name: 'Change all' }).click();
+    await all.getByRole('button', { name: 'Adjust all' }).click();
     await dialog(page).getByText('organizations shrink by 5 each').waitFor();
     await dialog(page).getByRole('button', { name: 'Cancel' }).click();
     await all.getByRole('button', { name: 'Set all to 0' }).click();
@@ -212,15 +212,15 @@ export const flows = {
   'a plan, a subscription, an override, and where each value comes from': async (t) => {
     const org_id = await org_of(await make_account());
     const page = await as_admin(t, '/platform/plans');
-    const plan = section(page, 'Make a plan');
+    const plan = section(page, 'Create a plan');
     const name = `flow-${Date.now()}`;
     await plan.getByLabel('Name', { exact: true }).fill(name);
-    await plan.getByLabel('Name that users see').fill(`Plan ${name}`);
+    await plan.getByLabel('Display name').fill(`Plan ${name}`);
     await plan.getByLabel('Entitlements').fill('limit.personas = 77');
     await plan.getByRole('button').click();
     await recorded(page, 'plans.create');
     const subscribe = section(page, 'Subscribe an organization');
-    await subscribe.getByLabel('Organization (id)').fill(org_id);
+    await subscribe.getByLabel('Organization ID').fill(org_id);
     await subscribe.getByLabel('Plan').selectOption({ label: `Plan ${name}` });
     await subscribe.getByRole('button').click();
     await recorded(page, 'subscriptions.create');
@@ -236,8 +236,8 @@ export const flows = {
     await recorded(page, 'entitlements.override_set');
     await row.getByText('78').waitFor();
     await row.getByText('without the override').waitFor();
-    await page.getByRole('button', { name: 'End: limit.personas' }).click();
-    await dialog(page).getByRole('button', { name: 'End' }).click();
+    await page.getByRole('button', { name: 'End override: limit.personas' }).click();
+    await dialog(page).getByRole('button', { name: 'End override' }).click();
     await recorded(page, 'entitlements.override_deleted');
     await row.getByText('77').waitFor();
   },
@@ -246,18 +246,18 @@ export const flows = {
     const org_id = await org_of(await make_account());
     const page = await as_admin(t, '/platform/flags');
     const key = `flow.f${Date.now()}`;
-    const make = section(page, 'Make a flag');
+    const make = section(page, 'Create a flag');
     await make.getByRole('textbox', { name: 'Flag' }).fill(key);
-    await make.getByLabel('What it is for').fill('a flow');
+    await make.getByLabel('Description').fill('a flow');
     await make.getByRole('button').click();
     await recorded(page, 'feature_flags.create');
     await page.getByRole('button', { name: key, exact: true }).click();
-    const why = section(page, 'Why this value?');
-    await why.getByLabel('Organization (id)').fill(org_id);
+    const why = section(page, 'Look up a value');
+    await why.getByLabel('Organization ID').fill(org_id);
     await why.getByRole('button').click();
-    await why.getByText('there is no override').waitFor();
+    await why.getByText('The organization has no override').waitFor();
     const override = section(page, 'Override for an organization');
-    await override.getByLabel('Organization (id)').fill(org_id);
+    await override.getByLabel('Organization ID').fill(org_id);
     await override.getByRole('button').click();
     await recorded(page, 'feature_flags.override_set');
     await why.getByRole('button').click();
@@ -273,10 +273,10 @@ export const flows = {
     for (const kind of ['daemon', 'pool', 'database']) {
       await page.locator('tbody .mark', { hasText: kind }).first().waitFor();
     }
-    await page.locator('tbody tr', { hasText: 'Postgres' }).getByText('well').waitFor();
+    await page.locator('tbody tr', { hasText: 'Postgres' }).getByText('ok').waitFor();
     for (const queue of ['runs', 'outbox']) {
       const row = page.locator('tbody tr', { has: page.getByText(queue, { exact: true }) });
-      await row.getByText('well').first().waitFor();
+      await row.getByText('ok').first().waitFor();
     }
   },
 
@@ -289,7 +289,7 @@ export const flows = {
       return (await page.locator('tbody tr', { hasText: account.login }).count()) > 0;
     }, 'the new row');
     await page.getByLabel('Method').selectOption('DELETE');
-    await page.getByRole('button', { name: 'Filter' }).click();
+    await page.getByRole('button', { name: 'Apply' }).click();
     const row = page.locator('tbody tr', { hasText: account.login });
     await row.first().waitFor({ state: 'detached' });
     check(page.url().includes('method=DELETE'), page.url());
@@ -299,19 +299,19 @@ export const flows = {
     t.allow(502, 503);
     const page = await as_admin(t, '/platform/mail');
     await page.getByText('configured').first().waitFor();
-    const test = section(page, 'Send a test mail');
-    await test.getByLabel('Mail address').fill('ada@example.org');
+    const test = section(page, 'Send a test email');
+    await test.getByLabel('Email address').fill('ada@example.org');
     await test.getByRole('button').click();
     await page.locator('.notice, .error').first().waitFor();
   },
 
   'what an address would be behind a proxy, before it is saved': async (t) => {
     const page = await as_admin(t, '/platform/gateway');
-    await page.getByText('The client is 10.0.0.1.').waitFor();
-    await page.getByLabel('Whose word counts').selectOption('proxy');
-    await page.getByText('in no trusted network').waitFor();
-    await page.getByLabel('Networks that are believed').fill('10.0.0.0/8');
-    await page.getByText('The client is 203.0.113.9.').waitFor();
+    await page.getByText('The client’s address is 10.0.0.1.').waitFor();
+    await page.getByLabel('How to determine the client').selectOption('proxy');
+    await page.getByText('not in a trusted network').waitFor();
+    await page.getByLabel('Trusted networks').fill('10.0.0.0/8');
+    await page.getByText('The client’s address is 203.0.113.9.').waitFor();
   },
 
   'codes are made, switched off, and a tree of referrals shown': async (t) => {
@@ -322,9 +322,9 @@ export const flows = {
     await must('POST', '/v1/auth/register', { ...invitee, invite_code: code });
     const page = await as_admin(t, `/platform/codes?user_id=${inviter.id}`);
     await page.locator('main ul').getByRole('link', { name: login }).waitFor();
-    const make = section(page, 'Make redemption codes');
+    const make = section(page, 'Create redemption codes');
     await make.getByLabel('Value').fill('50');
-    await make.getByRole('button', { name: 'Make redemption codes' }).click();
+    await make.getByRole('button', { name: 'Create redemption codes' }).click();
     await recorded(page, 'redemption_codes.create');
     const made = await make.locator('pre').innerText();
     await page.getByRole('button', { name: `Turn off: ${made}` }).click();

@@ -39,8 +39,8 @@ export const flows = {
     });
     const all = section(page, 'All organizations');
     const change = async () => {
-      await all.getByRole('button', { name: 'Change all' }).click();
-      await dialog(page).getByRole('button', { name: 'Change all' }).click();
+      await all.getByRole('button', { name: 'Adjust all' }).click();
+      await dialog(page).getByRole('button', { name: 'Adjust all' }).click();
     };
     await all.getByLabel('Amount').fill('7');
     await change();
@@ -77,7 +77,7 @@ export const flows = {
       await until(() => sent.length > length, 'a change');
     };
     await change();
-    await page.getByLabel('Remove the password').check();
+    await page.getByLabel('Delete the password').check();
     await change();
     same(
       sent.map(({ smtp_pass }) => smtp_pass),
@@ -90,11 +90,11 @@ export const flows = {
   'what is no number is refused beside its field': async (t) => {
     t.allow(422);
     const page = await as_admin(t, '/platform/codes');
-    const make = section(page, 'Make redemption codes');
-    await make.getByLabel('How many').fill('ten');
+    const make = section(page, 'Create redemption codes');
+    await make.getByLabel('Number of codes').fill('ten');
     await make.getByLabel('Value').fill('50');
-    await make.getByRole('button', { name: 'Make redemption codes' }).click();
-    const field = make.locator('.field', { has: page.getByLabel('How many') });
+    await make.getByRole('button', { name: 'Create redemption codes' }).click();
+    const field = make.locator('.field', { has: page.getByLabel('Number of codes') });
     await field.locator('.fault').waitFor();
   },
 
@@ -106,7 +106,7 @@ export const flows = {
     const override = section(page, 'Override a value');
     await override.getByLabel('Key').fill('limit.api_keys');
     await override.getByRole('textbox', { name: 'Value' }).fill('4');
-    await override.getByLabel('Until').fill('2031-01-01');
+    await override.getByLabel('End').fill('2031-01-01');
     await override.getByRole('button').click();
     const rows = page.getByRole('region', { name: 'Overrides', exact: true });
     await rows.locator('tr', { hasText: 'limit.api_keys' }).getByText('1 Jan 2031').waitFor();

@@ -33,7 +33,7 @@ export const flows = {
 
   'first steps: who may register': async (t) => {
     const page = await phone(t, admin, '/platform/start');
-    await press(page, 'Keep this');
+    await press(page, 'Save');
     await audited(page, 'settings.set');
     await t.fits(page, 'first steps');
     const path = '/v1/admin/settings/auth.registration_mode';
@@ -47,10 +47,10 @@ export const flows = {
     await page.getByLabel('API key').waitFor();
     await page.locator('main').focus();
     await type(page, 'Name', name);
-    await type(page, 'Address', 'https://models.example/v1');
+    await type(page, 'URL', 'https://models.example/v1');
     await type(page, 'API key', 'sk-example-0123456789');
     await t.fits(page, 'the first provider');
-    await press(page, 'Add the provider');
+    await press(page, 'Add provider');
     await audited(page, 'llm_providers.create');
     await page.locator('main > p', { hasText: name }).waitFor();
     const token = await admin_token();
@@ -63,18 +63,18 @@ export const flows = {
   'users: one is found and opened, with all about them': async (t) => {
     const account = await make_account();
     const page = await phone(t, admin, '/platform/users');
-    await type(page, 'Part of login, name or mail address', account.login);
+    await type(page, 'Part of a login, name or email address', account.login);
     await page.keyboard.press('Enter');
     await until(async () => (await page.locator('tbody tr').count()) === 1, 'one row');
     await press(page, account.login);
     await page.getByRole('heading', { name: 'Access' }).waitFor();
-    for (const heading of ['Organizations', 'What was done to this user', 'What this user did']) {
+    for (const heading of ['Organizations', 'Changes to this user', 'Actions of this user']) {
       await page.getByRole('heading', { name: heading, exact: true }).waitFor();
     }
-    await type(page, 'Name', `Ada ${account.login}`);
+    await type(page, 'Display name', `Ada ${account.login}`);
     await page.keyboard.press('Enter');
     await audited(page, 'users.update');
-    await t.fits(page, 'a user');
+    await t.fits(page, 'user');
   },
 
   'users: one is suspended, and comes back': async (t) => {
@@ -86,17 +86,17 @@ export const flows = {
     await audited(page, 'users.suspend');
     same((await call('GET', '/v1/me', undefined, { token })).status, 401, 'their token');
     await t.fits(page, 'a user who is suspended');
-    await press(page, 'Activate again');
-    await dialog(page).getByText('may sign in again').waitFor();
-    await press(page, 'Activate again');
+    await press(page, 'Reactivate');
+    await dialog(page).getByText('can sign in again').waitFor();
+    await press(page, 'Reactivate');
     await audited(page, 'users.activate');
   },
 
   'users: one is deleted': async (t) => {
     const { id, login } = await make_account();
     const page = await phone(t, admin, `/platform/users/${id}`);
-    await press(page, 'Delete the user');
-    await dialog(page).getByText('cannot be taken back').waitFor();
+    await press(page, 'Delete user');
+    await dialog(page).getByText('cannot be undone').waitFor();
     await page.keyboard.type(login);
     await t.fits(page, 'the question before a user goes');
     await page.keyboard.press('Enter');
@@ -109,7 +109,7 @@ export const flows = {
 
   'settings: one is changed, who did it, and taken back': async (t) => {
     const page = await phone(t, admin, '/platform/settings');
-    await type(page, 'Find', 'limit.repair_turns');
+    await type(page, 'Search settings', 'limit.repair_turns');
     await press(page, 'Change: limit.repair_turns');
     await dialog(page).getByText('within a second').waitFor();
     await page.keyboard.press('Control+a');
@@ -119,15 +119,15 @@ export const flows = {
     const row = page.locator('tr', { hasText: 'limit.repair_turns' });
     await row.getByRole('link', { name: admin.login }).waitFor();
     await t.fits(page, 'settings');
-    await press(page, 'Take back: limit.repair_turns');
-    await press(page, 'Take back');
+    await press(page, 'Reset: limit.repair_turns');
+    await press(page, 'Reset');
     await audited(page, 'settings.unset');
   },
 
   'settings: what is out of its bounds is refused beside its field': async (t) => {
     t.allow(422);
     const page = await phone(t, admin, '/platform/settings');
-    await type(page, 'Find', 'limit.repair_turns');
+    await type(page, 'Search settings', 'limit.repair_turns');
     await page.locator('tr', { hasText: 'limit.repair_turns' }).getByText('0 to 10').waitFor();
     await press(page, 'Change: limit.repair_turns');
     await dialog(page).waitFor();
@@ -143,21 +143,21 @@ export const flows = {
 
   'health: the doctor’s words, and what the clock does': async (t) => {
     const page = await phone(t, admin, '/platform/nodes');
-    await tab_to(page, 'What the doctor says');
-    await page.locator('tr', { hasText: 'Postgres' }).getByText('well').waitFor();
+    await tab_to(page, 'System checks');
+    await page.locator('tr', { hasText: 'Postgres' }).getByText('ok').waitFor();
     await page.locator('tr', { hasText: 'auth_prune' }).waitFor();
     await t.fits(page, 'health');
   },
 
   'access log: filtered, and stopped': async (t) => {
     const page = await phone(t, admin, '/platform/access-log');
-    await type(page, 'Path begins with', '/v1/admin/');
+    await type(page, 'Path starts with', '/v1/admin/');
     await page.keyboard.press('Enter');
     await until(() => page.url().includes('path='), 'the address says it');
     await page.locator('tr', { hasText: '/v1/admin/access-log' }).first().waitFor();
     await page.locator('main').focus();
-    await press(page, 'as it comes', 'Space');
-    check(!(await page.getByLabel('as it comes').isChecked()), 'it goes on');
+    await press(page, 'Live', 'Space');
+    check(!(await page.getByLabel('Live').isChecked()), 'it goes on');
     await t.fits(page, 'the access log');
   },
 
@@ -166,7 +166,7 @@ export const flows = {
     await must('GET', '/v1/me/feature-flags', undefined, { token });
     const page = await phone(t, admin, '/platform/access-log?path=/v1/me/feature-flags');
     await page.locator('tr', { hasText: login }).first().waitFor();
-    await press(page, 'as it comes', 'Space');
+    await press(page, 'Live', 'Space');
     await press(page, login);
     await page.getByRole('heading', { name: 'Access' }).waitFor();
     await page.locator('.facts', { hasText: login }).waitFor();
@@ -175,7 +175,7 @@ export const flows = {
   'mail: a test': async (t) => {
     t.allow(502, 503);
     const page = await phone(t, admin, '/platform/mail');
-    await type(page, 'Mail address', 'ada@example.org');
+    await type(page, 'Email address', 'ada@example.org');
     await page.keyboard.press('Enter');
     await page.locator('.notice, .error').first().waitFor();
     await t.fits(page, 'mail');
@@ -196,10 +196,10 @@ export const flows = {
 
   'gateway: one’s own address behind a proxy': async (t) => {
     const page = await phone(t, admin, '/platform/gateway');
-    await choose(page, 'Whose word counts for the address of a client', 'proxy');
-    await type(page, 'Networks that are believed, one a line', '127.0.0.0/8');
-    await press(page, 'Ask for it');
-    await page.getByText('The client is 203.0.113.9.').waitFor();
+    await choose(page, 'How to determine the client’s IP address', 'proxy');
+    await type(page, 'Trusted networks, one per line', '127.0.0.0/8');
+    await press(page, 'Use it');
+    await page.getByText('The client’s address is 203.0.113.9.').waitFor();
     await t.fits(page, 'the gateway');
   },
 
@@ -208,7 +208,7 @@ export const flows = {
     const token = await admin_token();
     const before = await must('GET', path, undefined, { token });
     const page = await phone(t, admin, '/platform/gateway');
-    await type(page, 'Risk from which a request is refused', '0.95');
+    await type(page, 'Risk score from which requests are refused', '0.95');
     await press(page, 'Change');
     await audited(page, 'gateway.config_set');
     await page.locator('.changed .is-new', { hasText: '0.95' }).waitFor();
@@ -229,7 +229,7 @@ export const flows = {
     await press_platform(page);
     await press(page, `Edit: ${model}`);
     await dialog(page).waitFor();
-    await type(page, 'Output, $ a million tokens', '12.5');
+    await type(page, 'Output, $ per million tokens', '12.5');
     await page.keyboard.press('Enter');
     await audited(page, 'llm_models.update');
     await t.fits(page, 'the platform’s models');
@@ -254,9 +254,9 @@ export const flows = {
     const query = '?scope=platform&limit=200';
     const seen = await must('GET', `/v1/personas${query}`, undefined, { token });
     check(seen.some((one) => one.persona_key === key), 'nobody else may use it');
-    await press(page, 'Delete the persona');
+    await press(page, 'Delete persona');
     await dialog(page).waitFor();
-    await press(page, 'Delete the persona');
+    await press(page, 'Delete persona');
     await audited(page, 'personas.delete');
   },
 

@@ -4,7 +4,15 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { admin_token, base, mail_with, make_account, must, settled } from '../harness.mjs';
+import {
+  admin_token,
+  base,
+  mail_with,
+  make_account,
+  must,
+  open_account_menu,
+  settled,
+} from '../harness.mjs';
 import { composer, new_thread, open_thread, send, staged } from '../chat_steps.mjs';
 
 // The event streams that a page has open, as they come and go.
@@ -99,7 +107,8 @@ export const flows = staged([
       }
       await composer(tabs[3]).fill('a draft');
       await h.hide(page);
-      await tabs[2].getByRole('button', { name: 'Sign out' }).first().click();
+      await open_account_menu(tabs[2]);
+      await tabs[2].getByRole('button', { name: 'Sign out' }).click();
       for (const tab of tabs) {
         await tab.getByRole('heading', { name: 'Sign in' }).waitFor();
         const left = await tab.locator('main').innerText();
@@ -121,7 +130,7 @@ export const flows = staged([
       // Whoever comes next in that tab finds nothing of them; the others show another's threads.
       h.t.allow(404);
       const next = await h.new_user();
-      await tabs[3].getByLabel('Login or mail address').fill(next.login);
+      await tabs[3].getByLabel('Login or email address').fill(next.login);
       await tabs[3].getByLabel('Password', { exact: true }).fill(next.password);
       await tabs[3].keyboard.press('Enter');
       await composer(tabs[3]).waitFor();
@@ -150,8 +159,8 @@ export const flows = staged([
       await must('GET', '/v1/me', undefined, { token: key });
       const [link, proof] = await mail_with(user.email, /^https:\S+#\/verify\?token=([\w-]+)/m);
       await page.goto(link);
-      await page.getByRole('button', { name: 'Prove it' }).click();
-      await page.locator('.toast', { hasText: 'is proved' }).waitFor();
+      await page.getByRole('button', { name: 'Confirm' }).click();
+      await page.locator('.toast', { hasText: 'Email address confirmed' }).waitFor();
       await page.goto(`${base}/console/#/threads/new`);
       await send(page, '[say seen]');
       await page.locator('.answer').filter({ hasText: 'seen' }).waitFor();

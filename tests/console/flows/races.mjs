@@ -111,7 +111,7 @@ export const flows = staged([
       const user = await h.new_user();
       const { page, thread_id } = await new_thread(h, user);
       const path = `/v1/threads/${thread_id}/messages`;
-      const answer = page.getByRole('button', { name: 'Have it answered' });
+      const answer = page.getByRole('button', { name: 'Get an answer' });
       for (const words of ['one', 'two']) {
         await h.call('POST', path, { content: `[say ${words}]` }, user.token);
         await page.reload();
@@ -119,7 +119,7 @@ export const flows = staged([
         await page.locator('.answer').filter({ hasText: words }).waitFor();
         await answer.waitFor({ state: 'detached' });
       }
-      await page.getByRole('button', { name: 'Answer again' }).waitFor();
+      await page.getByRole('button', { name: 'Regenerate answer' }).waitFor();
       const messages = await h.call('GET', path, undefined, user.token);
       assert.deepEqual(
         messages.map(({ content }) => content),
@@ -136,10 +136,10 @@ export const flows = staged([
       await h.t.open(page, '/register');
       const login = `next${Date.now()}`;
       await page.getByLabel('Login').fill(login);
-      await page.getByLabel('Mail address').fill(`${login}@example.org`);
+      await page.getByLabel('Email address').fill(`${login}@example.org`);
       await page.getByLabel('Password', { exact: true }).fill(password);
-      await page.getByRole('button', { name: 'Make an account' }).click();
-      await page.locator('nav .who', { hasText: login }).waitFor();
+      await page.getByRole('button', { name: 'Create account' }).click();
+      await page.locator('.account .who', { hasText: login }).waitFor({ state: 'attached' });
       await h.t.open(page, '/threads/new');
       await composer(page).waitFor();
       assert.equal(await composer(page).inputValue(), '');
@@ -219,7 +219,7 @@ export const flows = staged([
       await send(page, '[ask Really?]');
       await page.locator('.wait').waitFor();
       await send(page, '[say behind it]');
-      const queued = page.locator('.note', { hasText: 'Queued behind the run before it.' });
+      const queued = page.locator('.note', { hasText: 'Queued until the previous run ends.' });
       await queued.waitFor();
       await page.route('**/runs/*:cancel', (route) =>
         route.fulfill({ status: 500, contentType: 'application/json', body: '{}' }),
@@ -239,14 +239,14 @@ export const flows = staged([
       await page.evaluate(() => {
         const pane = document.querySelector('.pane');
         globalThis.seen = false;
-        const look = () => (globalThis.seen ||= pane.textContent.includes('Queued behind'));
+        const look = () => (globalThis.seen ||= pane.textContent.includes('Queued until'));
         new MutationObserver(look).observe(pane, { childList: true, subtree: true });
       });
       await page.route('**/v1/threads/*', async (route) => {
         await pause(500);
         await route.continue();
       });
-      await page.getByRole('button', { name: 'Answer again' }).waitFor();
+      await page.getByRole('button', { name: 'Regenerate answer' }).waitFor();
       assert.equal(await page.evaluate(() => globalThis.seen), false);
     },
   ],

@@ -116,7 +116,7 @@ export const flows = staged([
         const { key } = await offer(h, user, peer, '/locked/mcp', { type: 'oauth', per: 'user' });
         const content = `[tool ${key}__order {}] [say it is open]`;
         const { page } = await thread_with(h, user, key, content);
-        await page.getByText('Connect your account with').waitFor();
+        await page.getByText('Connect your account to').waitFor();
         await page.getByRole('button', { name: 'Connect…' }).click();
         const link = page.getByRole('link', { name: /Go to 127\.0\.0\.1/ });
         await link.waitFor();

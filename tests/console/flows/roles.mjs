@@ -45,7 +45,7 @@ async function member_of(owner, org, role) {
 }
 
 async function sign_in_below(page, account) {
-  await page.getByLabel('Login or mail address').fill(account.login);
+  await page.getByLabel('Login or email address').fill(account.login);
   await page.getByLabel('Password', { exact: true }).fill(account.password);
   await page.keyboard.press('Enter');
 }
@@ -86,7 +86,7 @@ export const flows = {
     await settled(page);
     // As one goes from an own organization to one where one is a member.
     await page.locator('select.org').selectOption(org.id);
-    const note = page.getByText('Your role in this organization does not open this screen.');
+    const note = page.getByText('Your role does not give access to this page.');
     await note.waitFor();
     t.calls = [];
     for (const path of ['/webhooks', '/tools?scope=platform', '/audit', '/platform/users']) {
@@ -156,7 +156,7 @@ export const flows = {
     await must('POST', '/v1/ip-rules', rule, there);
     await page.reload();
     await page.locator('.error').getByText('ip.blocked').waitFor();
-    await button(page, 'To the personal organization').click();
+    await button(page, 'Go to your personal organization').click();
     await page.getByRole('heading', { name: 'Usage', exact: true }).waitFor();
     await page.locator('select.org').selectOption(org.id);
     await page.locator('.error').getByText('ip.blocked').waitFor();
@@ -176,7 +176,7 @@ export const flows = {
     const path = `/v1/orgs/${org.id}/members/${member.id}`;
     await must('DELETE', path, undefined, { token: owner.token });
     await page.getByRole('link', { name: 'Members' }).click();
-    await page.locator('.toast', { hasText: 'You are no member of The team any more' }).waitFor();
+    await page.locator('.toast', { hasText: 'You are no longer a member of The team' }).waitFor();
     await page.locator('h1', { hasText: `${member.login}'s workspace` }).waitFor();
     await settled(page);
     same(await page.locator('main .error').count(), 0, 'errors');
@@ -195,14 +195,14 @@ export const flows = {
       const login = `first${Date.now()}`;
       const email = `${login}@example.org`;
       await page.getByLabel('Login').fill(login);
-      await page.getByLabel('Mail address').fill(email);
+      await page.getByLabel('Email address').fill(email);
       await page.getByLabel('Password', { exact: true }).fill(password);
-      await button(page, 'Make an account').click();
-      await page.getByText('Everything else opens when your address is proved.').waitFor();
+      await button(page, 'Create account').click();
+      await page.getByText('You can use everything else after you confirm your address.').waitFor();
       same(await page.locator('main .error').count(), 0, 'errors');
       const other = await t.page({ of: page });
       await t.open(other, `/verify?token=${await token_of(email, 'verify')}`);
-      await button(other, 'Prove it').click();
+      await button(other, 'Confirm').click();
       await page.getByLabel('Search threads').waitFor();
     });
   },
@@ -243,7 +243,7 @@ export const flows = {
     await button(page, 'Use another account').click();
     await sign_in_below(page, guest);
     await button(page, 'Accept').click();
-    await page.locator('.toast', { hasText: 'You are a member of The team now' }).waitFor();
+    await page.locator('.toast', { hasText: 'You are now a member of The team' }).waitFor();
   },
 
   'an address that is proved in another tab is proved in this one': async (t) => {
@@ -252,7 +252,7 @@ export const flows = {
     await banner.waitFor();
     const other = await t.page({ of: page });
     await t.open(other, `/verify?token=${await token_of(account.email, 'verify')}`);
-    await button(other, 'Prove it').click();
+    await button(other, 'Confirm').click();
     await banner.waitFor({ state: 'detached' });
     const { status } = await call('GET', '/v1/me', undefined, { token: account.token });
     check(status === 200, `${status}`);

@@ -74,8 +74,8 @@ export const flows = staged([
       await page.keyboard.press('Enter');
       await h.eventually(async () => (await rows(page).count()) === 1, 'one is of the end user');
       await page.getByRole('button', { name: 'Clear' }).click();
-      await page.getByLabel('Metadata: name').fill('ti=ck&et');
-      await page.getByLabel('Metadata: value').fill('4712');
+      await page.getByLabel('Metadata key').fill('ti=ck&et');
+      await page.getByLabel('Metadata value').fill('4712');
       await page.getByRole('button', { name: 'Apply' }).click();
       await h.eventually(
         async () =>
@@ -154,7 +154,7 @@ export const flows = staged([
           .join('')
           .trim(),
       );
-      await page.getByLabel('Position').fill('2');
+      await page.getByLabel('Queue position').fill('2');
       await page.getByText(`2 / ${events.length}`).waitFor();
       assert.equal(await page.locator('.answer').count(), 0);
     },
@@ -206,7 +206,7 @@ export const flows = staged([
       const user = await h.new_user();
       const { page, thread_id } = await new_thread(h, user);
       await send(page, 'it\'s "quoted" & $HOME `pwd` [say the answer]');
-      await page.getByRole('button', { name: 'Answer again' }).waitFor();
+      await page.getByRole('button', { name: 'Regenerate answer' }).waitFor();
       const { run_id } = await newest_run(h, user, thread_id);
       const expected = [
         [

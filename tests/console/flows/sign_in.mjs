@@ -5,6 +5,7 @@ import {
   mail_with,
   make_account,
   must,
+  open_account_menu,
   password,
   same,
   settled,
@@ -53,7 +54,7 @@ export const flows = {
     const account = await make_account();
     const page = await t.page();
     await t.open(page);
-    await page.getByLabel('Login or mail address').fill(account.login);
+    await page.getByLabel('Login or email address').fill(account.login);
     await page.getByLabel('Password', { exact: true }).fill('wrong');
     await page.keyboard.press('Enter');
     const error = page.locator('.error');
@@ -70,9 +71,9 @@ export const flows = {
     const account = await make_account();
     const page = await t.page();
     await t.open(page);
-    await page.getByRole('button', { name: 'Sign in with a mailed code' }).click();
+    await page.getByRole('button', { name: 'Sign in with an emailed code' }).click();
     // Whoever types goes on typing.
-    const email = page.getByLabel('Mail address');
+    const email = page.getByLabel('Email address');
     await until(() => email.evaluate((one) => one === document.activeElement), 'the address');
     await email.fill(account.email);
     await page.keyboard.press('Enter');
@@ -93,27 +94,27 @@ export const flows = {
     await t.open(page, '/register');
     const login = `reg${Date.now()}`;
     await page.getByLabel('Login').fill(login);
-    await page.getByLabel('Mail address').fill('no address');
+    await page.getByLabel('Email address').fill('no address');
     await page.getByLabel('Password', { exact: true }).fill('short');
-    await page.getByRole('button', { name: 'Make an account' }).click();
-    await page.locator('.field', { hasText: 'Mail address' }).locator('.fault').waitFor();
+    await page.getByRole('button', { name: 'Create account' }).click();
+    await page.locator('.field', { hasText: 'Email address' }).locator('.fault').waitFor();
     await page.locator('.field', { hasText: 'Password' }).locator('.fault').waitFor();
-    await page.getByLabel('Mail address').fill(`${login}@example.org`);
+    await page.getByLabel('Email address').fill(`${login}@example.org`);
     await page.getByLabel('Password', { exact: true }).fill(password);
-    await page.getByRole('button', { name: 'Make an account' }).click();
+    await page.getByRole('button', { name: 'Create account' }).click();
     await is_in(page);
-    await page.getByText('is not proved yet').waitFor();
+    await page.getByText('Confirm your email address: open').waitFor();
     const { link } = await mailed_link(`${login}@example.org`, 'verify');
     const other = await t.page({ of: page });
     await other.goto(link);
-    await other.getByRole('button', { name: 'Prove it' }).waitFor();
+    await other.getByRole('button', { name: 'Confirm' }).waitFor();
     check(!other.url().includes('token'), other.url());
-    await other.getByRole('button', { name: 'Prove it' }).click();
-    await toast(other, 'is proved');
+    await other.getByRole('button', { name: 'Confirm' }).click();
+    await toast(other, 'Email address confirmed');
     await page.reload();
     await is_in(page);
     await settled(page);
-    same(await page.getByText('is not proved yet').count(), 0, 'banners');
+    same(await page.getByText('Confirm your email address: open').count(), 0, 'banners');
   },
 
   'registration by invitation, and none at all': async (t) => {
@@ -122,7 +123,7 @@ export const flows = {
     await with_setting('auth.registration_mode', 'disabled', async () => {
       const page = await t.page();
       await t.open(page, '/register');
-      await page.getByText('makes no new accounts').waitFor();
+      await page.getByText('Registration is closed').waitFor();
       same(await page.locator('form').count(), 0, 'forms');
     });
     await with_setting('auth.registration_mode', 'invite_only', async () => {
@@ -131,12 +132,12 @@ export const flows = {
       await t.open(page, '/register');
       const login = `inv${Date.now()}`;
       await page.getByLabel('Login').fill(login);
-      await page.getByLabel('Mail address').fill(`${login}@example.org`);
+      await page.getByLabel('Email address').fill(`${login}@example.org`);
       await page.getByLabel('Password', { exact: true }).fill(password);
-      await page.getByRole('button', { name: 'Make an account' }).click();
+      await page.getByRole('button', { name: 'Create account' }).click();
       await main(page).getByText('auth.invite_code_required').waitFor();
       await page.getByLabel('Invitation code').fill(code);
-      await page.getByRole('button', { name: 'Make an account' }).click();
+      await page.getByRole('button', { name: 'Create account' }).click();
       await is_in(page);
     });
   },
@@ -146,15 +147,15 @@ export const flows = {
     await prove(account.email);
     const page = await t.page();
     await t.open(page);
-    await page.getByRole('link', { name: 'Forgot the password?' }).click();
-    await page.getByLabel('Mail address').fill(account.email);
+    await page.getByRole('link', { name: 'Forgot password?' }).click();
+    await page.getByLabel('Email address').fill(account.email);
     await page.keyboard.press('Enter');
     const [, code] = await mail_with(account.email, /^(\d{6})\s*$/m);
     await page.getByLabel('Code (six digits)').fill(code);
     await page.keyboard.press('Enter');
     await page.getByLabel('New password').fill('another horse battery');
     await page.keyboard.press('Enter');
-    await toast(page, 'The new password holds');
+    await toast(page, 'Password changed');
     const again = await call('POST', '/v1/auth/login', {
       login: account.login,
       password: 'another horse battery',
@@ -173,21 +174,21 @@ export const flows = {
     const { link } = await mailed_link(account.email, 'revert');
     const page = await t.page();
     await page.goto(link);
-    await page.getByRole('button', { name: 'Take it back' }).click();
-    await toast(page, 'The former address holds again');
-    await page.getByLabel('Mail address').fill(account.email);
+    await page.getByRole('button', { name: 'Recover account' }).click();
+    await toast(page, 'Your previous email address is restored');
+    await page.getByLabel('Email address').fill(account.email);
     await page.keyboard.press('Enter');
     const [, code] = await mail_with(account.email, /^(\d{6})\s*$/m);
     await page.getByLabel('Code (six digits)').fill(code);
     await page.keyboard.press('Enter');
-    await page.getByRole('button', { name: 'Set the password' }).waitFor();
+    await page.getByRole('button', { name: 'Set password' }).waitFor();
   },
 
   'a link whose token is dead says so': async (t) => {
     t.allow(422);
     const page = await t.page();
     await page.goto(`${process.env.BASE_URL}/console/#/verify?token=nothing`);
-    await page.getByRole('button', { name: 'Prove it' }).click();
+    await page.getByRole('button', { name: 'Confirm' }).click();
     await main(page).getByText('email.token_invalid').waitFor();
   },
 
@@ -210,11 +211,11 @@ export const flows = {
     const { link } = await mailed_link(guest.email, 'invitation');
     const page = await t.page();
     await page.goto(link);
-    await page.getByLabel('Login or mail address').fill(guest.login);
+    await page.getByLabel('Login or email address').fill(guest.login);
     await page.getByLabel('Password', { exact: true }).fill(guest.password);
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Accept' }).click();
-    await toast(page, 'You are a member of The <b>team</b> now');
+    await toast(page, 'You are now a member of The <b>team</b>');
     same(await page.locator('select.org').inputValue(), org.id, 'organization');
   },
 
@@ -224,7 +225,8 @@ export const flows = {
     await page.getByRole('heading', { name: 'Account', exact: true }).waitFor();
     const other = await t.page({ of: page });
     await t.open(other, '/sessions');
-    await other.getByText('this one').waitFor();
+    await other.getByText('this session').waitFor();
+    await open_account_menu(page);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await is_out(page);
     await is_out(other);
@@ -248,7 +250,7 @@ export const flows = {
       await page.waitForTimeout(10_500);
       const look = (tab) => tab.evaluate(() => (location.hash = '#/sessions'));
       await Promise.all(tabs.map(look));
-      for (const tab of tabs) await tab.getByText('this one').waitFor();
+      for (const tab of tabs) await tab.getByText('this session').waitFor();
       const renewals = t.calls.filter((one) => one.path === '/v1/auth/refresh').length;
       // Of all four together; each on its own would make four of each.
       const most = Math.floor((Date.now() - begin) / 10_000) + 1;

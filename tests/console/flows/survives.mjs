@@ -65,7 +65,7 @@ export const flows = staged([
       await has_said(other, 'n10');
       assert.equal(await shows_what_is_stored(h, user, other, thread_id), said(100));
       await shows_what_is_stored(h, user, page, thread_id);
-      await other.getByRole('button', { name: 'Answer again' }).waitFor();
+      await other.getByRole('button', { name: 'Regenerate answer' }).waitFor();
       await send(other, `${numbers(900)}`);
       await h.eventually(
         async () => (await page.locator('article.run').count()) === 2,
@@ -230,7 +230,7 @@ export const flows = staged([
         route.fulfill({ contentType: 'text/html', body: '<script src="app-NEWER.js"></script>' }),
       );
       await page.getByRole('link', { name: 'Webhooks', exact: true }).click();
-      await page.locator('.error').getByText('The console was renewed').waitFor();
+      await page.locator('.error').getByText('The console was updated').waitFor();
       await page.unroute(was);
       await page.unroute('**/console/');
       await page.getByRole('button', { name: 'Try again' }).click();

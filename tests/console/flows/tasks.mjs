@@ -89,7 +89,7 @@ export const flows = {
     await page.locator('.wait').waitFor();
     await t.fits(page, 'the inbox with an approval');
     await type(page, 'Arguments', '{"query":"b"}');
-    await press(page, 'Approve as edited');
+    await press(page, 'Approve with changes');
     await ended(made.run_of, 'completed');
   },
 
@@ -99,8 +99,8 @@ export const flows = {
       await make_run(account.token, '[say a]');
       made = await waiting_run(account, '[ask Which one?]', { metadata: { ticket: '4711' } });
     });
-    await type(page, 'Metadata: name', 'ticket');
-    await type(page, 'Metadata: value', '4711');
+    await type(page, 'Metadata key', 'ticket');
+    await type(page, 'Metadata value', '4711');
     await page.keyboard.press('Enter');
     await until(async () => (await page.locator('main tbody tr').count()) === 1, 'one is left');
     await t.fits(page, 'runs');
@@ -148,7 +148,7 @@ export const flows = {
     await page.keyboard.press('Enter');
     await page.locator('.secret').waitFor();
     await t.fits(page, 'a new key');
-    await press(page, 'I have it');
+    await press(page, 'I have saved it');
     await press(page, 'Revoke: on the road');
     await dialog(page).waitFor();
     await press(page, 'Revoke');
@@ -158,13 +158,14 @@ export const flows = {
   'sessions: another one is ended': async (t) => {
     const { page } = await at(t, '/sessions');
     same(await page.locator('tbody tr').count(), 2, 'sessions');
-    const ends = page.locator('tbody tr').filter({ hasNotText: 'this one' }).getByRole('button');
+    const others = page.locator('tbody tr').filter({ hasNotText: 'this session' });
+    const ends = others.getByRole('button');
     await until(async () => {
       await page.keyboard.press('Tab');
       return ends.evaluate((one) => one === document.activeElement);
     }, 'the focus on the other session');
     await page.keyboard.press('Enter');
-    await toast(page, 'The session is over');
+    await toast(page, 'Session ended');
     await t.fits(page, 'sessions');
   },
 
@@ -176,9 +177,9 @@ export const flows = {
     await type(page, 'Short name', `r-${account.login}`);
     await page.keyboard.press('Enter');
     await page.locator('h1', { hasText: 'Research' }).waitFor();
-    await press(page, 'Invite somebody');
+    await press(page, 'Invite a member');
     await dialog(page).waitFor();
-    await type(page, 'Mail address', `guest${account.email}`);
+    await type(page, 'Email address', `guest${account.email}`);
     await page.keyboard.press('Enter');
     await page.locator('tr', { hasText: `guest${account.email}` }).waitFor();
     await t.fits(page, 'an organization');
@@ -186,7 +187,7 @@ export const flows = {
 
   'account: another name, another password': async (t) => {
     const { account, page } = await at(t, '/account');
-    await type(page, 'Name', 'Ada on the road');
+    await type(page, 'Display name', 'Ada on the road');
     await page.keyboard.press('Enter');
     await toast(page, 'Saved');
     const form = page.getByRole('form', { name: 'Password' });
@@ -198,7 +199,7 @@ export const flows = {
     await page.keyboard.press('Tab');
     await page.keyboard.type('a new horse battery');
     await page.keyboard.press('Enter');
-    await toast(page, 'The new password holds');
+    await toast(page, 'Password changed');
     await t.fits(page, 'the account');
     await must('POST', '/v1/auth/login', { ...account, password: 'a new horse battery' });
   },

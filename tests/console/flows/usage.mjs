@@ -18,12 +18,12 @@ export const flows = {
     }
     await page.getByRole('region', { name: 'By end user' }).getByText('customer-1').waitFor();
     await page.getByRole('region', { name: 'By model' }).getByText('fake-model').waitFor();
-    await page.getByText('As a table').click();
+    await page.getByText('Show as table').click();
     same(await page.getByRole('region', { name: 'By day' }).locator('tbody tr').count(), 1, 'days');
     await page.getByRole('button', { name: 'Cost' }).click();
     await page.locator('.plot canvas').waitFor();
     await page.getByLabel('Month (UTC)').selectOption({ index: 1 });
-    await page.getByText('Nothing was used.').last().waitFor();
+    await page.getByText('No usage in this month.').last().waitFor();
     check(/month=\d{4}-\d\d/.test(page.url()), page.url());
   },
 
@@ -39,7 +39,7 @@ export const flows = {
       const page = await t.page({ timezone });
       await t.sign_in(page, account, '/usage');
       await page.locator('.plot canvas').waitFor();
-      await page.getByText('As a table').click();
+      await page.getByText('Show as table').click();
       const row = page.getByRole('region', { name: 'By day' }).locator('tbody tr');
       check((await row.innerText()).includes(name), `${timezone}: ${await row.innerText()}`);
       // Today's bar is the last one.

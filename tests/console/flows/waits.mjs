@@ -46,13 +46,13 @@ export const flows = staged([
         'what is no JSON is not approved',
       );
       await given.fill('{"city": "Graz"}');
-      await page.getByRole('button', { name: 'Approve as edited' }).click();
+      await page.getByRole('button', { name: 'Approve with changes' }).click();
       const result = page.locator('.owed').getByLabel('Result', { exact: true });
       await result.waitFor();
       assert.match(await page.locator('.owed pre').innerText(), /"city": "Graz"/);
       await result.fill('{"celsius": 21.50, "id": 12345678901234567890}');
-      await page.getByRole('button', { name: 'Give the result' }).click();
-      await page.getByRole('button', { name: 'Answer again' }).waitFor();
+      await page.getByRole('button', { name: 'Submit result' }).click();
+      await page.getByRole('button', { name: 'Regenerate answer' }).waitFor();
       const run = await newest_run(h, user, thread_id);
       assert.equal(run.status, 'completed');
       const events = await events_of(h, user, run.run_id);
@@ -75,7 +75,7 @@ export const flows = staged([
       const user = await h.new_user();
       const { page, thread_id } = await careful_thread(h, user);
       await send(page, '[tool get_weather {"city":"Rome"}] [say as you wish]');
-      await page.getByLabel('Reason (for the model)').fill('Not "today"');
+      await page.getByLabel('Reason (sent to the model)').fill('Not "today"');
       await page.getByRole('button', { name: 'Deny' }).click();
       await page.locator('.answer').filter({ hasText: 'as you wish' }).waitFor();
       await page.locator('.tool-denied').waitFor();
@@ -94,7 +94,7 @@ export const flows = staged([
       const user = await h.new_user();
       const { page, thread_id } = await careful_thread(h, user);
       await send(page, '[tool get_weather {"city":"Rome"}] [say as you wish]');
-      const reason = page.getByLabel('Reason (for the model)');
+      const reason = page.getByLabel('Reason (sent to the model)');
       await reason.press('Enter');
       await reason.fill('Never');
       await reason.press('Enter');
@@ -128,7 +128,7 @@ export const flows = staged([
         const before = await calls.count();
         await calls.first().getByLabel('Kind of result').selectOption(kind);
         await calls.first().getByLabel('Result', { exact: true }).fill(text);
-        await calls.first().getByRole('button', { name: 'Give the result' }).click();
+        await calls.first().getByRole('button', { name: 'Submit result' }).click();
         await h.eventually(
           async () => (await calls.count()) === before - 1,
           'one less is asked for',
@@ -180,7 +180,7 @@ export const flows = staged([
       const sent = (await sending).postDataJSON();
       assert.match(sent.request_id, /^[0-9a-f]{8}-/, 'what is answered is what was shown');
       await page.locator('.answer').filter({ hasText: 'thank you' }).waitFor();
-      await other.getByText('Nothing waits for you.').waitFor();
+      await other.getByText('Nothing is waiting for you.').waitFor();
       await h.eventually(async () => !/^\(/.test(await other.title()), 'the title is plain again');
       assert.equal((await newest_run(h, user, thread_id)).status, 'completed');
     },

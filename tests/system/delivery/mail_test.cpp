@@ -60,7 +60,7 @@ TEST(Mail, TellsWhatBecameOfAnAccountsAddressAndPassword) {
     EXPECT_EQ(wait_for_mail(*stack, id, "delivered", "1"), "delivered") << mail_template;
     return read_text_file(stack->folder() + "/mail/" + id + ".eml");
   };
-  std::string token = token_behind("make this your mail address:", delivered("change_email"));
+  std::string token = token_behind("for your Hostler account:", delivered("change_email"));
   ASSERT_EQ(
       user.client.post("/v1/auth/email/verify/confirm", fmt::format(R"({{"token":"{}"}})", token))
           .status,
@@ -68,18 +68,17 @@ TEST(Mail, TellsWhatBecameOfAnAccountsAddressAndPassword) {
       << token;
   std::string password = delivered("password_changed");
   EXPECT_NE(password.find("To: <" + user.email + ">\r\n"), std::string::npos) << password;
-  EXPECT_NE(password.find("Subject: The password of your account was changed\r\n"),
-            std::string::npos);
+  EXPECT_NE(password.find("Subject: Your Hostler password was changed\r\n"), std::string::npos);
   EXPECT_NE(plain_part(password).find("- hst_abcd… \"night ly <b>\""), std::string::npos)
       << plain_part(password);
   std::string address = delivered("email_changed");
   EXPECT_NE(address.find("To: <" + user.email + ">\r\n"), std::string::npos) << address;
-  EXPECT_NE(address.find("Subject: The mail address of your account was changed\r\n"),
+  EXPECT_NE(address.find("Subject: The email address of your Hostler account was changed\r\n"),
             std::string::npos);
   std::string stated = plain_part(address);
   EXPECT_NE(stated.find("valid for 7 days"), std::string::npos) << stated;
   EXPECT_EQ(stated.find("ada@example.net"), std::string::npos) << "not everybody's business";
-  std::string revert_token = token_behind("to take your account back:", address);
+  std::string revert_token = token_behind("to recover your account:", address);
   EXPECT_EQ(
       user.client.post("/v1/auth/email/revert", fmt::format(R"({{"token":"{}"}})", revert_token))
           .status,

@@ -7,6 +7,7 @@
 
 #include <mail_templates.h>
 
+#include "lib/ascii.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
 #include "lib/mail/mail_message.h"
@@ -35,12 +36,12 @@ TEST(MailText, IsInTheReadersLanguage) {
   std::vector<Json> of_ada = fields(R"({"username": "Ada", "code": "123456", "minutes": 10})");
   std::optional<mail::MailText> english = mail::mail_text("login_code", "de", of_ada);
   ASSERT_TRUE(english);
-  EXPECT_EQ(english->subject, "Your login code");
+  EXPECT_EQ(english->subject, "Your Hostler login code");
   EXPECT_EQ(english->plain.substr(0, 11), "Hello Ada,\n");
   EXPECT_NE(english->plain.find("valid for 10 minutes"), std::string::npos);
   EXPECT_NE(english->html.find("123456</strong>"), std::string::npos);
   std::optional<mail::MailText> chinese = mail::mail_text("login_code", "zh-Hant-TW", of_ada);
-  EXPECT_EQ(chinese->subject, "您的登录验证码");
+  EXPECT_EQ(chinese->subject, "您的 Hostler 登录验证码");
   EXPECT_FALSE(mail::mail_text("no_such", "en", of_ada));
 }
 
@@ -58,9 +59,29 @@ TEST(MailText, HasAllTemplatesInBothLanguages) {
     EXPECT_EQ(english->subject.find("Subject"), std::string::npos) << name;
   }
   EXPECT_NE(mail::mail_text("verify_email", "en", all)->plain.find("\nT\n"), std::string::npos);
-  EXPECT_NE(
-      mail::mail_text("invitation", "en", all)->plain.find("I invites you to the organization “O”"),
-      std::string::npos);
+  EXPECT_NE(mail::mail_text("invitation", "en", all)
+                ->plain.find("I invites you to join the organization “O”"),
+            std::string::npos);
+}
+
+TEST(MailText, NamesTheProductAndBeginsSentencesWithACapital) {
+  std::vector<Json> all = fields(
+      R"({"username": "U", "token": "T", "code": "C", "minutes": 5, "days": 7, "org_name": "O",
+          "inviter": "I", "actor": "A", "slug": "o", "erase_day": "D", "link": "L"})");
+  for (const char* name :
+       {"verify_email", "login_code", "change_email", "email_changed", "password_changed",
+        "invitation", "test", "org_deleted", "org_exported"}) {
+    for (const char* locale : {"en", "zh"}) {
+      mail::MailText text = mail::mail_text(name, locale, all).value();
+      EXPECT_NE(text.subject.find("Hostler"), std::string::npos) << name;
+      EXPECT_NE(text.plain.find("Hostler"), std::string::npos) << name;
+      EXPECT_NE(text.html.find("Hostler"), std::string::npos) << name;
+      for (size_t at = text.plain.find("\n\n"); at < text.plain.size();
+           at = text.plain.find("\n\n", at + 2)) {
+        EXPECT_FALSE(ascii::is_lower(text.plain[at + 2])) << text.plain.substr(at + 2);
+      }
+    }
+  }
 }
 
 // The console takes the token from behind the #, and whoever has no console from its own line.
@@ -151,18 +172,19 @@ TEST(MailText, NamesTheKeysThatOutliveAPassword) {
       R"({"key_count": 22, "more": 20, "keys": [{"name": "<i>ci\n", "prefix": "hst_aaaa"},
           {"name": "{{token}}", "prefix": "hst_bbbb"}]})");
   std::optional<mail::MailText> text = mail::mail_text("password_changed", "en", two);
-  EXPECT_NE(text->plain.find("These live on:\n\n- hst_aaaa… \"<i>ci \"\n- hst_bbbb… \"{{token}}\"\n"
-                             "\nThere are 20 more. Revoke those that you do not know.\n\nIf"),
+  EXPECT_NE(text->plain.find("These are active:\n\n- hst_aaaa… \"<i>ci \"\n"
+                             "- hst_bbbb… \"{{token}}\"\n\n"
+                             "There are 20 more. Revoke the keys that you do not know.\n\nIf"),
             std::string::npos)
       << text->plain;
   EXPECT_NE(text->html.find("<li><code>hst_aaaa…</code> “&lt;i&gt;ci ”</li>\n<li>"),
             std::string::npos)
       << text->html;
-  EXPECT_EQ(text->html.find("No API key"), std::string::npos);
+  EXPECT_EQ(text->html.find("no active API keys"), std::string::npos);
   text = mail::mail_text("password_changed", "en", fields(R"({"username": "Ada"})"));
-  EXPECT_NE(text->plain.find("\n\nNo API key of yours is alive.\n\nIf"), std::string::npos)
+  EXPECT_NE(text->plain.find("\n\nYou have no active API keys.\n\nIf"), std::string::npos)
       << text->plain;
-  EXPECT_EQ(text->html.find("live on"), std::string::npos);
+  EXPECT_EQ(text->html.find("These are active"), std::string::npos);
 }
 
 TEST(MailMessage, HasNoLineThatIsTooLongAndNoneFromOutside) {
