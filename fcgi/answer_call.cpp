@@ -35,7 +35,6 @@ struct InputFault {
 };
 using Reading = std::variant<OneStatement, Handler::Steps, InputFault>;
 
-// A value that does not even have the form of an id does not exist.
 std::optional<Error> path_id_fault(const Routed& routed) {
   for (const auto& [name, value] : routed.path_values) {
     ErrorCode code = not_found_code(routed.route, name);
@@ -150,8 +149,7 @@ account::Caller identified(WorkerParts& parts, const Admitted& request,
   return caller;
 }
 
-// The same for a batch that began with it. An authenticated caller is known also if the next
-// statement failed, and the log names them.
+// The same for a batch that began with it. The log names the caller also if the next one failed.
 account::Caller identified(WorkerParts& parts, const Admitted& request,
                            const config::Settings& settings, const postgres::BatchOutcome& outcome,
                            Progress progress, Trail& trail) {

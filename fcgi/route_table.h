@@ -3,25 +3,12 @@
 // Included by fcgi/routes.cpp alone, which checks at compile time that its rows fit together.
 #pragma once
 
-#include <array>
-#include <cstdint>
+#include <utility>
 
-#include "fcgi/api/handlers.h"
-#include "fcgi/guards.h"
-#include "fcgi/http/route.h"
-#include "fcgi/path_names.h"
-#include "fcgi/route_access.h"
+#include "fcgi/admin_route_table.h"
+#include "fcgi/route_terms.h"
 
 namespace hostler::route_table {
-
-using enum Method;
-
-constexpr int64_t none = 0;
-constexpr int64_t mib = body_bytes_limit;
-
-constexpr Rate uncounted = Rate::none;
-constexpr Rate by_address = Rate::anonymous;
-constexpr Rate by_org = Rate::org;
 
 // Routes that the server of a webhook tool calls with the token of one call. No caller, and no key.
 inline constexpr Route tool_results_by_token{
@@ -32,7 +19,7 @@ inline constexpr Route tool_results_by_token{
 // with ids and a body or a query the guard of its ids. Where a literal and a value both fit, the
 // literal stands first.
 // clang-format off
-inline constexpr auto routes = std::to_array<Route>({
+inline constexpr auto public_routes = std::to_array<Route>({
     {get,   "/healthz",                       open,
             pipelined, none, uncounted, show_health},
     {get,   "/readyz",                        open,
@@ -336,68 +323,16 @@ inline constexpr auto routes = std::to_array<Route>({
             idempotent, mib, by_org, create_ip_rule},
     {del,   "/v1/ip-rules/{rule_id}",         may("org.ip_rules.manage"),
             dedicated, none, by_org, delete_ip_rule, guard_ip_rule},
-
-    {get,   "/v1/admin/gateway-config",       admin,
-            pipelined, none, by_org, show_gateway_config},
-    {put,   "/v1/admin/gateway-config",       fresh(admin),
-            dedicated, mib, by_org, set_gateway_config},
-    {get,   "/v1/admin/access-log",           admin,
-            dedicated, none, by_org, list_access_log},
-    {get,   "/v1/admin/dashboard",            admin,
-            dedicated, none, by_org, show_dashboard},
-    {get,   "/v1/admin/nodes",                admin, pipelined, none, by_org, list_nodes},
-    {get,   "/v1/admin/users",                admin, dedicated, none, by_org, list_users},
-    {get,   "/v1/admin/users/{user_id}",      admin, dedicated, none, by_org, show_user},
-    {patch, "/v1/admin/users/{user_id}",      fresh_for("status", admin),
-            dedicated, mib, by_org, update_user, guard_user},
-    {del,   "/v1/admin/users/{user_id}",      fresh(admin),
-            dedicated, none, by_org, delete_user},
-    {get,   "/v1/admin/invite-codes",         admin,
-            dedicated, none, by_org, list_invite_codes},
-    {get,   "/v1/admin/invite-codes/{invite_code_id}", admin,
-            pipelined, none, by_org, show_invite_code},
-    {patch, "/v1/admin/invite-codes/{invite_code_id}", admin,
-            dedicated, mib, by_org, update_invite_code, guard_invite_code},
-    {get,   "/v1/admin/referrals",            admin,
-            dedicated, none, by_org, list_referrals},
-    {get,   "/v1/admin/referrals/tree",       admin,
-            dedicated, none, by_org, show_referral_tree},
-    {get,   "/v1/admin/runs/{run_id}",        admin,
-            pipelined, none, by_org, show_run_to_admin},
-    {get,   "/v1/admin/credits",              admin,
-            dedicated, none, by_org, show_credits},
-    {post,  "/v1/admin/credits/adjust",       fresh(admin),
-            idempotent, mib, by_org, adjust_credits},
-    {post,  "/v1/admin/credits/bulk-adjust",  fresh(admin),
-            idempotent, mib, by_org, bulk_adjust_credits},
-    {post,  "/v1/admin/credits/reset-all",    fresh(admin),
-            idempotent, mib, by_org, reset_all_credits},
-    {get,   "/v1/admin/usage/summary",        admin,
-            dedicated, none, by_org, show_platform_usage},
-    {get,   "/v1/admin/usage/daily",          admin,
-            dedicated, none, by_org, list_platform_usage_daily},
-    {get,   "/v1/admin/usage/by-model",       admin,
-            dedicated, none, by_org, list_platform_usage_by_model},
-    {post,  "/v1/admin/redemption-codes/batch", fresh(admin),
-            idempotent, mib, by_org, create_redemption_codes},
-    {get,   "/v1/admin/redemption-codes",     admin,
-            dedicated, none, by_org, list_redemption_codes},
-    {patch, "/v1/admin/redemption-codes/{redemption_code_id}", admin,
-            dedicated, mib, by_org, update_redemption_code, guard_redemption_code},
-    {get,   "/v1/admin/settings",             admin,
-            pipelined, none, by_org, list_settings},
-    {put,   "/v1/admin/settings/{key}",       fresh(admin),
-            dedicated, mib, by_org, set_setting},
-    {del,   "/v1/admin/settings/{key}",       fresh(admin),
-            dedicated, none, by_org, unset_setting},
-    {get,   "/v1/admin/email/status",         admin,
-            dedicated, none, by_org, show_email_status},
-    {get,   "/v1/admin/email/config",         admin,
-            dedicated, none, by_org, show_email_config},
-    {put,   "/v1/admin/email/config",         fresh(admin),
-            dedicated, mib, by_org, set_email_config},
-    {post,  "/v1/admin/email/test",           admin, dedicated, mib, by_org, test_email},
 });
 // clang-format on
+
+// All rows, those of administrators last.
+inline constexpr auto routes = [] {
+  constexpr size_t before = public_routes.size();
+  return [&]<size_t... i>(std::index_sequence<i...>) {
+    return std::to_array<Route>({(i < before ? public_routes[i] : admin_routes[i - before])...});
+  }
+  (std::make_index_sequence<before + admin_routes.size()>());
+}();
 
 }  // namespace hostler::route_table

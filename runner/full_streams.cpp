@@ -6,6 +6,7 @@
 #include "lib/log.h"
 #include "lib/loop/wait.h"
 #include "queries/daemon.h"
+#include "queries/daemons.h"
 
 namespace hostler::runner {
 namespace {

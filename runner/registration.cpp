@@ -8,6 +8,7 @@
 #include "lib/postgres/with_retry.h"
 #include "lib/program/service_notify.h"
 #include "queries/daemon.h"
+#include "queries/daemons.h"
 #include "queries/health.h"
 #include "schema_version.h"
 

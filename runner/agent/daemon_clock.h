@@ -6,6 +6,7 @@
 #include "lib/clock_sync.h"
 #include "lib/time_text.h"
 #include "queries/daemon.h"
+#include "queries/daemons.h"
 
 namespace hostler::runner {
 

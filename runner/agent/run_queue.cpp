@@ -9,6 +9,7 @@
 
 #include "lib/log.h"
 #include "queries/daemon.h"
+#include "queries/daemons.h"
 #include "runner/agent/claim_row.h"
 #include "runner/agent/daemon_clock.h"
 

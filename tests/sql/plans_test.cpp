@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "lib/error.h"
+#include "tests/sql/plan_arguments.h"
 #include "tests/sql/plan_values.h"
 #include "tests/support/rigs/database.h"
 #include "tests/support/rows/statement_list.h"

@@ -22,6 +22,7 @@
 
 #include "lib/error.h"
 #include "tests/sql/plan_settings.h"
+#include "tests/sql/plan_arguments.h"
 #include "tests/sql/plan_values.h"
 #include "tests/support/rigs/database.h"
 #include "tests/support/rows/statement_list.h"

@@ -9,6 +9,7 @@
 #include "lib/loop/loop.h"
 #include "lib/postgres/database.h"
 #include "queries/daemon.h"
+#include "queries/daemons.h"
 #include "queries/runs.h"
 #include "tests/support/rows/run_fixture.h"
 

@@ -15,6 +15,7 @@
 
 #include "lib/crypto.h"
 #include "queries/daemon.h"
+#include "queries/daemons.h"
 #include "queries/metrics.h"
 #include "tests/support/rigs/run_program.h"
 #include "tests/support/rows/run_fixture.h"

@@ -7,6 +7,7 @@
 
 #include "lib/error.h"
 #include "queries/daemon.h"
+#include "queries/daemons.h"
 #include "queries/maintenance.h"
 #include "tests/support/eventually.h"
 #include "tests/support/rows/run_fixture.h"

@@ -315,21 +315,6 @@ TEST_F(DbTest, WithoutAServerTheAnswerComesInTime) {
   EXPECT_LE(loop_.now_ms() - start_ms, 3000);
 }
 
-// It is no absence of Postgres, which would be told and counted as one.
-TEST_F(DbTest, AStatementThatPassesItsTimeLimitIsToldAsThat) {
-  postgres::DatabaseOptions hasty = options();
-  hasty.statement_timeout_ms = 100;
-  postgres::Database db(loop_, hasty);
-  try {
-    run_task(loop_, db.dedicated(Slow{.seconds = "30"}));
-    FAIL() << "no error came";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code, ErrorCode::database_timeout);
-    EXPECT_GT(error.retry_after_s, 0);
-  }
-  EXPECT_EQ(ask(db, "quick"), "quick");
-}
-
 TEST_F(DbTest, AnAnswerThatDoesNotComeIsAnErrorAndTheNextOneComes) {
   postgres::DatabaseOptions hasty = options();
   hasty.answer_timeout_ms = 300;

@@ -11,6 +11,7 @@
 
 #include "lib/error.h"
 #include "queries/daemon.h"
+#include "queries/daemons.h"
 #include "queries/maintenance.h"
 #include "queries/runs.h"
 #include "queries/threads.h"

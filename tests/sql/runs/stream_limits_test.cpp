@@ -8,6 +8,7 @@
 #include "queries/access.h"
 #include "queries/chat_runs.h"
 #include "queries/daemon.h"
+#include "queries/daemons.h"
 #include "tests/support/rows/run_fixture.h"
 
 namespace hostler::testing_support {

@@ -7,6 +7,7 @@
 #include "lib/json.h"
 #include "queries/access.h"
 #include "queries/daemon.h"
+#include "queries/daemons.h"
 #include "queries/runs.h"
 
 namespace hostler::testing_support {

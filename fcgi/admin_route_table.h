@@ -1,0 +1,73 @@
+// Routes of the platform's administrators, in the form of fcgi/route_table.h, which includes them.
+#pragma once
+
+#include "fcgi/route_terms.h"
+
+namespace hostler::route_table {
+
+// clang-format off
+inline constexpr auto admin_routes = std::to_array<Route>({
+    {get,   "/v1/admin/gateway-config",       admin,
+            pipelined, none, by_org, show_gateway_config},
+    {put,   "/v1/admin/gateway-config",       fresh(admin),
+            dedicated, mib, by_org, set_gateway_config},
+    {get,   "/v1/admin/access-log",           admin,
+            dedicated, none, by_org, list_access_log},
+    {get,   "/v1/admin/dashboard",            admin,
+            dedicated, none, by_org, show_dashboard},
+    {get,   "/v1/admin/nodes",                admin, pipelined, none, by_org, list_nodes},
+    {get,   "/v1/admin/users",                admin, dedicated, none, by_org, list_users},
+    {get,   "/v1/admin/users/{user_id}",      admin, dedicated, none, by_org, show_user},
+    {patch, "/v1/admin/users/{user_id}",      fresh_for("status", admin),
+            dedicated, mib, by_org, update_user, guard_user},
+    {del,   "/v1/admin/users/{user_id}",      fresh(admin),
+            dedicated, none, by_org, delete_user},
+    {get,   "/v1/admin/invite-codes",         admin,
+            dedicated, none, by_org, list_invite_codes},
+    {get,   "/v1/admin/invite-codes/{invite_code_id}", admin,
+            pipelined, none, by_org, show_invite_code},
+    {patch, "/v1/admin/invite-codes/{invite_code_id}", admin,
+            dedicated, mib, by_org, update_invite_code, guard_invite_code},
+    {get,   "/v1/admin/referrals",            admin,
+            dedicated, none, by_org, list_referrals},
+    {get,   "/v1/admin/referrals/tree",       admin,
+            dedicated, none, by_org, show_referral_tree},
+    {get,   "/v1/admin/runs/{run_id}",        admin,
+            pipelined, none, by_org, show_run_to_admin},
+    {get,   "/v1/admin/credits",              admin,
+            dedicated, none, by_org, show_credits},
+    {post,  "/v1/admin/credits/adjust",       fresh(admin),
+            idempotent, mib, by_org, adjust_credits},
+    {post,  "/v1/admin/credits/bulk-adjust",  fresh(admin),
+            idempotent, mib, by_org, bulk_adjust_credits},
+    {post,  "/v1/admin/credits/reset-all",    fresh(admin),
+            idempotent, mib, by_org, reset_all_credits},
+    {get,   "/v1/admin/usage/summary",        admin,
+            dedicated, none, by_org, show_platform_usage},
+    {get,   "/v1/admin/usage/daily",          admin,
+            dedicated, none, by_org, list_platform_usage_daily},
+    {get,   "/v1/admin/usage/by-model",       admin,
+            dedicated, none, by_org, list_platform_usage_by_model},
+    {post,  "/v1/admin/redemption-codes/batch", fresh(admin),
+            idempotent, mib, by_org, create_redemption_codes},
+    {get,   "/v1/admin/redemption-codes",     admin,
+            dedicated, none, by_org, list_redemption_codes},
+    {patch, "/v1/admin/redemption-codes/{redemption_code_id}", admin,
+            dedicated, mib, by_org, update_redemption_code, guard_redemption_code},
+    {get,   "/v1/admin/settings",             admin,
+            pipelined, none, by_org, list_settings},
+    {put,   "/v1/admin/settings/{key}",       fresh(admin),
+            dedicated, mib, by_org, set_setting},
+    {del,   "/v1/admin/settings/{key}",       fresh(admin),
+            dedicated, none, by_org, unset_setting},
+    {get,   "/v1/admin/email/status",         admin,
+            dedicated, none, by_org, show_email_status},
+    {get,   "/v1/admin/email/config",         admin,
+            dedicated, none, by_org, show_email_config},
+    {put,   "/v1/admin/email/config",         fresh(admin),
+            dedicated, mib, by_org, set_email_config},
+    {post,  "/v1/admin/email/test",           admin, dedicated, mib, by_org, test_email},
+});
+// clang-format on
+
+}  // namespace hostler::route_table
