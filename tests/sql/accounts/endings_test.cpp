@@ -50,7 +50,7 @@ class Endings : public ::testing::Test {
     }
     return least;
   }
-  int sweep(int pages_max = 1000) const {
+  int end_pages(int pages_max = 1000) const {
     postgres::DbSession session = database_.as_runner();
     int pages = 0;
     for (bool more = true; more && pages < pages_max; ++pages) {
@@ -94,7 +94,7 @@ TEST_F(Endings, OfManySessionsTakeNoLongerThanOfFew) {
   EXPECT_LE(ms_of("SELECT user_set_status('{other}', 'suspended')", fixture_.owner_id), end_ms_max);
   of("SELECT sessions_end('{other}', NULL)");
   EXPECT_EQ(of("SELECT count(*) FROM sessions s WHERE session_lives(s)"), "0");
-  EXPECT_EQ(sweep(3), 3);
+  EXPECT_EQ(end_pages(3), 3);
   EXPECT_EQ(of("SELECT count(*) FROM sessions WHERE revoked_at IS NOT NULL"), "1200");
 }
 
