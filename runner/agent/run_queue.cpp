@@ -201,8 +201,7 @@ RunPtr RunQueue::prepare(const postgres::Row& row) {
 
 void RunQueue::adopt(const RunPtr& run) {
   const std::string& run_id = run->claim.id;
-  // A run that is claimed again while its old coroutine still lives: the old one is lost. A
-  // coroutine that ended in this turn of the loop still has its name.
+  // If its old coroutine still lives, that one is lost; one that ended just now still has its name.
   auto found = active_.find(run_id);
   if (found != active_.end()) {
     found->second->writer->abandon();
