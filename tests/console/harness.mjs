@@ -357,7 +357,7 @@ export async function forget(kept) {
 }
 
 // The idle state: nothing loads, nothing moves, and that for some frames: what a screen asks for is
-// asked behind its first one. Streams of events do not count, they have no end.
+// asked after its first one. Streams of events do not count, they have no end.
 export async function settled(page) {
   const look = async (frames) => {
     for (; frames > 0; --frames) await new Promise((resolve) => requestAnimationFrame(resolve));

@@ -1,4 +1,4 @@
-// Draws the pictures of docs/console.md anew, from a stack that was filled for it. Called by
+// Draws the pictures of docs/console.md again, from a stack that was filled for it. Called by
 // `make console-pictures`. Each is at most 150 KiB.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, statSync } from 'node:fs';

@@ -1,6 +1,6 @@
-// What the migrations leave behind, asked of Postgres's catalogue: tenancy is enforced on every
-// table that could need it, and nobody may more than they must. A new table is checked like the
-// old.
+// Tests what the migrations leave behind, asked of Postgres's catalogue: tenancy is enforced on
+// every table that could need it, and nobody may more than they must. A new table is checked like
+// the old.
 #include <gtest/gtest.h>
 
 #include "fcgi/identity/permissions.h"

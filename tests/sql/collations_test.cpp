@@ -1,5 +1,5 @@
-// What indexes stand on: no order that an upgrade of the system could change. And what doctor and
-// setup-database say of a database whose collation did change, or may.
+// Tests what indexes stand on: no order that an upgrade of the system could change. And what doctor
+// and setup-database say of a database whose collation did change, or may.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-// What Postgres counted while nothing ran is what it plans with when much does. The statements of
-// the queue then find their rows by the index that is meant for them, not by reading all runs that
-// have not ended.
+// Tests what Postgres counted while nothing ran is what it plans with when much does. The
+// statements of the queue then find their rows by the index that is meant for them, not by reading
+// all runs that have not ended.
 #include <gtest/gtest.h>
 
 #include <algorithm>

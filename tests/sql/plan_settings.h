@@ -9,7 +9,7 @@
 
 namespace hostler::testing_support {
 
-// What DatabaseOptions::plans_once begins a session with, as statements.
+// Returns what DatabaseOptions::plans_once begins a session with, as statements.
 inline std::string plans_once_settings() {
   std::string texts;
   for (const postgres::SessionSetting& setting : postgres::plans_once_settings()) {

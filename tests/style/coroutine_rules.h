@@ -31,7 +31,7 @@ inline std::string_view without_condition(std::string_view statement) {
   return statement;
 }
 
-// What is wrong with a statement that holds co_await; empty: nothing.
+// Returns what is wrong with a statement that holds co_await; empty: nothing.
 inline std::string await_fault(std::string_view statement) {
   statement = without_condition(statement);
   size_t first = statement.find("co_await");

@@ -28,7 +28,7 @@ std::string build_folder() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
 }
 
-// What the program prints, without a shell between. Empty when it cannot be run.
+// Returns what the program prints, without a shell between. Empty when it cannot be run.
 std::string output_of(const std::string& program, const char* argument) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return {};
@@ -102,7 +102,7 @@ bool has_code(const Json& document, const Operation& operation, std::string_view
   return false;
 }
 
-// What the first set has and the second lacks, a line each.
+// Returns what the first set has and the second lacks, a line each.
 std::string missing(const std::set<std::string>& wanted, const std::set<std::string>& there) {
   std::string lines;
   for (const std::string& name : wanted) {

@@ -1,5 +1,5 @@
-// What DELETE /v1/me and DELETE /v1/admin/users/{user_id} leave behind: a string is planted in
-// every field that a user can fill, and after maintenance no dump of the database has it.
+// Tests what DELETE /v1/me and DELETE /v1/admin/users/{user_id} leave behind: a string is planted
+// in every field that a user can fill, and after maintenance no dump of the database has it.
 #include <gtest/gtest.h>
 
 #include <string>

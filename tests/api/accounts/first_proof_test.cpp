@@ -1,5 +1,5 @@
-// What the first proof of an address by code, and the way back to an address, leave of what others
-// set up in the account. POST /v1/auth/email/otp/verify, POST /v1/auth/email/revert.
+// Tests what the first proof of an address by code, and the way back to an address, leave of what
+// others set up in the account. POST /v1/auth/email/otp/verify, POST /v1/auth/email/revert.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -47,7 +47,7 @@ void set_up(const Client& client, const std::string& name) {
        fmt::format(R"({{"type":"blocklist","cidr":"192.0.2.{}/32"}})", name.size()));
 }
 
-// What of it is in force.
+// Returns what of it is in force.
 std::string in_force(const TestUser& user) {
   return sql_value(
       stack(),

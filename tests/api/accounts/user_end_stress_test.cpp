@@ -75,7 +75,7 @@ struct Stress {
   }
 };
 
-// What the end leaves, by table, besides what nobody may have written behind it.
+// Returns what the end leaves, by table, besides what nobody may have written after it.
 std::string left_of(ApiStack& stack, const UserEndFixture& fixture, End end) {
   std::string here = end == End::removed ? "org_id = '" + fixture.org_id() + "'" : "true";
   auto count = [&](std::string_view table, std::string_view user_column, std::string_view more) {
@@ -102,7 +102,7 @@ std::string left_of(ApiStack& stack, const UserEndFixture& fixture, End end) {
 }
 
 // Some calls of one user and the user's end, all at once.
-// Where the relay answers, which is away here, the run was begun all the same.
+// Where the relay answers, which is away here, the run was begun anyway.
 int status_of(const Answer& answer) {
   bool has_run = answer.status == 502 && answer.has_header("x-hostler-run");
   return has_run ? 200 : answer.status;

@@ -1,5 +1,5 @@
-// What every route of the document refuses in the same way, whatever it is for: calls without a
-// token or with a dead one, keys where users are needed, foreign organizations, bodies of another
+// Tests what every route of the document refuses in the same way, whatever it is for: calls without
+// a token or with a dead one, keys where users are needed, foreign organizations, bodies of another
 // type, broken or too large. A new route is tested by standing in docs/openapi.yaml.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// What holds for every endpoint (contract section 1): bodies, methods, paths, the order of checks,
-// the head of answers. Shown on a few routes that stand for all.
+// Tests what holds for every endpoint (contract section 1): bodies, methods, paths, the order of
+// checks, the head of answers. Shown on a few routes that stand for all.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

@@ -30,7 +30,7 @@ struct Reported {
   int64_t full_in_s = -1;
 };
 
-// What an answer says; limit -1: nothing.
+// Returns what an answer says; limit -1: nothing.
 Reported reported_by(const Answer& answer) {
   std::string policy = answer.header("ratelimit-policy"), level = answer.header("ratelimit");
   std::smatch first, second;

@@ -1,5 +1,5 @@
-// What every answer below /v1/openai has, whatever is asked for: errors in OpenAI's envelope, and
-// the trace id as its clients look for it. What each route refuses is in every_route_test.cpp.
+// Tests what every answer below /v1/openai has, whatever is asked for: errors in OpenAI's envelope,
+// and the trace id as its clients look for it. What each route refuses is in every_route_test.cpp.
 #include <gtest/gtest.h>
 
 #include "tests/support/rows/accounts.h"

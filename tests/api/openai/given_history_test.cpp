@@ -29,7 +29,8 @@ Answer ask_response(const TestUser& user, std::string_view items) {
                              items));
 }
 
-// What stands between the two messages of the user's in what the model was told, as it says.
+// Returns what stands between the two messages of the user's in what the model was told, as it
+// says.
 std::string history_in(const Answer& answer) {
   EXPECT_EQ(answer.status, 200) << answer.body;
   if (answer.status != 200) return {};
@@ -224,7 +225,7 @@ TEST(ChatHistory, TakesMembersThatSayNothing) {
       "s-1");
 }
 
-// Items have their order of their own there: a model is told each output behind its call.
+// Items have their order of their own there: a model is told each output after its call.
 TEST(ResponseHistory, PutsOutputsBehindTheirCalls) {
   TestUser user = register_user(stack());
   constexpr const char* wait = R"(,{"role":"user","content":"wait"},)";

@@ -1,4 +1,4 @@
-// What an organization may keep, and how many workspaces a user may own:
+// Tests what an organization may keep, and how many workspaces a user may own:
 //   POST /v1/api-keys  POST /v1/personas  POST /v1/llm-providers/{provider_id}/models
 //   POST /v1/webhook-endpoints  POST /v1/orgs  GET /v1/entitlements
 #include <gmock/gmock.h>

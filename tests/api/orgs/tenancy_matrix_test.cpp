@@ -105,7 +105,7 @@ Call call_of(const TenancyFixture& fixture, const Question& question) {
   return {route.method, path, "{", "application/json", {}};
 }
 
-// What ids nobody has may be told of to those who may act.
+// Returns what ids nobody has may be told of to those who may act.
 bool is_other_missing(const Answer& answer) {
   return answer.status == 404 && answer.json().text_or("code") != "orgs.not_found";
 }

@@ -78,7 +78,7 @@ class Egress : public testing::Test {
   static Answer test_mail() {
     return admin_->client.post("/v1/admin/email/test", R"({"to":"ada@example.org"})");
   }
-  // What the daemon answers to a client that asks for this: greeting and request in one go.
+  // Returns what the daemon answers to a client that asks for this: greeting and request in one go.
   static std::string asked(const std::string& request) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -114,7 +114,7 @@ class Egress : public testing::Test {
     std::from_chars(text.data() + at + row.size(), text.data() + text.size(), count);
     return count;
   }
-  // What hostlerctl doctor says of the socket, after its verdict.
+  // Returns what hostlerctl doctor says of the socket, after its verdict.
   static std::string doctor_output() {
     std::string text = run_program({build_folder() + "/hostlerctl", "doctor"},
                                    {"HOSTLER_DATABASE_URL=" + stack_->database().superuser_url(),

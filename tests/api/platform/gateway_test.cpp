@@ -1,5 +1,6 @@
-// Who a client is by the gateway's settings, seen from outside: sessions and audit rows tell the
-// address, X-Trace-Id the trace, 403 the risk. A stack of its own: the settings are everybody's.
+// Tests who a client is by the gateway's settings, seen from outside: sessions and audit rows tell
+// the address, X-Trace-Id the trace, 403 the risk. A stack of its own: the settings are
+// everybody's.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

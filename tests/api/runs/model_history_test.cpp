@@ -1,4 +1,4 @@
-// What the model is told of what was before, through the whole stack (POST
+// Tests what the model is told of what was before, through the whole stack (POST
 // /v1/threads/{thread_id}/runs, POST /v1/threads/{thread_id}:retry): in both wire forms tool calls
 // and results stay together whatever became of earlier runs, and inside the model's budget. The
 // fake model refuses with 400 what OpenAI and Anthropic refuse.

@@ -1,5 +1,5 @@
-// What a chat waits for, and how its client answers: outputs of its tools, approvals, words to a
-// question; in the next POST /v1/ui/chat, whose stream goes on with the same message.
+// Tests what a chat waits for, and how its client answers: outputs of its tools, approvals, words
+// to a question; in the next POST /v1/ui/chat, whose stream goes on with the same message.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

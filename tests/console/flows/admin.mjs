@@ -1,4 +1,5 @@
-// What holds for every screen of administrators: curl, no secret in it, fresh logins, hostile text.
+// Tests what holds for every screen of administrators: curl, no secret in it, fresh logins, hostile
+// text.
 import { execFileSync } from 'node:child_process';
 import {
   admin_token,

@@ -1,4 +1,4 @@
-// Where the keyboard is when something closes, goes away or is drawn anew; and errors that have no
+// Where the keyboard is when something closes, goes away or is drawn again; and errors that have no
 // field of their own.
 import assert from 'node:assert/strict';
 

@@ -1,4 +1,5 @@
-// What those who run an organization do: a flow for each of their screens, and what holds for all.
+// Tests what those who run an organization do: a flow for each of their screens, and what holds for
+// all.
 import { createHmac } from 'node:crypto';
 import {
   base,

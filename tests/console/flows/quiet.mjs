@@ -1,5 +1,5 @@
-// What tabs cost while nobody does anything in them, and what nowhere stays: secrets, and sessions
-// that were signed out of.
+// Tests what tabs cost while nobody does anything in them, and what nowhere stays: secrets, and
+// sessions that were signed out of.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// What servers of tools ask of the person whose run calls them: forms, and authorizations.
+// Tests what servers of tools ask of the person whose run calls them: forms, and authorizations.
 import assert from 'node:assert/strict';
 
 import { admin_token, base, must, with_setting } from '../harness.mjs';

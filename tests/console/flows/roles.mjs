@@ -1,5 +1,5 @@
-// What each role is offered, and where a user goes on whom an organization does not admit, who has
-// another account, or who acts in another organization than the address is about.
+// Tests what each role is offered, and where a user goes on whom an organization does not admit,
+// who has another account, or who acts in another organization than the address is about.
 import {
   admin_token,
   call,

@@ -1,5 +1,5 @@
-// What the chat survives without losing or doubling a character: reload, a second tab, a lost
-// network, a daemon that is killed, a pool that is begun anew. CONSOLE_KILLS (4): how often the
+// Tests what the chat survives without losing or doubling a character: reload, a second tab, a lost
+// network, a daemon that is killed, a pool that is begun again. CONSOLE_KILLS (4): how often the
 // daemon is killed in one answer, and every other time the pool.
 import assert from 'node:assert/strict';
 

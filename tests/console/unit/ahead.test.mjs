@@ -1,5 +1,5 @@
-// What is asked for ahead is given once, and to nobody but who asked: console/ahead.mjs. And which
-// organization a call is made in: console/api.mjs.
+// Tests what is asked for ahead is given once, and to only who asked: console/ahead.mjs. And
+// which organization a call is made in: console/api.mjs.
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';

@@ -327,7 +327,7 @@ TEST_F(AccountEnd, CountsNoSuspendedOwner) {
                               "FROM org_members WHERE org_id = '{}'",
                               work)),
             fmt::format("{} owner, {} owner", bob, cy));
-  // Nobody is left who could act: an administrator may delete all the same.
+  // Nobody is left who could act: an administrator may delete anyway.
   EXPECT_EQ(code_of(fmt::format(fmt::runtime(as_admin), cy)), ErrorCode::count_);
 }
 

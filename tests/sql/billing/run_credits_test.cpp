@@ -1,5 +1,5 @@
-// What runs hold and pay, from SQL: exactly, whatever happens and however much at once. Statements
-// are the product's own, as its own roles.
+// Tests what runs hold and pay, from SQL: exactly, whatever happens and however much at once.
+// Statements are the product's own, as its own roles.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// What becomes of tokens of MCP servers that nobody shows any more, from SQL: each way in which
-// they leave a connection makes a connection that ends, which a daemon revokes. And who is shown a
-// secret: only a caller that asks for the address that the server has now.
+// Tests what becomes of tokens of MCP servers that nobody shows any more, from SQL: each way in
+// which they leave a connection makes a connection that ends, which a daemon revokes. And who is
+// shown a secret: only a caller that asks for the address that the server has now.
 #include <gtest/gtest.h>
 
 #include <optional>

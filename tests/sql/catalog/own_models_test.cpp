@@ -1,4 +1,4 @@
-// What turns add to the sums of usage, from SQL: an organization's own models apart from the
+// Tests what turns add to the sums of usage, from SQL: an organization's own models apart from the
 // platform's, and no sum that a number of turns could overflow. Statements are the product's own.
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ class OwnModelsTest : public ::testing::Test {
                                           .cache_read_tokens = tokens})));
   }
   std::string column(const std::string& text) const { return tenant_.column(text); }
-  // What an administrator, or the tenant, is told.
+  // Returns what an administrator, or the tenant, is told.
   Json reported(const std::string& maker) const {
     postgres::DbSession session = database_.as_api();
     session.begin();

@@ -1,5 +1,5 @@
-// What an attempt to send a webhook message leads to: when the next one is, and when its endpoint
-// is switched off.
+// Tests what an attempt to send a webhook message leads to: when the next one is, and when its
+// endpoint is switched off.
 #include <optional>
 #include <string>
 

@@ -75,7 +75,7 @@ class DashboardTest : public ::testing::Test {
         fmt::format("INSERT INTO org_members (org_id, user_id, role) VALUES ('{}', '{}', 'member')",
                     org, user));
   }
-  // What the statement reads, in pages of 8 KiB, with everything inside its functions.
+  // Returns what the statement reads, in pages of 8 KiB, with everything inside its functions.
   int64_t pages_read() const {
     postgres::DbSession session = database_.as_superuser();
     session.begin();

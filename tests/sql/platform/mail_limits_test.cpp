@@ -1,5 +1,6 @@
-// Who may cause how many mails, and in which order they leave, from SQL: the network that counters
-// take, invitations that are made at once, what a claim takes, and what an upgrade leaves open.
+// Tests who may cause how many mails, and in which order they leave, from SQL: the network that
+// counters take, invitations that are made at once, what a claim takes, and what an upgrade leaves
+// open.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +44,7 @@ class MailLimits : public ::testing::Test {
     }
     return ErrorCode::count_;
   }
-  // What a statement of a request from there raises, count_ for nothing.
+  // Returns what a statement of a request from there raises, count_ for nothing.
   ErrorCode ask_from(const std::string& address, const std::string& statement) {
     postgres::DbSession session = database_.as_superuser();
     session.begin();

@@ -208,7 +208,7 @@ TEST_F(DbTest, WhatAFunctionRaisesIsTheErrorOfTheApi) {
   }
 }
 
-// What ended is told by its organization.
+// Returns what ended is told by its organization.
 Task<void> ask_slowly(postgres::Database& db, uint32_t org, std::string seconds, std::string& ended,
                       uint32_t user = 0) {
   postgres::Party party = uint64_t{org} << 32 | user;

@@ -1,5 +1,5 @@
-// What was said in a deleted thread is removed for good, and no longer counts as stored; what its
-// runs took stays, and so does all of other threads.
+// Tests what was said in a deleted thread is removed for good, and no longer counts as stored; what
+// its runs took stays, and so does all of other threads.
 #include <gtest/gtest.h>
 
 #include <string>

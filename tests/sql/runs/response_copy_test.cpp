@@ -18,7 +18,7 @@ namespace {
 
 class ResponseCopies : public ::testing::Test {
  protected:
-  // One in a thread of two messages, its own among them; another came behind it.
+  // One in a thread of two messages, its own among them; another came after it.
   ResponseCopies() {
     std::string thread_id = fixture_.new_thread("hello");
     query::ResponseCreate first = response();

@@ -1,4 +1,4 @@
-// What the rows of runs and threads may say, whoever writes them: as a superuser here.
+// Tests what the rows of runs and threads may say, whoever writes them: as a superuser here.
 #include <gtest/gtest.h>
 
 #include <string>

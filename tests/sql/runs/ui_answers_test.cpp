@@ -41,7 +41,8 @@ class UiAnswers : public testing::Test {
                                .request = request,
                                .run_input_seconds = 3600});
   }
-  // What became of the answer to what was shown, given when the run is about to ask the next.
+  // Returns what became of the answer to what was shown, given when the run is about to ask the
+  // next.
   ErrorCode answered_behind_the_next() {
     postgres::DbSession asking = database_.as_superuser();
     asking.begin();

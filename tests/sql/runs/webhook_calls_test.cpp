@@ -50,7 +50,7 @@ class WebhookCalls : public testing::Test {
     tries_ = begun.front().integer("tries");
     return std::string(begun.front().text("state"));
   }
-  // What counts instead; empty: nothing.
+  // Returns what counts instead; empty: nothing.
   std::string end(bool is_accepted, std::optional<std::string> own = std::nullopt) {
     postgres::DbSession session = database_.as_runner();
     postgres::Result ended = session.run(query::WebhookCallEnd{.run_id = run_id_,

@@ -94,7 +94,7 @@ class Client {
   Line* line_;
 };
 
-// What an error says in a form that clients know: a problem, or OpenAI's. Else empty.
+// Returns what an error says in a form that clients know: a problem, or OpenAI's. Else empty.
 std::string error_code_of(const Answer& answer);
 // The answer is this problem, or OpenAI's error: status, code, form of the document.
 testing::AssertionResult is_problem(const Answer& answer, int status, std::string_view code);

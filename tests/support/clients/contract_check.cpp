@@ -237,7 +237,8 @@ void check_openai_error(const Json& response, const Answer& answer, Findings& fo
   check_code(response, error_code_of(answer), found);
 }
 
-// What no route has once it is read, and what cannot be read: there is no operation that answers.
+// Returns what no route has once it is read, and what cannot be read: there is no operation that
+// answers.
 bool is_before_operations(const Call& call, const Answer& answer) {
   if (call.path.find('%') == std::string::npos) return false;
   std::string code = error_code_of(answer);

@@ -21,7 +21,8 @@ class FastcgiClient {
   FastcgiClient& operator=(const FastcgiClient&) = delete;
 
   void send(const std::string& bytes) const;
-  // What came up to the record that ends the request; shorter when the connection ended before.
+  // Returns what came up to the record that ends the request; shorter when the connection ended
+  // before.
   std::string answer();
   // Waits for the end of the connection; false: something else came, or nothing.
   bool ends();

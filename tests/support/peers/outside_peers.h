@@ -22,7 +22,7 @@ class OutsidePeer {
 
   int port() const { return port_; }
   std::string url(const std::string& path) const;
-  // What it wrote down so far, oldest first.
+  // Returns what it wrote down so far, oldest first.
   std::vector<Json> records() const;
   // Waits until it has written down that many, 20 s at most; what there is then.
   std::vector<Json> wait_for_records(size_t count) const;

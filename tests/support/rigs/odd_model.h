@@ -71,7 +71,7 @@ class OddModel {
     std::lock_guard<std::mutex> lock(mutex_);
     return requests_;
   }
-  // What runs learned of it, as JSON.
+  // Returns what runs learned of it, as JSON.
   std::string learned() const {
     return sql_value(runner_stack(),
                      "SELECT coalesce((learned::jsonb - 'origin')::text, 'null') FROM llm_models "

@@ -31,7 +31,7 @@ TestConversation make_conversation(ApiStack& stack);
 std::string runs_of(const std::string& thread_id);  // /v1/threads/{thread_id}/runs
 std::string start_run(const Client& client, const std::string& thread_id,
                       const std::string& body = "{}");
-// As a daemon ends a run: state, last event, answer.
+// Acts as a daemon ends a run: state, last event, answer.
 void end_run(ApiStack& stack, const std::string& run_id, std::string_view status,
              std::string_view answer = "");
 // As if a daemon had taken it.

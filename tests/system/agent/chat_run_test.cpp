@@ -75,7 +75,7 @@ class ChatRun : public testing::Test {
     EXPECT_EQ(wait_for_status(user_.client, run_id, "completed"), "completed");
     return story_of(user_.client, run_id);
   }
-  // What the last request for the model had.
+  // Returns what the last request for the model had.
   std::string sent(const ModelRoute& route) {
     std::vector<std::string> bodies = requests_for(stack_, route.model);
     return bodies.empty() ? "nothing" : bodies.back();

@@ -181,7 +181,7 @@ std::vector<std::string> callers(const OauthUser& of) {
   return callers;
 }
 
-// Nothing of its listing was refused: how to connect is looked for all the same.
+// Nothing of its listing was refused: how to connect is looked for anyway.
 TEST(RemoteOauth, IsThereForServersThatListTheirToolsForAnybody) {
   OauthUser of = make_oauth("user", R"({"open":true})", "ok");
   EXPECT_TRUE(eventually(20'000, [&] {

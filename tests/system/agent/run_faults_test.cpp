@@ -1,4 +1,4 @@
-// What a run survives: daemons and hosts that die, connections that are cut or fall silent,
+// Tests what a run survives: daemons and hosts that die, connections that are cut or fall silent,
 // notifications that nobody hears. Each has its bound in time, and none costs a run.
 #include <gtest/gtest.h>
 #include <signal.h>

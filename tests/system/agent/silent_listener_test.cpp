@@ -1,5 +1,5 @@
-// A daemon that hears of no new run: notifications are a hint, so runs start all the same, a poll
-// later; and a connection that has fallen silent is found out, made anew, and looked through.
+// A daemon that hears of no new run: notifications are a hint, so runs start anyway, a poll
+// later; and a connection that has fallen silent is found out, made again, and looked through.
 //
 // LISTEN_HOLES (3; `make soak`: 20): how often the connection falls silent.
 #include <gtest/gtest.h>

@@ -113,7 +113,7 @@ struct Story {
   bool is_incomplete = false;
 };
 
-// What a client that follows the contract has on its screen at the end.
+// Returns what a client that follows the contract has on its screen at the end.
 std::string shown_text(const Events& events) {
   std::vector<const Event*> shown;
   for (const Event& event : events) {

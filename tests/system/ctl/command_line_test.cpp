@@ -1,4 +1,4 @@
-// What the programs say to their command lines and settings, before they do anything else.
+// Tests what the programs say to their command lines and settings, before they do anything else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -26,7 +26,8 @@ TEST(Mail, BecomesAFileWhereAFolderIsSet) {
   EXPECT_NE(file.find("Message-ID: <" + id + "@"), std::string::npos);
 }
 
-// What base64 hides of a mail's text, as it stands in the file: its first part, which is plain.
+// Returns what base64 hides of a mail's text, as it stands in the file: its first part, which is
+// plain.
 std::string plain_part(const std::string& file) {
   size_t begin = file.find("\r\n\r\n", file.find("Content-Type: text/plain"));
   std::string encoded = file.substr(begin, file.find("\r\n--", begin) - begin);

@@ -1,4 +1,4 @@
-// What a webhook is sent for: each event that committed, once, however its run got there and
+// Tests what a webhook is sent for: each event that committed, once, however its run got there and
 // however long the receiver was away; and the published verifier takes what arrives for genuine.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What waits for the database in nginx's folder, and what of it goes when it grows too long.
+// Tests what waits for the database in nginx's folder, and what of it goes when it grows too long.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 

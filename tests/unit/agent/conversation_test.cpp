@@ -1,6 +1,6 @@
-// What the model is told: inside its budget, and in a form that both wire forms' servers take. It
-// is checked by the fake model's reader of requests, which refuses what OpenAI and Anthropic
-// refuse.
+// Tests what the model is told: inside its budget, and in a form that both wire forms' servers
+// take. It is checked by the fake model's reader of requests, which refuses what OpenAI and
+// Anthropic refuse.
 #include "runner/agent/conversation.h"
 #include "lib/utf8.h"
 
@@ -19,7 +19,7 @@
 namespace hostler::runner {
 namespace {
 
-// What a server of this form says against the messages; empty: it takes them.
+// Returns what a server of this form says against the messages; empty: it takes them.
 std::string refusal_of(const std::vector<ChatMessage>& messages, ProviderKind kind,
                        std::vector<ToolDefinition> tools = {}) {
   ModelRequest request;
@@ -108,8 +108,8 @@ class RandomRun {
   std::minstd_rand random_;
 };
 
-// What must be there whatever the budget: prompt, question, the newest exchange with its results
-// cut.
+// Returns what must be there whatever the budget: prompt, question, the newest exchange with its
+// results cut.
 size_t min_bytes(const RunParts& parts) {
   size_t bytes = parts.system_prompt.size();
   for (size_t i = parts.history.size(); i-- > 0;) {
@@ -203,7 +203,7 @@ TEST(Conversation, LosesOldResultsBeforeOldCallsAndHistoryBeforeBoth) {
   EXPECT_EQ(reported(0), "ucr~");
 }
 
-// What is sent with each turn, as its provider would compare it.
+// Returns what is sent with each turn, as its provider would compare it.
 std::string sent(const std::vector<ChatMessage>& messages) {
   std::string all;
   for (const ChatMessage& message : messages) {

@@ -1,5 +1,5 @@
-// What earlier runs are put back into a history whose client knows only the calls that were left
-// to it.
+// Tests what earlier runs are put back into a history whose client knows only the calls that were
+// left to it.
 #include "runner/agent/put_back.h"
 
 #include <gtest/gtest.h>

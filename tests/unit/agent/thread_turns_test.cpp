@@ -1,4 +1,4 @@
-// What the next run of a thread is told of the runs before it.
+// Tests what the next run of a thread is told of the runs before it.
 #include <gtest/gtest.h>
 
 #include "runner/agent/conversation.h"

@@ -1,4 +1,4 @@
-// What is read of an answer to a confirmation, and that nothing else is a decision.
+// Tests what is read of an answer to a confirmation, and that nothing else is a decision.
 #include "fcgi/api/runs/confirmation.h"
 
 #include <gmock/gmock.h>

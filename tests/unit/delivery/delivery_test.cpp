@@ -1,4 +1,4 @@
-// What is sent out, as text: signatures of webhooks, mails and their templates.
+// Tests what is sent out, as text: signatures of webhooks, mails and their templates.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -17,7 +17,7 @@ namespace {
 
 using namespace testing_support;
 
-// What a run may tell, at random: several turns, thoughts, tools, repairs, many calls.
+// Returns what a run may tell, at random: several turns, thoughts, tools, repairs, many calls.
 Story random_story(std::minstd_rand& random) {
   Story story = {started};
   int64_t turn_behind = 1;

@@ -323,7 +323,7 @@ TEST(UiMessages, SayWhyARunEndedAndLeaveNoCallOpen) {
   EXPECT_TRUE(never_begun.is_empty());
 }
 
-// What a run may tell, at random, as daemons write it.
+// Returns what a run may tell, at random, as daemons write it.
 Story random_story(std::minstd_rand& random) {
   Story story = {started};
   size_t turn_behind = 1;

@@ -1,5 +1,5 @@
-// What a model reads of a value that does not fit, and that no schema and no value costs more than
-// a bounded time and depth.
+// Tests what a model reads of a value that does not fit, and that no schema and no value costs more
+// than a bounded time and depth.
 #include <chrono>
 
 #include <fmt/format.h>

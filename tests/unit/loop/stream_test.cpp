@@ -65,7 +65,7 @@ class StreamTest : public ::testing::Test, protected StreamOwner {
       return what();
     });
   }
-  // What the client has read by now, at most so much at a time. False: the stream's end.
+  // Returns what the client has read by now, at most so much at a time. False: the stream's end.
   bool read_some(size_t bytes_max = 1 << 20) {
     std::string bytes(bytes_max, '\0');
     ssize_t count = recv(client_, bytes.data(), bytes.size(), 0);

@@ -1,4 +1,4 @@
-// What becomes of a program whose tasks end: nothing, unless they were essential.
+// Tests what becomes of a program whose tasks end: nothing, unless they were essential.
 #include "lib/loop/task_set.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What results of tools are for models.
+// Tests what results of tools are for models.
 #include "runner/mcp/result_text.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What is written to MCP servers, and how their messages are read.
+// Tests what is written to MCP servers, and how their messages are read.
 #include "runner/mcp/wire.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What providers refuse in the schemas of tools, and what they are sent instead.
+// Tests what providers refuse in the schemas of tools, and what they are sent instead.
 #include "runner/models/tool_schema.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
-// What keeps tenants from this host's own public addresses, in a network that has one: the client
-// that dials, the check of what page readers are sent to, and the check of what tenants store.
+// Tests what keeps tenants from this host's own public addresses, in a network that has one: the
+// client that dials, the check of what page readers are sent to, and the check of what tenants
+// store.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <net/if.h>

@@ -1,4 +1,4 @@
-// What is said to authorization servers, and what their answers mean.
+// Tests what is said to authorization servers, and what their answers mean.
 #include "runner/oauth/token_request.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Who is told to hold as many streams as may be, to whoever asks (sse-relay/open_streams.h).
+// Tests who is told to hold as many streams as may be, to whoever asks (sse-relay/open_streams.h).
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ StreamReader reader_at(std::string_view address) {
   return reader;
 }
 
-// "kind id streams/limit", each with a blank behind it.
+// "kind id streams/limit", each with a blank after it.
 std::string full(const OpenStreams& streams) {
   std::optional<Json> holders = parse_json_or_nothing(streams.full_holders(0));
   if (!holders || holders->as_array() == nullptr) return "no JSON";

@@ -25,7 +25,7 @@ using testing_support::StreamHarness;
 using Last = StreamHarness::Last;
 using Seqs = std::vector<int64_t>;
 
-// What is wrong with what a subscriber got; empty: nothing.
+// Returns what is wrong with what a subscriber got; empty: nothing.
 std::string fault_of(const Seqs& got, int64_t events) {
   for (size_t at = 0; at < got.size(); ++at) {
     int64_t wanted = static_cast<int64_t>(at) + 1;

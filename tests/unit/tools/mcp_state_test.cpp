@@ -1,4 +1,4 @@
-// What is kept of a remote tool's call between its requests.
+// Tests what is kept of a remote tool's call between its requests.
 #include "runner/tools/mcp_state.h"
 
 #include <gtest/gtest.h>

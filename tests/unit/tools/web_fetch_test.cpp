@@ -329,7 +329,7 @@ TEST_F(WebFetch, OpensNoHostileAddressItself) {
   Canary canary;
   fixture_.set("web_fetch.provider", std::string("basic"));
   for (const char* url : hostile_urls) {
-    // A name with a dot behind it resolves on some machines only.
+    // A name with a dot after it resolves on some machines only.
     std::string code = code_of(with_port(url, canary.port()));
     EXPECT_TRUE(code == "tool.url_denied" || code == "tool.fetch_failed") << url << " " << code;
     EXPECT_EQ(code == "tool.fetch_failed",
