@@ -91,7 +91,7 @@ class Peers:
                 program.kill()
                 program.wait()
 
-    # What it takes to have them.
+    # Requirements of the peers.
 
     def install_debian(self):
         if os.geteuid() == 0 and os.environ.get("BENCH_INSTALL") == "1":

@@ -166,7 +166,7 @@ await flow.end();
 await stop_browser();
 model.close();
 
-// What stands under "From an empty platform" is drawn in a stack of its own.
+// Pictures under "From an empty platform" are drawn in a stack of their own.
 const whole = spawnSync('dev/stack/with-stack', [process.execPath, 'tests/console/whole.mjs'], {
   env: { ...process.env, MODEL: 'none', PICTURES: folder },
   encoding: 'utf8',

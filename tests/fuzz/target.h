@@ -1,6 +1,6 @@
-// What the fuzz targets are made of. A target takes bytes and asserts what must be true of every
-// input; the table in targets.h names them all. Used by the fuzzer (tests/fuzz/fuzzer.cpp) and, for
-// the kept inputs, by tests/unit/fuzz_corpus_test.cpp.
+// Parts of the fuzz targets. A target takes bytes and asserts what must be true of every input; the
+// table in targets.h names them all. Used by the fuzzer (tests/fuzz/fuzzer.cpp) and, for the kept
+// inputs, by tests/unit/fuzz_corpus_test.cpp.
 #pragma once
 
 #include <algorithm>

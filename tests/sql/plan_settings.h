@@ -1,4 +1,5 @@
-// How sessions plan whose statements are planned once, for tests whose own are none of these.
+// Settings of sessions whose statements are planned once, for tests whose own sessions are none of
+// these.
 #pragma once
 
 #include <string>

@@ -74,7 +74,7 @@ bool has_second_status(const DocumentedCode& documented) {
   return documented.code == "credits.insufficient" && documented.status == "409";
 }
 
-// Of a code below /v1/openai, which may be of that API: "" when there is none.
+// Code of an error below /v1/openai, which may be of that API, or "".
 std::string openai_status_of(std::string_view code) {
   if (code == http::unsupported_parameter) return "400";
   for (size_t i = 0; i < static_cast<size_t>(ErrorCode::count_); ++i) {

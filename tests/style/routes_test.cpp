@@ -65,7 +65,7 @@ std::vector<PrintedRoute> routes_in(const std::string& printed) {
   return routes;
 }
 
-// A failure of the test when there are none: what runs over them must not pass over nothing.
+// Fails the test if there are no routes, because loops over them must not pass over nothing.
 std::vector<PrintedRoute> routes_of_program() {
   std::vector<PrintedRoute> routes =
       routes_in(output_of(build_folder() + "/hostler-api", "--routes"));
@@ -245,7 +245,7 @@ TEST(Routes, AreEachNamedByAnApiTest) {
   EXPECT_EQ(untested, "") << "test these in tests/api and name them there, so that they are found";
 }
 
-// The last piece of a path that ends in _id decides what is told when there is no such thing.
+// The last piece of a path that ends in _id decides the code for a missing thing.
 TEST(Routes, TellWhenThereIsNoSuchThing) {
   Json document = openapi_document();
   std::vector<Operation> operations = operations_of(document);

@@ -161,7 +161,7 @@ TEST_F(UserEndStress, CallsRoutesThatWrite) {
   TenancyFixture bystander(stack());
   for (const WritingCall& one : writing_calls()) {
     int status = 0;
-    // One needs a proved address, one an address that is none: worlds take turns.
+    // One needs a verified address, one an unverified one, so fixtures take turns.
     for (int i = 0; i < 2 && (i == 0 || status >= 300); ++i) {
       UserEndFixture fixture(stack(), keeper);
       bool is_reported = stress.route(one.route).is_reported_orgs();
@@ -171,8 +171,8 @@ TEST_F(UserEndStress, CallsRoutesThatWrite) {
       bool is_same = bystander.contents() == before;
       EXPECT_NE(is_same, for_all.contains(one.route)) << one.route;
     }
-    // None ends well here: two are told in the audit log, nobody knows who authorizes for the
-    // server, and no daemon tests a model.
+    // No call succeeds here: two are in the audit log, the server's authorization server is
+    // unknown, and no daemon tests a model.
     bool is_known = one.route == "DELETE /v1/me" || one.route == "POST /v1/admin/email/test" ||
                     one.route == "POST /v1/mcp-servers/{server_id}:connect" ||
                     one.route == "POST /v1/llm-providers/{provider_id}/models/{model_id}:test";

@@ -1,4 +1,4 @@
-// What a client of AG-UI sends to POST /v1/agui and is answered, for its tests.
+// Requests of an AG-UI client to POST /v1/agui and their answers, for its tests.
 #pragma once
 
 #include <string>

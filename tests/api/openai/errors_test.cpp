@@ -37,7 +37,7 @@ TEST(OpenAiErrors, AreOfThisFormWhereThePathDoesNotDecode) {
                   "invalid_request_error");
 }
 
-// Whoever has a client of this form has a key.
+// A user of a client of this form has a key.
 TEST(OpenAiErrors, AskForAnApiKey) {
   Answer answer = stack().client().get("/v1/openai/models");
   expect_envelope(answer, 401, "auth.missing_token", "authentication_error");

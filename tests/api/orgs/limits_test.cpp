@@ -190,7 +190,7 @@ TEST(Workspaces, AreTwentyOfAUserHoweverManyAskAtOnce) {
   EXPECT_EQ(other.client.send(new_orgs(1).front()).status, 201);
 }
 
-// Those of others that the user belongs to are theirs.
+// Workspaces of others to which the user belongs are theirs.
 TEST(Workspaces, CountForTheirOwners) {
   ApiStack own({{"HOSTLER_LIMIT_WORKSPACES_PER_USER=1"}});
   TestUser owner = register_user(own);

@@ -20,8 +20,8 @@
 namespace hostler::testing_support {
 namespace {
 
-// Returns what tells of somebody else's failure: the mail server, the captcha's service, the
-// daemon, which is not there for the run that was made; and of a flood.
+// Returns the codes of others' failures: the mail server, the captcha's service, the daemon, which
+// does not run for the created run; and of a flood.
 bool is_honest_5xx(const Answer& answer) {
   std::string code = error_code_of(answer);
   if (code == "http.bad_gateway") return answer.has_header("x-hostler-run");

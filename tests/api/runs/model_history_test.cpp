@@ -106,7 +106,7 @@ TEST_P(ModelHistory, StaysInsideTheModelsBudget) {
   EXPECT_LT(reported.size(), 12'000u) << "4,500 bytes, and what JSON adds";
 }
 
-// What a claim brings along, and what is read by itself.
+// The part that a claim brings along, and the part that is read by itself.
 TEST_P(ModelHistory, IsWholeHoweverLongTheThreadIs) {
   std::string body = route(100'000);
   for (int messages : {40, 120}) {

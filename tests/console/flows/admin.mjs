@@ -23,7 +23,7 @@ const audited = (page, action) =>
     .getByText(action, { exact: true })
     .waitFor();
 
-// What two calls in a row need not say alike: time goes on, and the calls themselves are counted.
+// Parts that may differ in two calls in a row: time goes on, and the calls themselves are counted.
 const goes_on = /^\/v1\/admin\/(access-log|nodes|dashboard|usage)|^\/v1\/audit-logs/;
 // Whose session it is differs as well: the command's is another one.
 const moves = new Set(['last_seen_at', 'current']);

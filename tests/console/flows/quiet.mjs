@@ -127,7 +127,7 @@ export const flows = staged([
       assert.equal(answer, 401, 'the cookie opens nothing');
       await page.goto(`${base}/console/#/threads/${thread_id}`);
       await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-      // Whoever comes next in that tab finds nothing of them; the others show another's threads.
+      // The next user of that tab finds nothing of them; the others show another's threads.
       h.t.allow(404);
       const next = await h.new_user();
       await tabs[3].getByLabel('Login or email address').fill(next.login);

@@ -84,7 +84,7 @@ export const flows = {
     await t.sign_in(page, member, '/providers');
     await button(page, 'New provider').waitFor();
     await settled(page);
-    // As one goes from an own organization to one where one is a member.
+    // Like a user who goes from an own organization to one where they are a member.
     await page.locator('select.org').selectOption(org.id);
     const note = page.getByText('Your role does not give access to this page.');
     await note.waitFor();

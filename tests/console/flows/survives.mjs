@@ -223,7 +223,7 @@ export const flows = staged([
       h.t.allow(404);
       const page = await h.signed_in(await h.new_user(), '/account');
       await settled(page);
-      // As an upgrade leaves it: its parts have other names.
+      // State after an upgrade: its parts have other names.
       const was = (address) => address.pathname.endsWith('.js');
       await page.route(was, (route) => route.fulfill({ status: 404, body: '' }));
       await page.route('**/console/', (route) =>

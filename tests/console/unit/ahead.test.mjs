@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { beforeEach, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-// As much of a browser as these modules ask for when they are read.
+// The part of a browser that these modules need when they are read.
 globalThis.document = /** @type {any} */ ({ documentElement: { dataset: {} } });
 globalThis.addEventListener = /** @type {any} */ (() => {});
 // There are no other tabs; an open channel would keep this process for ever.

@@ -1,4 +1,4 @@
-// What both forms of model streams must keep, for the two targets of them. The first byte says how
+// Rules for both forms of model streams, for the two targets of them. The first byte decides how
 // the stream is cut into pieces; the same bytes are also read as a whole document.
 #pragma once
 

@@ -130,7 +130,7 @@ class Bystanders : public testing::Test {
 };
 
 TEST_F(Bystanders, LoseNothingByWhatEndsForAnother) {
-  // What is called, and what must be so after it.
+  // Calls, and their required results.
   const std::vector<std::pair<std::string, std::string>> ends = {
       {fmt::format("SELECT user_delete('{}')", ada_), "(SELECT status FROM u) = 'deleted'"},
       {fmt::format("SELECT user_set_status('{}', 'suspended')", ada_),

@@ -22,7 +22,7 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Of one user, ada, whose token grants all that an owner may.
+// State of one user, ada, whose token grants all rights of an owner.
 class TokenGrants : public ::testing::Test {
  protected:
   TokenGrants() { new_user("ada"); }

@@ -136,7 +136,7 @@ TEST_F(McpEndings, OfAnExchangeThatNobodyMayMakeIsWhatItBrought) {
   value("UPDATE sessions SET revoked_at = now() RETURNING id");
   EXPECT_FALSE(exchange(authorization, sealed("new")));
   EXPECT_EQ(connections(), "new ending r2, old connected r");
-  // As when Postgres was away: it is said twice.
+  // Repeated as after an absence of Postgres.
   EXPECT_FALSE(exchange(authorization, sealed("new")));
   EXPECT_EQ(connections(), "new ending r2, old connected r");
   EXPECT_EQ(authorizations("status"), "failed");

@@ -51,7 +51,7 @@ class WebhookAttempts : public WebhookFixture {
         .front()
         .boolean("locked");
   }
-  // As if nothing but failures had been since then.
+  // Pretends that only failures have happened since then.
   void fail_since(const std::string& age) {
     fixture_.column("UPDATE webhook_endpoints SET failing_since = now() - interval '" + age + "'");
   }

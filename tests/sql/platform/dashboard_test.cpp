@@ -234,7 +234,7 @@ TEST_F(DashboardTest, CountsAWorkspaceByWhoeverOfItsMembersWasSeenLast) {
   agrees(0);
 }
 
-// Whoever is seen just while they are taken out, or join: as if one came after the other.
+// A user who is seen while they are taken out, or join: one comes after the other.
 TEST_F(DashboardTest, CountsAWorkspaceExactlyWhenMembersComeAndGoAsTheyAreSeen) {
   const std::string& other = fixture_.other_id;
   see(other, "40 days");

@@ -23,7 +23,7 @@ namespace {
 class MailLimits : public ::testing::Test {
  protected:
   std::string value(const std::string& text) { return fixture_.column(text); }
-  // As the API calls it, in the session's transaction; the code it raised, count_ for none.
+  // Calls it like the API, in the session's transaction; returns the code it raised, or count_.
   ErrorCode invite(postgres::DbSession& session, const std::string& email) {
     std::string mail = value(fmt::format(
         "SELECT jsonb_build_object('token_hash', '{}', 'secret', jsonb_build_object('id', "

@@ -110,7 +110,7 @@ TEST_F(OutboxRetry, WaitsWithGrowingPausesForSoLong) {
         "lease_until = clock_timestamp() + interval '1 minute'");
     run(one_more_failure);
     ++tries;
-    // As if the pause were over.
+    // Pretends that the pause is over.
     run("UPDATE outbox SET first_failed_at = first_failed_at - (next_attempt_at - "
         "clock_timestamp()) WHERE status = 'pending'");
   }

@@ -163,7 +163,7 @@ TEST_F(Elicitations, TakeNoMemberThatIsDoubledOrUnknown) {
   }
 }
 
-// As jsonb writes it, such a number has as many digits as its exponent says.
+// In jsonb such a number has as many digits as its exponent says.
 TEST_F(Elicitations, TakeNoNumberThatIsWrittenShortAndStoredLong) {
   for (const char* number : {"1e131071", "-2.5E+0400", "0e-16383"}) {
     EXPECT_THAT(answered(fmt::format(R"({{"action":"accept","content":{{"size":{}}}}})", number)),

@@ -1,4 +1,4 @@
-// Threads are found by what was said in them, by whomever.
+// Threads are found by their messages, of any author.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

@@ -93,7 +93,7 @@ TEST_F(UiAnswers, ToWhatWasShownAnswerNoOtherQuestion) {
   EXPECT_EQ(fixture_.column("SELECT count(*) FROM run_inputs"), "0");
 }
 
-// As jsonb each such number would have 309 digits, where the bounds of an output count its own.
+// In jsonb each such number would have 309 digits, but the bounds of an output count its own.
 TEST_F(UiAnswers, AreKeptAsTheyWereWritten) {
   wait("tool_results",
        R"(, "calls": [{"tool_call_id": "c", "tool_name": "f", "answered_by": "client"}])");

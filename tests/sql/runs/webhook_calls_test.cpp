@@ -160,7 +160,8 @@ TEST_F(WebhookCalls, KeepTheirResultUntilItStandsWithTheOthers) {
   EXPECT_EQ(answer_by_token(), "runs.tool_result_exists");
 }
 
-// Switched off, a tool of the organization's is none, rather than the platform's of its name.
+// An inactive tool of the organization does not exist; the platform's tool of its name does not
+// replace it.
 TEST_F(WebhookCalls, AreOfferedAsTheOrganizationHasThem) {
   fixture_.column(
       fmt::format("INSERT INTO secrets (id, kind, key_version, wrapped_key, sealed) "

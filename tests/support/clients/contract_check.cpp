@@ -229,7 +229,7 @@ void check_problem(const Json& response, const Answer& answer, const Json& body,
   check_code(response, code, found);
 }
 
-// Of an error below /v1/openai. The form itself is in the document.
+// Code of an error below /v1/openai. The form itself is in the document.
 void check_openai_error(const Json& response, const Answer& answer, Findings& found) {
   if (answer.header("x-request-id") != answer.header("x-trace-id")) {
     found.push_back("x-request-id: is not the trace id");

@@ -1,4 +1,4 @@
-// What nginx says to the pool, and what the pool answers, byte by byte: FastCGI 1.0 without nginx.
+// Messages between nginx and the pool, byte by byte: FastCGI 1.0 without nginx.
 #pragma once
 
 #include <string>

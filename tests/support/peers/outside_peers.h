@@ -1,6 +1,6 @@
-// What Hostler calls, for tests: a receiver of webhooks with TLS and a mail server, each a program
-// of its own that writes down what it got. Both have a certificate that only its own file vouches
-// for, valid for 127.0.0.1 and localhost.
+// Peers that Hostler calls, for tests: a receiver of webhooks with TLS and a mail server, each a
+// program of its own that writes down what it got. Both have a certificate that only its own file
+// vouches for, valid for 127.0.0.1 and localhost.
 #pragma once
 
 #include <memory>

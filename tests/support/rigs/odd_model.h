@@ -62,7 +62,7 @@ class OddModel {
   }
 
   const std::string& route_id() const { return route_id_; }
-  // Of a run that takes it, with further members.
+  // Starts a run that uses it, with further members.
   std::string run_body(std::string_view further = "") const {
     return fmt::format(R"({{"route_id":"{}"{}}})", route_id_, further);
   }

@@ -1,5 +1,5 @@
-// What stress tests must leave right, whatever happened. Used by tests of faults; each first shows
-// that the check sees what it is for.
+// Invariants that stress tests must keep. Used by tests of faults; each first shows that the check
+// sees its kind of fault.
 #pragma once
 
 #include <cstdint>

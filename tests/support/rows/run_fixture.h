@@ -8,7 +8,7 @@
 
 namespace hostler::testing_support {
 
-// What a caller is for the transaction that begins with begin_as.
+// Identity of a caller in the transaction that begins with begin_as.
 struct RunFixture {
   // name: sets its users' logins apart from those of another one in the same database.
   explicit RunFixture(const TestDatabase& database, const std::string& name = "");

@@ -34,7 +34,7 @@ std::string start_run(const Client& client, const std::string& thread_id,
 // Acts as a daemon ends a run: state, last event, answer.
 void end_run(ApiStack& stack, const std::string& run_id, std::string_view status,
              std::string_view answer = "");
-// As if a daemon had taken it.
+// Sets the state after a daemon has taken it.
 void claim_run(ApiStack& stack, const std::string& run_id);
 
 }  // namespace hostler::testing_support

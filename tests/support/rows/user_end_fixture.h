@@ -21,7 +21,7 @@ struct WritingCall {
 };
 const std::vector<WritingCall>& writing_calls();
 
-// What all fixtures of a stack share: who stays, and ends users.
+// Shared part of all fixtures of a stack: the user who stays, and ends users.
 struct Keeper {
   explicit Keeper(ApiStack& stack);
   TestUser admin;

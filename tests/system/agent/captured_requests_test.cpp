@@ -36,13 +36,13 @@ class CapturedRequests : public testing::TestWithParam<const char*> {
     RunStory story = run_story(user_.client, script, body(further));
     EXPECT_EQ(story.status, "completed") << story.text();
   }
-  // What the provider sent for itself is sent back to it.
+  // The provider's own values are sent back to it.
   void complete_with_own_members() {
     std::string forms = is_openai() ? "extra_content reasoning_content reasoning reasoning_details"
                                     : "thinking redacted_thinking";
     complete(fmt::format("[own {}][tool no_tool][say end]", forms), "");
   }
-  // What the user says in a row is one message.
+  // Consecutive messages of the user are one message.
   void complete_merged() {
     std::string thread_id = make_thread(user_.client);
     for (const char* words : {"one", "two", "[say three]"}) {

@@ -47,7 +47,7 @@ class Stress {
     }
   }
 
-  // The mutant: whoever takes a run over knows no result of its tools.
+  // The mutant: a take-over knows no result of the run's tools.
   void forgets_results() {
     stack_.sql().run_text(
         "CREATE FUNCTION forget_results() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ "

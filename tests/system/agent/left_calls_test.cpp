@@ -55,7 +55,7 @@ std::string user_says(std::string_view script) {
   return fmt::format(R"({{"role":"user","content":{}}})", json_quote(script));
 }
 
-// As the pool makes one for its caller, who does not wait.
+// Created like by the pool for its caller, who does not wait.
 std::string begin(const Tooled& tooled, std::string_view script) {
   postgres::DbSession session = webhook_stack().database().as_api();
   session.begin();
@@ -142,7 +142,7 @@ TEST_P(LeftCallsByForm, StandWithAllOfTheirRunInTheRequestThatAnswersThem) {
   EXPECT_EQ(received_at(tooled.path).size(), 2u) << "nothing is called twice";
   std::string sent = messages_in(last_sent(tooled));
   if (GetParam() == std::string_view("openai")) {
-    // What the first run sent its model, and after it what is new.
+    // The first run's request, and after it the new messages.
     EXPECT_TRUE(sent.starts_with(sent_first.substr(0, sent_first.size() - 1))) << sent;
   }
   size_t at = sent.find("Then.");

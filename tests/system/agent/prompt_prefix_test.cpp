@@ -134,7 +134,7 @@ TEST_P(PromptPrefix, MakesTheInputOfTwentyTurnsCostLessThanAThird) {
   EXPECT_LT(cost, uncached * 0.3) << run.dump();
   EXPECT_GT(cost, uncached * 0.1) << run.dump();
   EXPECT_GT(*run.find("cache_hit_rate")->as_number(), 0.8) << run.dump();
-  // What was read, what was written and the rest, each at its price.
+  // Tokens read, tokens written and the rest, each at its price.
   EXPECT_EQ(
       sql_value(stack_, fmt::format("SELECT sum((input_tokens - cache_read_tokens - "
                                     "cache_write_tokens) * 3000 + cache_read_tokens * 300 + "

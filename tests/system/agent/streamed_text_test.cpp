@@ -42,7 +42,8 @@ class Scripts {
     if (pick(8) == 0) script += pick(2) == 0 ? "[cut]" : "[error-in-stream]";
     return script;
   }
-  // Of a run that wants an object: says once or twice what is none, or three times and fails.
+  // Answers of a run that wants an object: once or twice an invalid one, or three times and then it
+  // fails.
   std::string repaired_script() {
     std::string script = fmt::format("[delay {}]", pick(30));
     if (pick(3) == 0) script += before() + words() + call();

@@ -130,7 +130,7 @@ TEST(Hostlerctl, SaysWhereEachSettingComesFrom) {
               HasSubstr("{\"key\":\"api.workers\",\"value\":3,\"source\":\"file\",\"origin\":\"" +
                         file + ":2:1\",\"secret\":false,\"live\":false}"));
   EXPECT_THAT(changed.out, Not(HasSubstr("run.slots")));
-  // What is printed is a file of settings itself.
+  // The output is itself a settings file.
   std::ofstream(file) << shown.out;
   EXPECT_EQ(run_ctl({"check-config", "--config", file}).status, 0);
   std::filesystem::remove(file);

@@ -183,7 +183,7 @@ TEST_F(MaintenanceTest, DoesAllElseWhereOneThingIsHeldOrFails) {
   })) << reported;
 }
 
-// What the partition's maker sees half a second after its look is what nobody else had begun.
+// Rows that the partition's maker sees half a second after its look were begun by nobody else.
 TEST_F(MaintenanceTest, MakesPartitionsOfEventsBeforeAllElse) {
   add_old_failures(5);
   drop_newest_partition();

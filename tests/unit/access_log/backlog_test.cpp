@@ -74,7 +74,7 @@ TEST_F(Backlog, KeepsAFileThatGrewBehindItsListing) {
   EXPECT_TRUE(is_there(1));
 }
 
-// As the wall clock steps by an hour, and with it the times of files.
+// Steps the wall clock by an hour, and with it the times of files.
 TEST_F(Backlog, IsFinishedWhenNothingChangedForLongWhateverTheWallClockSays) {
   QuietFiles quiet(10'000);
   add(1, 100);

@@ -1,6 +1,6 @@
-// Tests what the model is told: inside its budget, and in a form that both wire forms' servers
-// take. It is checked by the fake model's reader of requests, which refuses what OpenAI and
-// Anthropic refuse.
+// Tests the model's input: inside its budget, and in a form that both wire forms' servers accept.
+// It is checked by the fake model's reader of requests, which refuses what OpenAI and Anthropic
+// refuse.
 #include "runner/agent/conversation.h"
 #include "lib/utf8.h"
 
@@ -289,7 +289,7 @@ TEST(Conversation, OfMoreMessagesThanAreReadBeginsWhereThatOfTheRunBeforeBegan) 
   EXPECT_LE(changed, 20) << "of 300";
 }
 
-// One that was given whole is not: however many messages it has, all that fit are sent.
+// A history that was given whole is not: however many messages it has, all that fit are sent.
 TEST(Conversation, OfAGivenHistoryIsToldHoweverManyMessagesItHas) {
   RunParts parts;
   parts.history_bytes = 1'000'000;

@@ -54,7 +54,7 @@ TEST(JsonSchemaFaults, SayWhereAndHowToMend) {
   for (const Row& row : rows) EXPECT_EQ(reported(row.schema, row.value), row.words) << row.schema;
 }
 
-// Of the variants of a union the one that the value means is explained, not all of them.
+// Only the variant of a union that the value means is explained, not all of them.
 TEST(JsonSchemaFaults, ExplainTheNearestVariant) {
   std::string variants;
   for (int i = 0; i < 10; ++i) {

@@ -166,7 +166,7 @@ TEST_F(StreamTest, HearsWhatIsSaid) {
   EXPECT_TRUE(until([&] { return received_ == "hello"; }));
 }
 
-// Who waits at the door while there is no descriptor left is turned away, and the loop rests.
+// A client that waits while there is no descriptor left is turned away, and the loop rests.
 TEST_F(StreamTest, TurnsAwayWhoeverThereIsNoDescriptorFor) {
   int other = connected(path_);
   rlimit before{};

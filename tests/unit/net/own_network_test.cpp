@@ -51,7 +51,7 @@ bool may_enter_own_network() {
   return waitpid(child, &status, 0) == child && status == 0;
 }
 
-// Who of the three refuses the address.
+// The one of the three that refuses the address.
 std::string refused_by(const std::string& url, const std::vector<std::string>& allow_cidrs) {
   loop::Loop loop;
   net::CidrList allowed = net::CidrList::parse(allow_cidrs).value();

@@ -1,4 +1,5 @@
-// Tests who is told to hold as many streams as may be, to whoever asks (sse-relay/open_streams.h).
+// Tests the report about callers that have reached their limit of streams
+// (sse-relay/open_streams.h).
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

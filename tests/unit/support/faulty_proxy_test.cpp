@@ -1,4 +1,4 @@
-// The line of the fault tests breaks where it is told to, once, and passes on everything else.
+// The line of the fault tests breaks where it should, once, and passes on everything else.
 #include "tests/support/peers/faulty_proxy.h"
 #include "tests/support/eventually.h"
 
