@@ -225,9 +225,8 @@ Task<void> RunQueue::supervise(RunPtr run) {
   conclude(run, has_ended);
 }
 
-// The run ended or was lost: a slot is free, and its thread may have a next run. One that broke is
-// given up: on_fenced() hears of it, a heartbeat gives it back, and crash_count decides how often
-// it may.
+// The run ended or was lost: a slot is free, and its thread may have a next run. A broken run is
+// abandoned: on_fenced() gets it, a heartbeat hands it back, and crash_count limits its restarts.
 void RunQueue::conclude(const RunPtr& run, bool has_ended) {
   if (!has_ended) {
     services_.events.fence(run->writer);

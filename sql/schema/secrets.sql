@@ -1,4 +1,4 @@
--- Encrypted values.
+-- Encrypted values of the platform and of organizations.
 
 -- The data key of each secret is wrapped by the key file's key; both are bound to
 -- the row's id, organization and kind (lib/config/secret_box.h). Never read without need.

@@ -162,7 +162,7 @@ def main():
     print("What the abuser was answered:")
     for kind, seen in abuse.told.items():
         print(f"  {kind:20}{json.dumps({str(k): n for k, n in sorted(seen.items(), key=str)})}")
-    # A fault of ours is one, whoever asks.
+    # Counts every fault of ours, whoever caused the request.
     broken = {kind: n for kind, seen in abuse.told.items() for k, n in seen.items() if k == 500}
     if broken:
         print(f"answered 500: {broken}")

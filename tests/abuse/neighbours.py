@@ -43,7 +43,7 @@ class Neighbours:
     def __init__(self, rig):
         self.rig = rig
         self.accounts = rig.accounts(TENANTS, 2)
-        # Those who log in and who get mails: through the API, each from an address of its own.
+        # Users who log in and get mails: through the API, each from an address of its own.
         self.logins = [self.register(f"198.51.100.{i + 1}") for i in range(LOGINS)]
         self.mail_to = [self.register(f"203.0.113.{i + 1}")[1] for i in range(MAILBOXES)]
         fork = multiprocessing.get_context("fork")

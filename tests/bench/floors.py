@@ -130,7 +130,7 @@ def floors(rig, peers, meter, figures):
     for _ in range(ROUNDS):
         for request in requests:
             request.measure(meter)
-        # What POST run left is claimed first; more than two clients could claim meanwhile.
+        # Runs that POST run left are claimed first; more than two clients could claim meanwhile.
         rig.sql(WAITING.format(count=round(20000 * SECONDS)), DATABASE)
         flights.measure(meter)
     rig.sql(f"DROP DATABASE {DATABASE}", "postgres")

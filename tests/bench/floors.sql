@@ -1,5 +1,5 @@
--- What the same work costs Postgres at the least: tables with the columns and the most needed indexes of ours, without
--- row security, foreign keys, rules, search, audit, reasons of a refusal and all that an operator may set. Of
+-- The minimum cost of the same work in Postgres: tables with the columns and the most needed indexes of ours, without
+-- row security, foreign keys, rules, search, audit, reasons of a refusal and all settings of an operator. For
 -- floors.py.
 CREATE TABLE tokens (hash bytea PRIMARY KEY, user_id uuid NOT NULL, org_id uuid NOT NULL,
     expires_at timestamptz NOT NULL);
@@ -24,7 +24,7 @@ CREATE TABLE events (run_id uuid NOT NULL, seq bigint NOT NULL, type text NOT NU
 CREATE TABLE usage (id uuid PRIMARY KEY, org_id uuid NOT NULL, run_id uuid NOT NULL, model text NOT NULL,
     input_tokens bigint NOT NULL, output_tokens bigint NOT NULL, cost bigint NOT NULL, created_at timestamptz NOT NULL);
 
--- As ours, ordered by time.
+-- Ordered by time, like ours.
 CREATE FUNCTION id_now() RETURNS uuid LANGUAGE sql AS $$
     SELECT (lpad(to_hex((extract(epoch FROM clock_timestamp()) * 1000000)::bigint), 16, '0')
             || substr(gen_random_uuid()::text, 20))::uuid

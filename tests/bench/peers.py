@@ -91,7 +91,7 @@ class Peers:
                 program.kill()
                 program.wait()
 
-    # What it takes to have them.
+    # Requirements of the peers.
 
     def install_debian(self):
         if os.geteuid() == 0 and os.environ.get("BENCH_INSTALL") == "1":
@@ -111,7 +111,7 @@ class Peers:
         for name in ("package.json", "package-lock.json"):
             self.script(name)
         # Not `npm ci`: it refuses a lock file without the binaries of other machines, which npm
-        # leaves out. The lock file's versions are installed all the same.
+        # leaves out. The lock file's versions are installed anyway.
         done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts",
                                "--loglevel=error", "--prefix", CACHE],
                               capture_output=True, text=True, check=False, timeout=900)

@@ -182,7 +182,7 @@ def follower_memory(rig, meter, figures):
         account = rig.accounts(1, 1)[0]
         request, api = begin(rig, account, "native" if name == "others" else name,
                              "[pause 280000] [say so]")
-        # What comes once.
+        # Costs that come once.
         opened.append((follow(rig, name, request, 20, at_once=False), account, api))
         time.sleep(1)
         before = meter.memory_kib("daemon")

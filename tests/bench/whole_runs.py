@@ -10,8 +10,8 @@ from peers import AGENTS
 from rig import ROUNDS, SECONDS
 
 CLIENTS, TOKENS = 50, 50
-# Of a client, in turn. In a single one the faster a system is the longer are the histories that its
-# runs read, after a minute hundreds of messages; a peer's runs are given one.
+# Runs of a client, in turn. In a single thread a faster system has longer histories, after a minute
+# hundreds of messages; a peer's runs get one.
 THREADS = 40
 RUN_ENDS = '"type":"run.completed"'
 OURS = ("daemon", "pool", "nginx", "Postgres")

@@ -35,7 +35,7 @@ function listen(answer) {
 const form = { type: 'object', required: ['size'], properties: {
   size: { type: 'integer', minimum: 1 } } };
 
-// What its tasks are; a task is done when its time is over and what it asked was answered.
+// States of its tasks; a task is done when its time is over and its question was answered.
 class Tasks {
   #all = new Map();
   cancelled = 0;

@@ -1,4 +1,4 @@
-// What several flows do in the chat, and to the stack below it.
+// Steps of several flows in the chat, and in the stack below it.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
@@ -9,7 +9,8 @@ function kill(program) {
   process.kill(parseInt(readFileSync(file, 'utf8'), 10), 'SIGKILL');
 }
 
-// What a flow works with besides `t` of the harness: an account and its calls, and what may die.
+// Services of a flow besides `t` of the harness: an account and its calls, and programs that may
+// die.
 class Stage {
   constructor(t) {
     this.t = t;
@@ -50,12 +51,12 @@ class Stage {
     kill('hostler-api');
   }
 
-  // What died is started; what lives is left alone.
+  // Dead programs are started; live ones are left alone.
   start_stack() {
     execFileSync('dev/stack/up', { stdio: 'ignore' });
   }
 
-  // As the page of another tab that is shown.
+  // Like the page of another tab that is shown.
   hide(page) {
     return page.evaluate(() => {
       Object.defineProperty(document, 'hidden', { value: true, configurable: true });
@@ -93,7 +94,7 @@ export async function send(page, text) {
   await composer(page).press('Enter');
 }
 
-// Of the newest run.
+// Facts of the newest run.
 export const answer_text = (page) =>
   page.locator('article.run').last().locator('.answer').last().textContent();
 

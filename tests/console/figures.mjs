@@ -1,5 +1,6 @@
-// What the console costs a browser, as a line of JSON on stdout; for tests/bench/console.py, which
-// says how many rounds. Each round has a new browser profile: nothing is cached, nobody signed in.
+// Costs of the console in a browser, as a line of JSON on stdout; for tests/bench/console.py, which
+// gives the number of rounds. Each round has a new browser profile: nothing is cached, nobody
+// signed in.
 import { Flow, home, make_account, must, start_browser, stop_browser } from './harness.mjs';
 
 const rounds = Number(process.argv[2] ?? 3);

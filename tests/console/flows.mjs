@@ -64,7 +64,7 @@ async function run_units() {
   }
 }
 
-// What is wrong in it; `flow` keeps its pages.
+// Faults of it; `flow` keeps its pages.
 async function run(flow, { name, work }) {
   let limit;
   try {
@@ -85,7 +85,7 @@ async function run(flow, { name, work }) {
 
 if (!process.env.FLOWS && is_ours('units')) await run_units();
 
-// Whoever works by a script asks more often than people do.
+// A script asks more often than people do.
 async function lift_rates() {
   const token = await admin_token();
   for (const whose of ['requests', 'anonymous_requests']) {
@@ -123,7 +123,7 @@ function is_last() {
 }
 
 await run_all(wanted.filter((each) => !each.is_alone));
-// What has bounds in time runs when nothing else does.
+// Flows with bounds in time run when nothing else does.
 if (is_last()) await run_all(wanted.filter((each) => each.is_alone));
 await stop_browser();
 console.log(`${passed} passed, ${failed} failed`);

@@ -1,6 +1,6 @@
-// What flows are made of: a browser, an account, mails, and an eye on all that a page does. A page
-// that breaks its policy, asks another origin, logs an error, or calls what docs/openapi.yaml does
-// not name fails its flow.
+// Parts of flows: a browser, an account, mails, and a watch over everything that a page does. A
+// page that breaks its policy, asks another origin, logs an error, or calls an operation that
+// docs/openapi.yaml does not name fails its flow.
 import { readFileSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -59,7 +59,8 @@ export async function must(method, path, body, options) {
   return answer.body;
 }
 
-// As `must`, of a call that a setting allows which was changed just now: that acts within a second.
+// Like `must`, for a call that a setting changed just now allows: that takes effect within a
+// second.
 export async function must_soon(method, path, body, options) {
   let answer;
   await until(async () => {
@@ -81,7 +82,7 @@ export async function make_account(login = `ada${process.pid}x${++accounts}`) {
   return { login, email, password, token: made.access_token, id: made.user_id };
 }
 
-// Of a fresh login, as settings want it.
+// Token of a fresh login, as settings need it.
 export async function admin_token() {
   const login = { login: process.env.ADMIN_LOGIN, password: process.env.ADMIN_PASSWORD };
   return (await must('POST', '/v1/auth/login', login)).access_token;
@@ -233,8 +234,8 @@ export class Flow {
     return page;
   }
 
-  // A page that the later flows of a file may have as well, who then need not sign in: the one of
-  // that name, made by `make()` when there is none. {page, is_new}
+  // A page that the later flows of a file may share, so that they need not sign in: the one of that
+  // name, made by `make()` if it is missing. {page, is_new}
   async kept_page(name, make) {
     const known = this.#kept.get(name);
     if (known) {
@@ -305,7 +306,7 @@ export class Flow {
     return { account, page };
   }
 
-  // What axe finds serious in the page as it stands is a fault.
+  // A serious finding of axe in the page is a fault.
   async axe(page, what) {
     if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe_source);
     const { violations } = await page.evaluate(() =>
@@ -321,7 +322,7 @@ export class Flow {
     }
   }
 
-  // Nothing stands out of the page to the right.
+  // No element sticks out of the page to the right.
   async fits(page, what) {
     if (process.env.SHEETS) await draw_sheet(browser, page, settled, what);
     const over = await page.evaluate(() => {
@@ -338,7 +339,7 @@ export class Flow {
     check(!over, `${what} is too wide: ${over}`);
   }
 
-  // Of the newest page, for who looks into a failure.
+  // Picture of the newest page, for readers of a failure.
   async picture(path) {
     await this.#newest?.screenshot({ path }).catch(() => {});
   }
@@ -357,7 +358,7 @@ export async function forget(kept) {
 }
 
 // The idle state: nothing loads, nothing moves, and that for some frames: what a screen asks for is
-// asked behind its first one. Streams of events do not count, they have no end.
+// asked after its first one. Streams of events do not count, they have no end.
 export async function settled(page) {
   const look = async (frames) => {
     for (; frames > 0; --frames) await new Promise((resolve) => requestAnimationFrame(resolve));

@@ -64,7 +64,7 @@ export async function phone(t, account, path) {
   return page;
 }
 
-// Makes it once, and gives it to whoever asks.
+// Makes it once, and gives it to every caller.
 export function once(make) {
   let made = null;
   return () => (made ??= make());

@@ -1,4 +1,4 @@
-// Draws the pictures of docs/console.md anew, from a stack that was filled for it. Called by
+// Draws the pictures of docs/console.md again, from a stack that was filled for it. Called by
 // `make console-pictures`. Each is at most 150 KiB.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, statSync } from 'node:fs';
@@ -166,7 +166,7 @@ await flow.end();
 await stop_browser();
 model.close();
 
-// What stands under "From an empty platform" is drawn in a stack of its own.
+// Pictures under "From an empty platform" are drawn in a stack of their own.
 const whole = spawnSync('dev/stack/with-stack', [process.execPath, 'tests/console/whole.mjs'], {
   env: { ...process.env, MODEL: 'none', PICTURES: folder },
   encoding: 'utf8',

@@ -43,7 +43,7 @@ async function run_one(shard) {
   tell(block);
   passed += Number(sums?.[1] ?? 0);
   failed += Number(sums?.[2] ?? 0);
-  // One that found nothing left to do has failed at nothing.
+  // A shard that found nothing left to do has not failed.
   if (sums === null || (status !== 0 && Number(sums[1]) > 0 && sums[2] === '0')) {
     ++failed;
     console.log(`not ok ${++number} stack ${shard} ended early, status ${status}`);

@@ -194,7 +194,7 @@ async function mcp_server(page) {
   await button(dialog(page), 'Add').click();
   const tool = page.locator('tr', { hasText: 'diary__next_delivery' });
   await tool.getByText('approved').waitFor();
-  // What the server says differently later waits for approval.
+  // A later difference of the server waits for approval.
   diary.tools = [
     { ...diary.tools[0], description: 'Tells when an order is delivered, in local time.' },
   ];

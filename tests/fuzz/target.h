@@ -1,6 +1,6 @@
-// What the fuzz targets are made of. A target takes bytes and asserts what must be true of every
-// input; the table in targets.h names them all. Used by the fuzzer (tests/fuzz/fuzzer.cpp) and, for
-// the kept inputs, by tests/unit/fuzz_corpus_test.cpp.
+// Parts of the fuzz targets. A target takes bytes and asserts what must be true of every input; the
+// table in targets.h names them all. Used by the fuzzer (tests/fuzz/fuzzer.cpp) and, for the kept
+// inputs, by tests/unit/fuzz_corpus_test.cpp.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ std::optional<Error> refusal_of(Call call) {
   return std::nullopt;
 }
 
-// Inputs of several parts: the next line without its end; what is behind it stays.
+// Inputs of several parts: the next line without its end; what is after it stays.
 inline std::string_view take_line(std::string_view& rest) {
   std::string_view line = rest.substr(0, rest.find('\n'));
   rest.remove_prefix(std::min(line.size() + 1, rest.size()));

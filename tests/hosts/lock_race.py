@@ -1,6 +1,6 @@
-# What a primary does that is frozen between its look at the cluster and its next hold on the lock,
-# and wakes when another has it: with Patroni's own code, on the etcd that a patroni.yml names.
-# Called by tests/hosts/cluster: lock_race.py PATRONI_YML; prints who has the lock in the end.
+# A primary that is frozen between its look at the cluster and its next hold on the lock, and wakes
+# when another has it: with Patroni's own code, on the etcd that a patroni.yml names. Called by
+# tests/hosts/cluster: lock_race.py PATRONI_YML; prints who has the lock in the end.
 import logging
 import sys
 import time

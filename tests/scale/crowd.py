@@ -1,4 +1,4 @@
-# Who uses the shape of tests/scale/run: accounts with threads, those that start runs, those that
+# Users of the shape of tests/scale/run: accounts with threads, those that start runs, those that
 # follow streams, and servers that take webhooks or hang.
 import json
 import pathlib

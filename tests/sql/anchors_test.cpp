@@ -1,5 +1,5 @@
-// What an account hangs on, between requests that cross: each was admitted before the other one
-// committed, and none leaves a door open behind it.
+// Tests what an account hangs on, between requests that cross: each was admitted before the other
+// one committed, and none leaves a door open after it.
 #include <gtest/gtest.h>
 
 #include <future>
@@ -150,7 +150,7 @@ TEST_F(Anchors, KeepTheOldAddressFromARegistrationDuringTheChange) {
             "ada@example.org");
 }
 
-// What is mailed is locked behind its user by everybody, so that none of them waits in a circle.
+// Mailed secrets are always locked after their user, so that nobody waits in a circle.
 TEST_F(Anchors, WaitInOneOrder) {
   change_to("thief@example.net", "back");
   value("SELECT login_code_send('thief@example.net', id, '\\xa0', " + mail("code") +

@@ -2,7 +2,7 @@
 -- rows_read_test.cpp, which runs it behind the ANALYZE of the idle system.
 SET session_replication_role = replica;  -- no foreign keys, no triggers: speed
 
--- Of the threads of others than user1 to user3: runs to be claimed, runs that somebody owns, runs that wait.
+-- Runs in threads of users other than user1 to user3: claimable runs, owned runs, runs that wait.
 CREATE TEMP TABLE begun AS
 SELECT id, row_number() OVER () AS n
 FROM (SELECT DISTINCT ON (r.thread_id) r.id FROM runs r

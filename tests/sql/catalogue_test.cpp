@@ -1,6 +1,6 @@
-// What the migrations leave behind, asked of Postgres's catalogue: tenancy is enforced on every
-// table that could need it, and nobody may more than they must. A new table is checked like the
-// old.
+// Tests what the migrations leave behind, asked of Postgres's catalogue: tenancy is enforced on
+// every table that could need it, and nobody may more than they must. A new table is checked like
+// the old.
 #include <gtest/gtest.h>
 
 #include "fcgi/identity/permissions.h"
@@ -115,7 +115,7 @@ TEST_F(Catalogue, HasNoViewThatLooksPastRowLevelSecurity) {
             "");
 }
 
-// Whoever inserts merges what others left to be merged, while it holds its locks: that is bounded.
+// An INSERT merges the entries that others left, while it holds its locks: that is bounded.
 TEST_F(Catalogue, LeavesFewEntriesOfAnIndexOfWordsToALaterInsert) {
   EXPECT_EQ(faults("SELECT c.relname FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE "
                    "a.amname = 'gin' AND NOT coalesce(c.reloptions && "
@@ -123,7 +123,7 @@ TEST_F(Catalogue, LeavesFewEntriesOfAnIndexOfWordsToALaterInsert) {
             "");
 }
 
-// Of ours: not of an extension.
+// Only our functions, not those of an extension.
 constexpr const char* our_functions =
     "SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace "
     "AND n.nspname = 'public' WHERE NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = "

@@ -1,5 +1,5 @@
-// What indexes stand on: no order that an upgrade of the system could change. And what doctor and
-// setup-database say of a database whose collation did change, or may.
+// Tests what indexes stand on: no order that an upgrade of the system could change. And what doctor
+// and setup-database say of a database whose collation did change, or may.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ TEST_F(DoctorOfCollations, FindsCollationsAsTheyWere) {
   EXPECT_THAT(reported(), ContainsRegex("ok +collations +"));
 }
 
-// As after an upgrade of ICU.
+// State after an upgrade of ICU.
 TEST_F(DoctorOfCollations, NamesTheIndexesOfACollationThatChanged) {
   database_.as_superuser().run_text(
       "UPDATE pg_collation SET collversion = '1.1' WHERE collname = 'und-x-icu'");
@@ -56,7 +56,7 @@ TEST_F(DoctorOfCollations, NamesTheIndexesOfACollationThatChanged) {
   EXPECT_THAT(report, Not(HasSubstr("indexes have the order")));
 }
 
-// As after an upgrade of glibc; C.UTF-8 has no version, so that one is made up.
+// State after an upgrade of glibc; C.UTF-8 has no version, so that one is made up.
 TEST_F(DoctorOfCollations, NamesTheIndexesOfADatabaseWhoseOrderChanged) {
   database_.as_superuser().run_text(fmt::format(
       "UPDATE pg_database SET datcollversion = '2.28' WHERE datname = '{}'", database_.name()));

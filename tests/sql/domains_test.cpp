@@ -1,5 +1,5 @@
-// What columns refuse that are written with every message and run, by their domains and by the one
-// CHECK of usage_records.
+// Tests what columns refuse that are written with every message and run, by their domains and by
+// the one CHECK of usage_records.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,5 +1,5 @@
-// What keeps one subscription's grants back keeps back nobody else's: accounts that somebody holds,
-// rows that fail, rows that cannot even be laid aside.
+// Tests what keeps one subscription's grants back keeps back nobody else's: accounts that somebody
+// holds, rows that fail, rows that cannot even be laid aside.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

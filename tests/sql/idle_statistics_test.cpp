@@ -1,6 +1,6 @@
-// What Postgres counted while nothing ran is what it plans with when much does. The statements of
-// the queue then find their rows by the index that is meant for them, not by reading all runs that
-// have not ended.
+// Tests what Postgres counted while nothing ran is what it plans with when much does. The
+// statements of the queue then find their rows by the index that is meant for them, not by reading
+// all runs that have not ended.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -121,7 +121,7 @@ TEST_F(IdleStatistics, LetABatchOfEventsReadNoRunButItsOwn) {
   EXPECT_EQ(plans.find("Removed"), plans.npos) << plans;
 }
 
-// Of many runs none is compared with all others: it was ten times the rest at a thousand of them.
+// No run is compared with all others: at a thousand of them it was ten times the rest.
 TEST_F(IdleStatistics, LetABatchOfEventsGrowWithItsRunsAlone) {
   std::string daemon_id = fixture_.new_daemon("/run/d.sock");
   postgres::DbSession session = database_.as_runner();
@@ -158,8 +158,8 @@ TEST_F(IdleStatistics, LetALookForCancelsReadThoseAlone) {
   EXPECT_EQ(plans.find("Removed"), plans.npos) << plans;
 }
 
-// Whatever the thread holds: a claim reads no more of it than it answers, and the look for more of
-// it begins at its end.
+// A claim reads only what it answers, whatever the thread contains, and the look for more of it
+// begins at its end.
 TEST_F(IdleStatistics, LetAHistoryBeReadInTheOrderOfItsKey) {
   constexpr int messages_made = 2000;
   database_.as_superuser().run_text("VACUUM ANALYZE messages");
@@ -236,7 +236,7 @@ TEST_F(IdleStatistics, LetAStreamOpenWithoutAFunctionOfTheRun) {
       fixture_.org_id, fixture_.owner_id, query::stream_open.text, run_id));
   EXPECT_NE(plans.find("Index Scan using runs_pkey on runs r "), plans.npos) << plans;
   EXPECT_EQ(plans.find("Seq Scan on runs"), plans.npos) << plans;
-  // What says why a run may not be read is asked only then.
+  // The reason why a run may not be read is looked up only then.
   EXPECT_EQ(plans.find("SELECT * FROM runs WHERE id = run"), plans.npos) << plans;
   EXPECT_EQ(plans.find("Removed by Filter"), plans.npos) << plans;
 }

@@ -65,7 +65,7 @@ INSERT INTO threads (id, org_id, created_by_user_id, title, end_user)
 SELECT uuidv7(), CASE WHEN n = 1 THEN b.personal_org_id ELSE u.personal_org_id END, u.id,
        'title of ' || u.login || ' ' || n, CASE n WHEN 1 THEN 'customer' END
 FROM users u, generate_series(1, 2) AS n, (SELECT personal_org_id FROM users WHERE login = 'user1') AS b;
--- Of user1's one more: in two of them a run waits.
+-- One more of user1: in two of them a run waits.
 INSERT INTO threads (id, org_id, created_by_user_id, title)
 SELECT uuidv7(), u.personal_org_id, u.id, 'title of user1 3' FROM users u WHERE u.login = 'user1';
 INSERT INTO messages (id, org_id, thread_id, created_by_user_id, role, content, search, client_id)

@@ -224,7 +224,7 @@ TEST_F(Migrate, RefusesADatabaseThatIsNewer) {
   EXPECT_THAT(run.err, HasSubstr("upgrade Hostler on this host"));
 }
 
-// What programs made for `expected` are told of the schema.
+// Facts about the schema for programs that were made for `expected`.
 TEST_F(Migrate, TellsOlderProgramsWhetherANewerSchemaFitsThem) {
   set_up();
   write_first();

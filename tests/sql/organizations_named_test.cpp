@@ -1,6 +1,6 @@
-// What would have to change if organizations were spread over several databases: each statement of
-// the services finds its rows by their organization, or stands on a list, below what would become
-// of it. docs/scaling.md tells of the list.
+// Tests what would have to change if organizations were spread over several databases: each
+// statement of the services finds its rows by their organization, or stands on a list, below what
+// would become of it. docs/scaling.md tells of the list.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,8 @@ std::string text_of(const char* path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// What the question finds, among these statements: (name, text, whether the daemon sends it).
+// Returns what the question finds, among these statements: (name, text, whether the daemon sends
+// it).
 std::set<std::string> without_organization(postgres::DbSession& session,
                                            const std::string& statements) {
   session.run_text("CREATE TEMP TABLE statements (name text, body text, is_of_runner boolean)");

@@ -77,7 +77,7 @@ TEST_F(Partitions, AreMadeBesideReadersAndWriters) {
                     "VALUES ('{}', {}, 'run.started', '{{}}')",
                     run_id, seq));
   };
-  // As pg_dump, and as a batch of events.
+  // Locks like pg_dump, and like a batch of events.
   postgres::DbSession reader = database_.as_superuser();
   reader.begin();
   reader.run_text("SELECT count(*) FROM run_events");
@@ -175,7 +175,7 @@ TEST_F(Partitions, OfAnyTableGetWhatIsLeftOfAMonth) {
   EXPECT_EQ(sql("INSERT INTO log SELECT now() + n * interval '1 day' FROM generate_series(-90, 58) "
                 "AS n RETURNING 1"),
             "1");
-  // Nothing is dropped before its last row is old enough, and then the oldest alone.
+  // A partition is dropped only after its last row is old enough, and only the oldest one.
   EXPECT_EQ(sql("SELECT month_partitions_expire('log', interval '1 day')"), "0");
   EXPECT_EQ(sql("SELECT month_partitions_expire('log', interval '-99 days')"), "1");
   EXPECT_FALSE(is_there("log_before"));

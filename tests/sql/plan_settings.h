@@ -1,4 +1,5 @@
-// How sessions plan whose statements are planned once, for tests whose own are none of these.
+// Settings of sessions whose statements are planned once, for tests whose own sessions are none of
+// these.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace hostler::testing_support {
 
-// What DatabaseOptions::plans_once begins a session with, as statements.
+// Returns what DatabaseOptions::plans_once begins a session with, as statements.
 inline std::string plans_once_settings() {
   std::string texts;
   for (const postgres::SessionSetting& setting : postgres::plans_once_settings()) {

@@ -22,7 +22,7 @@ namespace {
 
 using namespace testing_support;
 
-// What a filter may throw away before it counts as reading too much.
+// Rows that a filter may throw away before it counts as reading too much.
 constexpr long rows_removed_max = 1000;
 
 const std::set<std::string> tables_that_stay_small = {
@@ -126,7 +126,7 @@ std::map<std::string, std::string> faults_in(const std::string& plans,
     end = std::min(plans.find("\nduration: ", begin + 1), plans.size());
     std::string plan = plans.substr(begin, end - begin);
     std::smatch found;
-    // What Postgres looks up in its own catalogue is a row a table.
+    // A look-up of Postgres in its own catalogue is one row per table.
     if (std::regex_search(plan, found, scan) && !tables_that_stay_small.contains(found[1]) &&
         !found[1].str().starts_with("pg_") && !empty.contains(found[1])) {
       faults["reads all of " + found[1].str()] = plan;
@@ -145,7 +145,7 @@ std::string place_of(const StatementUse& use) {
 
 TEST_F(Plans, ReadNoWholeTableThatGrows) {
   for (const StatementUse& use : statement_list()) {
-    // One that nothing uses yet has no role; an operator may wait.
+    // A statement that nothing uses yet has no role; an operator may wait.
     if (use.roles.empty() || use.roles.contains("hostler_owner")) continue;
     std::string role = *use.roles.begin();
     std::string error;

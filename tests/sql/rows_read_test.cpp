@@ -130,7 +130,7 @@ std::map<std::string, std::string> wanted_sizes() {
 
 class ReadRows : public testing::Test {
  protected:
-  // Those that Postgres has counted for this session and not yet reported to anybody.
+  // Reads that Postgres has counted for this session and not yet reported to anybody.
   static RowsRead counted(postgres::DbSession& session) {
     postgres::Result found = session.run_text(
         "SELECT relname, pg_stat_get_xact_tuples_returned(oid) AS rows FROM pg_class "
@@ -167,7 +167,7 @@ class ReadRows : public testing::Test {
     postgres::DbSession session = filled.database.as_superuser();
     session.run_text("SET jit = off; SET plan_cache_mode = force_generic_plan");
     for (const StatementUse& use : statement_list()) {
-      // One that nothing uses yet has no role; an operator may wait.
+      // A statement that nothing uses yet has no role; an operator may wait.
       if (use.roles.empty() || use.roles.contains("hostler_owner")) continue;
       if (change_every_account.contains(use.statement->name)) continue;
       session.run_text("SET ROLE " + *use.roles.begin());

@@ -15,7 +15,7 @@ using testing_support::TestDatabase;
 
 class RowsThatStay : public testing::Test {
  protected:
-  // What the owner of the schema, who may do all that triggers let it do, is refused.
+  // Returns what the owner of the schema, who may do all that triggers let it do, is refused.
   bool is_refused(const std::string& text) {
     postgres::DbSession session = database_.as_superuser();
     session.run_text("SET ROLE hostler_owner");

@@ -40,7 +40,7 @@ std::string difference(const std::string& left, const std::string& right) {
   return run.out.substr(0, 2000);
 }
 
-// HOSTLER_SCHEMA_LISTING=write (make schema-listing) writes it anew.
+// HOSTLER_SCHEMA_LISTING=write (make schema-listing) writes it again.
 TEST(Schema, IsTheOneThatTheTreeLists) {
   TestDatabase database;
   postgres::DbSession session = database.as_superuser();

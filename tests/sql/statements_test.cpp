@@ -49,7 +49,7 @@ TEST(Statements, ArePlannedOnTheNewestSchemaByTheRoleThatSendsThem) {
   for (const char* role : {"hostler_api", "hostler_runner", "hostler_owner"}) {
     postgres::DbSession session = session_of(database, role);
     for (const StatementUse& use : statement_list()) {
-      // One that nothing uses yet must fit the schema at least.
+      // A statement that nothing uses yet must fit the schema at least.
       bool is_sent =
           use.roles.empty() ? role == std::string("hostler_owner") : use.roles.contains(role);
       if (!is_sent || !is_preparable(*use.statement)) continue;

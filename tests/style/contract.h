@@ -1,4 +1,4 @@
-// What the contract tests compare: the document that hostler-api serves and the routes it prints.
+// Inputs of the contract tests: the document that hostler-api serves and the routes it prints.
 // Included by tests/style only.
 #pragma once
 

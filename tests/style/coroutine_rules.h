@@ -31,7 +31,7 @@ inline std::string_view without_condition(std::string_view statement) {
   return statement;
 }
 
-// What is wrong with a statement that holds co_await; empty: nothing.
+// Returns what is wrong with a statement that holds co_await; empty: nothing.
 inline std::string await_fault(std::string_view statement) {
   statement = without_condition(statement);
   size_t first = statement.find("co_await");
@@ -74,7 +74,7 @@ inline Findings await_form(const SourceFile& file) {
   return findings;
 }
 
-// The body of the lambda whose captures open at `open`; empty when it is none.
+// The body of the lambda whose captures open at `open`, or an empty text.
 inline std::string_view lambda_body(std::string_view code, size_t open) {
   size_t at = closing_of(code, open);
   if (at == std::string_view::npos) return {};

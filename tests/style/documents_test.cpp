@@ -1,5 +1,5 @@
-// What documents tell operators to set, look for and call is there: settings, variables of the
-// environment, fields and events of the log, commands of hostlerctl. The last by asking it.
+// Tests what documents tell operators to set, look for and call is there: settings, variables of
+// the environment, fields and events of the log, commands of hostlerctl. The last by asking it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 using testing_support::run_ctl;
 
-// What operators read. NEWS.md may name what is no more.
+// Returns what operators read. NEWS.md may name what is no more.
 bool is_for_operators(const std::string& path) {
   if (path == "NEWS.md") return false;
   bool is_document = path.ends_with(".md") || path == "docs/openapi.yaml";
@@ -157,7 +157,7 @@ std::set<std::string> commands_in(const std::string& help) {
   return words;
 }
 
-// What documents call: lines of blocks and what stands in backticks.
+// Returns what documents call: lines of blocks and what stands in backticks.
 std::vector<Piece> code_in(const SourceFile& file) {
   static const std::regex in_backticks("`([^`]+)`");
   std::vector<Piece> code;

@@ -1,4 +1,4 @@
-// What sql/embed_queries.py makes of statements, and which comments it refuses.
+// Tests what sql/embed_queries.py makes of statements, and which comments it refuses.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -27,7 +27,7 @@ std::map<std::string, const ErrorRow*> rows_by_enumerator() {
   return rows;
 }
 
-// What SQL raises: fail('threads.not_found', …).
+// Returns what SQL raises: fail('threads.not_found', …).
 std::vector<Piece> codes_raised_in(const std::string& sql) {
   std::vector<Piece> codes;
   static const std::regex raise(R"(\bfail\(\s*'([a-z0-9_.]+)')");
@@ -37,7 +37,8 @@ std::vector<Piece> codes_raised_in(const std::string& sql) {
   return codes;
 }
 
-// What the product may answer: enumerators in C++ outside the table, and codes that SQL raises.
+// Returns what the product may answer: enumerators in C++ outside the table, and codes that SQL
+// raises.
 std::map<std::string, std::string> answered_codes() {
   std::map<std::string, const ErrorRow*> rows = rows_by_enumerator();
   std::map<std::string, std::string> answered;
@@ -73,7 +74,7 @@ bool has_second_status(const DocumentedCode& documented) {
   return documented.code == "credits.insufficient" && documented.status == "409";
 }
 
-// Of a code below /v1/openai, which may be of that API: "" when there is none.
+// Code of an error below /v1/openai, which may be of that API, or "".
 std::string openai_status_of(std::string_view code) {
   if (code == http::unsupported_parameter) return "400";
   for (size_t i = 0; i < static_cast<size_t>(ErrorCode::count_); ++i) {

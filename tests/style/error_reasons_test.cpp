@@ -1,5 +1,5 @@
-// What SQL raises against the table that has its words (lib/error_reasons.cpp), both ways: code,
-// reason and the names of the facts. SQL itself tells no sentence, no field and no status.
+// Tests what SQL raises against the table that has its words (lib/error_reasons.cpp), both ways:
+// code, reason and the names of the facts. SQL itself tells no sentence, no field and no status.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -28,7 +28,7 @@ std::string without_comments(std::string sql) {
   return sql;
 }
 
-// What stands between the parenthesis before `from` and its partner, parted at its commas.
+// Returns what stands between the parenthesis before `from` and its partner, parted at its commas.
 std::vector<std::string> arguments_at(const std::string& sql, size_t from) {
   std::vector<std::string> arguments(1);
   int depth = 1;

@@ -51,7 +51,7 @@ std::set<std::string> headers_declared(const Json& document) {
 TEST(Headers, ThatAnswersHaveStandInTheDocument) {
   Json document = openapi_document();
   std::set<std::string> declared = headers_declared(document);
-  // What every answer may have is told once, in words.
+  // Fields that every answer may have are described once, in words.
   std::string of_all(member_or_null(document, "info").text_or("description"));
   // These are HTTP's own, or nginx keeps them to itself.
   const std::set<std::string> of_http = {"Content-Type", "Content-Length", "X-Accel-Redirect"};
@@ -94,7 +94,7 @@ bool takes_idempotency_key(const Operation& operation) {
   });
 }
 
-// What lacks of the fields that an operation's answer of this status has, a line each.
+// Returns what lacks of the fields that an operation's answer of this status has, a line each.
 std::string missing_headers(const Operation& operation, bool is_counted, std::string_view status,
                             const Json& document, const Json& response) {
   const Json& answer = resolved(document, response);

@@ -22,8 +22,8 @@ using testing_support::run_program;
 
 bool is_fence(const std::string& line) { return trimmed(line).starts_with("```"); }
 
-// What a heading is called in links, as GitHub has it: lower case, blanks are hyphens, and of
-// other characters only letters, digits and underscores stay.
+// Returns what a heading is called in links, as GitHub has it: lower case, blanks are hyphens, and
+// of other characters only letters, digits and underscores stay.
 std::string anchor_of(const std::string& heading) {
   std::string anchor;
   for (char c : trimmed(heading)) {
@@ -34,7 +34,7 @@ std::string anchor_of(const std::string& heading) {
   return anchor;
 }
 
-// The second heading of a name has "-1" behind it, the third "-2".
+// The second heading of a name has "-1" after it, the third "-2".
 std::set<std::string> anchors_in(const std::string& document) {
   std::set<std::string> anchors;
   std::map<std::string, int> seen;

@@ -44,7 +44,7 @@ std::set<std::string> names_in(const std::string& text) {
   return names;
 }
 
-// As Prometheus names them: a histogram is three.
+// Names in Prometheus: a histogram has three.
 std::set<std::string> metrics() {
   std::set<std::string> names;
   std::string text = printed();

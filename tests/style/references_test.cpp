@@ -1,4 +1,5 @@
-// What comments and documents name is there: a path resolves, a section of the contract exists.
+// Tests what comments and documents name is there: a path resolves, a section of the contract
+// exists.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -29,7 +30,7 @@ bool resolves(std::string path) {
   return false;
 }
 
-// What of a file speaks to readers: a document whole, of code the comments.
+// Returns what of a file speaks to readers: a document whole, of code the comments.
 std::vector<Piece> words_for_readers(const SourceFile& file) {
   if (is_cpp(file.path)) return take_apart(file.text).comments;
   std::vector<Piece> pieces;
@@ -51,7 +52,8 @@ bool is_read(const SourceFile& file) {
 }
 
 TEST(References, NamePathsThatExist) {
-  // What has a word of a pattern in it (<topic>, {a,b}) or is made while building names no file.
+  // Returns what has a word of a pattern in it (<topic>, {a,b}) or is made while building names no
+  // file.
   const std::regex path(
       R"((^|[\s`("'])()"
       R"((lib|fcgi|runner|sse-relay|ctl|sql|nginx|dev|tests|docs|systemd|templates|debian)/)"

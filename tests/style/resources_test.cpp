@@ -93,7 +93,7 @@ std::set<std::string> members_in(const std::string& sql) {
   return sql.find("concat('{") != sql.npos ? members_glued_in(sql) : members_built_in(sql);
 }
 
-// The text of the newest definition of a function; empty when there is none.
+// The text of the newest definition of a function, or empty.
 std::string definition_of(std::string_view maker) {
   std::string found;
   for (const SourceFile& file : source_tree()) {

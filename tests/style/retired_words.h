@@ -12,7 +12,7 @@ struct RetiredWord {
   std::string_view instead;
 };
 
-// As a part of any name.
+// Retired as a part of any name.
 constexpr std::array<RetiredWord, 31> retired_parts = {{
     {"aside", "background"},     {"beat", "heartbeat"},
     {"bell", "notification"},    {"bells", "notifications"},
@@ -32,7 +32,7 @@ constexpr std::array<RetiredWord, 31> retired_parts = {{
     {"upkeep", "maintenance"},
 }};
 
-// As a whole name.
+// Retired as a whole name.
 constexpr std::array<RetiredWord, 61> retired_names = {{
     {"BareCaller", "RawClient"},
     {"EndWorld", "UserEndFixture"},

@@ -28,7 +28,7 @@ std::string build_folder() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
 }
 
-// What the program prints, without a shell between. Empty when it cannot be run.
+// Returns what the program prints, without a shell between. Empty when it cannot be run.
 std::string output_of(const std::string& program, const char* argument) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return {};
@@ -65,7 +65,7 @@ std::vector<PrintedRoute> routes_in(const std::string& printed) {
   return routes;
 }
 
-// A failure of the test when there are none: what runs over them must not pass over nothing.
+// Fails the test if there are no routes, because loops over them must not pass over nothing.
 std::vector<PrintedRoute> routes_of_program() {
   std::vector<PrintedRoute> routes =
       routes_in(output_of(build_folder() + "/hostler-api", "--routes"));
@@ -102,7 +102,7 @@ bool has_code(const Json& document, const Operation& operation, std::string_view
   return false;
 }
 
-// What the first set has and the second lacks, a line each.
+// Returns what the first set has and the second lacks, a line each.
 std::string missing(const std::set<std::string>& wanted, const std::set<std::string>& there) {
   std::string lines;
   for (const std::string& name : wanted) {
@@ -245,7 +245,7 @@ TEST(Routes, AreEachNamedByAnApiTest) {
   EXPECT_EQ(untested, "") << "test these in tests/api and name them there, so that they are found";
 }
 
-// The last piece of a path that ends in _id decides what is told when there is no such thing.
+// The last piece of a path that ends in _id decides the code for a missing thing.
 TEST(Routes, TellWhenThereIsNoSuchThing) {
   Json document = openapi_document();
   std::vector<Operation> operations = operations_of(document);

@@ -110,7 +110,7 @@ inline Findings open_mark(const SourceFile& file) {
   return marks_in(file.path, comments);
 }
 
-// What tells an operator to put a program that strangers reach into a group.
+// Returns what tells an operator to put a program that strangers reach into a group.
 inline Findings opened_group(const SourceFile& file) {
   if (is_cpp(file.path)) return {};
   Findings findings;

@@ -1,5 +1,5 @@
-// What the units deny is what the address guard refuses: the second lock covers the first. What
-// they bound stands in the manual.
+// Tests what the units deny is what the address guard refuses: the second lock covers the first.
+// What they bound stands in the manual.
 #include <gtest/gtest.h>
 
 #include <sstream>

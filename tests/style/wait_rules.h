@@ -16,7 +16,7 @@ inline bool is_waiting_itself(const std::string& path) {
   return path.starts_with("tests/support/eventually.");
 }
 
-// Who lets time pass, and what lasts there.
+// Functions that let time pass, and comments that state how long.
 struct Lasting {
   std::string_view path;
   std::string_view what;

@@ -1,4 +1,4 @@
-// What a run tells, as events, for tests of the wire formats; and a format by its name.
+// Events of a run, for tests of the wire formats; and a format by its name.
 #pragma once
 
 #include <stdexcept>

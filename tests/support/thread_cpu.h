@@ -1,4 +1,4 @@
-// What the calling thread has worked so far, for tests of what is left to other threads: unlike the
+// Processor time of the calling thread, for tests of work that is left to other threads: unlike the
 // clock it stands still while the machine is busy with others.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What shows nothing: lib/blank_text.h.
+// Tests what shows nothing: lib/blank_text.h.
 #include "lib/blank_text.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What the database raises, as an error of the API: lib/error_reasons.h.
+// Tests what the database raises, as an error of the API: lib/error_reasons.h.
 #include "lib/error_reasons.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What lib/json refuses of clients' bodies (contract section 1), and what it must not refuse.
+// Tests what lib/json refuses of clients' bodies (contract section 1), and what it must not refuse.
 #include "lib/json.h"
 #include "lib/json_bounds.h"
 

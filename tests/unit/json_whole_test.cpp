@@ -50,7 +50,7 @@ TEST(WholeNumber, IsNoneWithAFractionOrOutOfBounds) {
   EXPECT_EQ(whole_number("1e99999999999999999999"), std::nullopt);
 }
 
-// What is passed on stays as it was written, as far as its digits are kept.
+// Values that are passed on stay as written, as far as their digits are kept.
 TEST(WholeNumber, IsPassedOnWithAllItsDigits) {
   EXPECT_EQ(parse_json_or_nothing("9.007199254740993e15")->dump(), "9007199254740993");
   EXPECT_EQ(parse_json_or_nothing("9007199254740993.0")->dump(), "9007199254740993.0");

@@ -1,4 +1,4 @@
-// What a mail address is, lib/mail_address.h, and that accounts have no others:
+// Tests what a mail address is, lib/mail_address.h, and that accounts have no others:
 // lib/account/account_rules.h.
 #include "lib/mail_address.h"
 

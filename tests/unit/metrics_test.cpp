@@ -116,7 +116,7 @@ class MetricsServed : public testing::Test {
   }
   ~MetricsServed() override { std::filesystem::remove_all(folder_); }
 
-  // What each of the requests, sent one after the other, is answered with.
+  // Returns what each of the requests, sent one after the other, is answered with.
   std::vector<std::string> answers_to(std::vector<std::string> requests) {
     loop::Loop loop;
     program::MetricsServer server(loop, net::listen_unix(path_, 0660),

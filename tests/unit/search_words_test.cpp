@@ -1,4 +1,4 @@
-// The words of texts in many languages, and of what is none.
+// The words of texts in many languages, and of texts without words.
 #include "lib/search_words.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What hostlerctl prints of names that anybody chose, lib/terminal_text.h.
+// Tests what hostlerctl prints of names that anybody chose, lib/terminal_text.h.
 #include "lib/terminal_text.h"
 
 #include <gtest/gtest.h>

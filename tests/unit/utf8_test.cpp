@@ -1,4 +1,4 @@
-// Where characters begin and end, and what is none: lib/utf8.h.
+// Where characters begin and end, and invalid bytes: lib/utf8.h.
 #include "lib/utf8.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace hostler {
 namespace {
 
-// Of one, two, three and four bytes.
+// Characters of one, two, three and four bytes.
 constexpr std::string_view four = "aé好😀";
 
 TEST(Utf8, RefusesWhatIsNoCharacter) {

@@ -133,7 +133,7 @@ TEST(ApiKey, DiesWithItsDateAndItsUser) {
   auto works = [&] { return key.get("/v1/me").status == 200; };
   auto is_dead = [&] { return is_problem(key.get("/v1/me"), 401, "auth.invalid_api_key"); };
   EXPECT_TRUE(works());
-  // A status alone is enough, whoever wrote it.
+  // A status alone is enough, independent of its author.
   for (const char* status : {"suspended", "deleted"}) {
     set(fmt::format("UPDATE users SET status = '{}' WHERE id = '{}'", status, user.id));
     EXPECT_TRUE(is_dead()) << status;

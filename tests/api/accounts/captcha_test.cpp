@@ -81,7 +81,7 @@ struct Guarded {
   int status;  // behind a good captcha
 };
 
-// What each of the three takes.
+// Returns what each of the three takes.
 std::vector<Guarded> guarded(std::string_view beginning = "user") {
   std::string login = new_name(beginning);
   return {{"/v1/auth/register", account_json(login, "long enough", login + "@example.org"), 201},

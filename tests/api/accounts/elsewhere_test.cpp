@@ -1,4 +1,5 @@
-// What a user asks for in one organization and has in another: the 404 says so, and to nobody else.
+// Tests what a user asks for in one organization and has in another: the 404 says so, and to nobody
+// else.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

@@ -37,7 +37,7 @@ TestUser verified_user() {
   return user;
 }
 
-// The change as whoever knows the password asks for it.
+// The change in the name of somebody who knows the password.
 void ask_for(const TestUser& user, const std::string& email) {
   Answer asked = user.client.post(
       "/v1/me/email",

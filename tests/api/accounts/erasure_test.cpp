@@ -1,5 +1,5 @@
-// What DELETE /v1/me and DELETE /v1/admin/users/{user_id} leave behind: a string is planted in
-// every field that a user can fill, and after maintenance no dump of the database has it.
+// Tests what DELETE /v1/me and DELETE /v1/admin/users/{user_id} leave behind: a string is planted
+// in every field that a user can fill, and after maintenance no dump of the database has it.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -112,7 +112,7 @@ void plant_in_organization(ApiStack& stack, const Client& client) {
   Answer model = client.post("/v1/llm-providers/" + provider.member("id") + "/models?scope=org",
                              filled(R"({"model":"#-model"})"));
   EXPECT_EQ(model.status, 201) << model.body;
-  // As a run learns it of a provider.
+  // Stores the value that a run learns from a provider.
   sql_value(stack, fmt::format("UPDATE llm_models SET learned = '{{\"refuses\":[\"{}\"]}}', "
                                "learned_at = now() WHERE id = '{}'",
                                planted, model.member("id")));

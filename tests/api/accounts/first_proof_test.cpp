@@ -1,5 +1,5 @@
-// What the first proof of an address by code, and the way back to an address, leave of what others
-// set up in the account. POST /v1/auth/email/otp/verify, POST /v1/auth/email/revert.
+// Tests what the first proof of an address by code, and the way back to an address, leave of what
+// others set up in the account. POST /v1/auth/email/otp/verify, POST /v1/auth/email/revert.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -47,7 +47,7 @@ void set_up(const Client& client, const std::string& name) {
        fmt::format(R"({{"type":"blocklist","cidr":"192.0.2.{}/32"}})", name.size()));
 }
 
-// What of it is in force.
+// Returns what of it is in force.
 std::string in_force(const TestUser& user) {
   return sql_value(
       stack(),
@@ -64,7 +64,7 @@ std::string in_force(const TestUser& user) {
           user.org_id));
 }
 
-// Who registered an address that they do not have has nothing of its owner's account.
+// A user who registered a foreign address keeps no part of its owner's account.
 TEST_F(FirstProof, EndsWhatWasThereBefore) {
   TestUser user = register_user(stack());
   Client second = log_in(stack(), user);
@@ -157,7 +157,7 @@ TEST_F(FirstProof, SwitchesOffWhatWasSetUpBefore) {
   EXPECT_EQ(in_force(user), "mine 1 mine mine mine 0 1") << "the second proof ends nothing";
 }
 
-// Whoever changed the address, and what the owner had set up before.
+// The user who changed the address, and the things that the owner had set up before.
 TEST_F(FirstProof, IsLeftWhatIsOlderThanTheChangeThatIsTakenBack) {
   TestUser user = register_user(stack());
   auto confirm = [](const std::string& token) {

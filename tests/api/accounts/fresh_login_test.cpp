@@ -1,4 +1,5 @@
-// What needs a session that was begun or proved again a moment ago, and POST /v1/auth/confirm.
+// Tests what needs a session that was begun or proved again a moment ago, and POST
+// /v1/auth/confirm.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Somebody without an account who was invited: POST /v1/auth/register with invitation_token, and
-// what mail and inviter are told while registration is not open.
+// Tests invited people without an account: POST /v1/auth/register with invitation_token, and the
+// texts for mail and inviter while registration is not open.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

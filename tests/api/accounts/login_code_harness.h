@@ -35,7 +35,7 @@ inline std::string code_of(const TestUser& user) {
   return mailed(stack(), user.email, "login_code", "code");
 }
 
-// What the audit log has of logins and proofs.
+// Returns what the audit log has of logins and proofs.
 inline std::string audited(const TestUser& user) {
   return sql_value(
       stack(), fmt::format("SELECT coalesce(string_agg(concat_ws(' ', action, result, after_state),"

@@ -168,7 +168,7 @@ TEST_F(LoginCode, IsSentTenTimesADayToAnAddressWhoseverItIs) {
   EXPECT_EQ(send_code(user.email).status, 204);
 }
 
-// As if the subject had guessed wrong so often today, at codes that are gone.
+// Stores so many wrong guesses of the subject today, at codes that are gone.
 void add_failures(ApiStack& own, const std::string& subject, int count) {
   own.sql().run_text(
       fmt::format("INSERT INTO attempts (kind, subject) SELECT 'otp.failure', '{}' FROM "
@@ -219,7 +219,8 @@ TEST_F(LoginCode, CountsTheHoursWrongOnesExactlyWhenTheyComeAtOnce) {
   EXPECT_EQ(closed, 10);
 }
 
-// As if the user had come in from there alone: all requests of a test come from 127.0.0.1.
+// Pretends that the user came in from there alone, because all requests of a test come from
+// 127.0.0.1.
 void live_at(const TestUser& user, const std::string& neighbourhood) {
   stack().sql().run_text(fmt::format(
       "UPDATE sessions SET neighbourhood = '{}' WHERE user_id = '{}'", neighbourhood, user.id));

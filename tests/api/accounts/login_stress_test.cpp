@@ -49,8 +49,8 @@ TEST(LoginStress, IsShedWith503AndRetryAfterWhileEverythingElseIsServed) {
   log_in(stack, user);
 }
 
-// Whoever comes from where they logged in before is kept out neither by the queue nor by the
-// limits that strangers reach.
+// A user from a known network is stopped neither by the queue nor by the limits that strangers
+// reach.
 TEST(LoginStress, KeepsOutNobodyWhoComesFromWhereTheyLoggedInBefore) {
   constexpr int64_t served_ms_max = 10'000;
   ApiStack stack(

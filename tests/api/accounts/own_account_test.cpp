@@ -74,7 +74,7 @@ TEST_F(OwnAccount, ChangesThePasswordAndEndsTheOtherSessions) {
   EXPECT_EQ(audited(user, "auth.password_changed"), R"(user ok {"forgotten": false})");
 }
 
-// Whoever knew the old password may have asked for another address, whose link they have.
+// A thief of the old password may have asked for another address, whose link they have.
 TEST_F(OwnAccount, VoidsTheChangeOfTheAddressThatWasAskedForWithTheOldPassword) {
   TestUser user = register_user(stack());
   std::string theirs = new_name("thief") + "@example.net";

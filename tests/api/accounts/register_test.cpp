@@ -301,7 +301,7 @@ TEST(RegistrationLimit, IsOfANetworkAndCountsAccountsThatAreMade) {
   EXPECT_EQ(client.post("/v1/auth/register", call(new_name()).body).status, 201) << "later";
 }
 
-// Nothing of what comes behind the hash can answer here.
+// No code after the hash can answer here.
 TEST(RegistrationLimit, AndTakenNamesAreToldBeforeThePasswordIsHashed) {
   ApiStack limited({{"HOSTLER_LIMIT_REGISTRATIONS_PER_NETWORK_HOUR=1"}, false});
   auto register_at = [&](const std::string& login, const std::string& email) {

@@ -63,7 +63,7 @@ TEST(Suspension, EndsTokensKeysAndStreamsEverywhere) {
   EXPECT_FALSE(others.is_ended()) << "of somebody else";
 }
 
-// Else whoever the account was taken from them for would have it when it is active again.
+// Otherwise the thief would have the account when it is active again.
 TEST(Suspension, VoidsAChangeOfTheAddressThatWasAskedForBefore) {
   TestUser admin = register_admin(stack());
   TestUser user = register_user(stack());

@@ -75,7 +75,7 @@ struct Stress {
   }
 };
 
-// What the end leaves, by table, besides what nobody may have written behind it.
+// Returns what the end leaves, by table, besides what nobody may have written after it.
 std::string left_of(ApiStack& stack, const UserEndFixture& fixture, End end) {
   std::string here = end == End::removed ? "org_id = '" + fixture.org_id() + "'" : "true";
   auto count = [&](std::string_view table, std::string_view user_column, std::string_view more) {
@@ -102,7 +102,7 @@ std::string left_of(ApiStack& stack, const UserEndFixture& fixture, End end) {
 }
 
 // Some calls of one user and the user's end, all at once.
-// Where the relay answers, which is away here, the run was begun all the same.
+// Where the relay answers, which is away here, the run was begun anyway.
 int status_of(const Answer& answer) {
   bool has_run = answer.status == 502 && answer.has_header("x-hostler-run");
   return has_run ? 200 : answer.status;
@@ -161,7 +161,7 @@ TEST_F(UserEndStress, CallsRoutesThatWrite) {
   TenancyFixture bystander(stack());
   for (const WritingCall& one : writing_calls()) {
     int status = 0;
-    // One needs a proved address, one an address that is none: worlds take turns.
+    // One needs a verified address, one an unverified one, so fixtures take turns.
     for (int i = 0; i < 2 && (i == 0 || status >= 300); ++i) {
       UserEndFixture fixture(stack(), keeper);
       bool is_reported = stress.route(one.route).is_reported_orgs();
@@ -171,8 +171,8 @@ TEST_F(UserEndStress, CallsRoutesThatWrite) {
       bool is_same = bystander.contents() == before;
       EXPECT_NE(is_same, for_all.contains(one.route)) << one.route;
     }
-    // None ends well here: two are told in the audit log, nobody knows who authorizes for the
-    // server, and no daemon tests a model.
+    // No call succeeds here: two are in the audit log, the server's authorization server is
+    // unknown, and no daemon tests a model.
     bool is_known = one.route == "DELETE /v1/me" || one.route == "POST /v1/admin/email/test" ||
                     one.route == "POST /v1/mcp-servers/{server_id}:connect" ||
                     one.route == "POST /v1/llm-providers/{provider_id}/models/{model_id}:test";

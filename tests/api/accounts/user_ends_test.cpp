@@ -33,7 +33,7 @@ std::string reported_reason(const std::string& run_id) {
   return reason;
 }
 
-// Begins to stream, so that a daemon owns it until it is told to stop.
+// Begins to stream, so that a daemon owns it until it has to stop.
 std::string start_streaming(const Client& client) {
   std::string run_id = start_output(client, long_answer);
   std::string streamed = fmt::format(
@@ -100,8 +100,8 @@ Call deletion_of_me(const TestUser& user) {
           {}};
 }
 
-// Of two who hold the user and both want more, neither would ever get it. Sessions that look for a
-// deadlock later than they give a lock up would answer 503 then.
+// Two transactions that both lock the user and want more would wait for ever. Sessions that look
+// for a deadlock later than they give a lock up would answer 503 then.
 TEST(UserEnds, OnceOfTwoDeletionsAtOnceAndWithoutWaiting) {
   ApiStack stack;
   stack.sql().run_text(

@@ -1,4 +1,4 @@
-// What a client of AG-UI sends to POST /v1/agui and is answered, for its tests.
+// Requests of an AG-UI client to POST /v1/agui and their answers, for its tests.
 #pragma once
 
 #include <string>
@@ -56,7 +56,7 @@ inline std::string agui_frames(const Answer& answer) {
   for (size_t at = 0; (at = frames.find(ping)) != std::string::npos;) frames.erase(at, ping.size());
   return frames;
 }
-// What one answer tells.
+// Returns what one answer tells.
 inline AguiClient agui_stream(const Answer& answer) {
   AguiClient client;
   client.read(agui_frames(answer));

@@ -1,5 +1,5 @@
-// What POST /v1/agui refuses before a stream begins: faults of the input, by name; who may not;
-// answers that nobody waits for; limits. All as problem documents.
+// Tests what POST /v1/agui refuses before a stream begins: faults of the input, by name; who may
+// not; answers that nobody waits for; limits. All as problem documents.
 #include <gtest/gtest.h>
 
 #include "tests/api/agui/agui_harness.h"

@@ -55,7 +55,7 @@ TEST(AguiRun, AnswersAMessageInAThreadThatItMakes) {
   EXPECT_EQ(thread_of(user.client, third), thread_id);
 }
 
-// What an app lets its agent know is no part of the conversation.
+// The app's context for its agent is not part of the conversation.
 TEST(AguiRun, TellsItsContextToThisModelAlone) {
   TestUser user = register_user(stack());
   constexpr const char* context =

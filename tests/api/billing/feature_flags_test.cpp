@@ -30,7 +30,7 @@ std::string override_json(const std::string& org_id, bool enabled) {
   return fmt::format(R"({{"org_id":"{}","enabled":{}}})", org_id, enabled);
 }
 
-// What GET /v1/me/feature-flags says of the flag, as value and reason.
+// Returns what GET /v1/me/feature-flags says of the flag, as value and reason.
 std::string own_value(const Client& client, const std::string& key) {
   Json list = client.get("/v1/me/feature-flags").json();
   for (const Json& item : *list.as_array()) {

@@ -1,4 +1,4 @@
-// What runs cost, and how it is told. Routes:
+// Tests what runs cost, and how it is told. Routes:
 //   GET /v1/me/usage        GET /v1/me/usage/daily        GET /v1/me/usage/by-model
 //   GET /v1/orgs/{org_id}/usage   GET /v1/orgs/{org_id}/usage/daily
 //   GET /v1/orgs/{org_id}/usage/by-model

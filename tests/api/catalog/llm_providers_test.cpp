@@ -243,7 +243,7 @@ TEST(UpdateLlmProvider, RefusesFaultsAndTakenNames) {
   EXPECT_EQ(user.client.patch(path, R"({"name":"Main"})").status, 200);
 }
 
-// Whoever may change a provider may not learn its key by having it sent to another server.
+// A user who may change a provider must not learn its key by sending it to another server.
 TEST(UpdateLlmProvider, SendsAStoredKeyNowhereElse) {
   TestUser admin = register_admin(stack());
   auto patch = [&](const std::string& provider_id, const std::string& body) {

@@ -36,7 +36,7 @@ std::string oauth_server(const TestUser& user) {
   return register_server(user, R"({"type":"oauth","client_id":"c","per":"user"})");
 }
 
-// As a daemon that asked the server.
+// Acts as a daemon that asked the server.
 void discover(const std::string& server_id) {
   sql_value(stack(),
             fmt::format(

@@ -117,7 +117,7 @@ TEST(McpTools, ArePinnedByAllThatAModelOrAPersonReliesOn) {
     store_listing(stack(), id, {{"read", "Does it.", more}});
     EXPECT_EQ(state_of(user, id, "files__read"), "changed") << more;
   }
-  // What neither reads is no change.
+  // Text that neither reads is not a change.
   store_listing(stack(), id, {{"read", "Does it.", R"(,"_meta":{"n":7})"}});
   EXPECT_EQ(state_of(user, id, "files__read"), "approved");
 }
@@ -167,7 +167,7 @@ TEST(McpTools, AreThoseThatTheServerMayShow) {
   std::string id = made_by(user, "files", R"(,"allowed_tools":["read","read"])");
   store_listing(stack(), id, {{"read"}, {"burn"}});
   EXPECT_EQ(user.client.get(path(id, "/tools")).json().as_array()->size(), 1u);
-  // What comes with more of them is nobody's decision yet.
+  // Nobody has decided yet about the tools that come with more of them.
   EXPECT_EQ(user.client.patch(path(id), R"({"allowed_tools":[]})").status, 200);
   store_listing(stack(), id, {{"read"}, {"burn"}});
   EXPECT_EQ(offered(user, "'files__*'"), "files__read");
@@ -220,8 +220,8 @@ TEST(McpTools, WhoseNamesForModelsAreTakenAreLeftOut) {
   EXPECT_EQ(listing.find("left_out")->as_array()->front().text_or("name"), stem + "2945");
 }
 
-// Whoever was listed with them saw what is theirs: of the platform's only what is approved is
-// everybody's.
+// A user who was listed with them saw their own. Of the platform's only approved tools are visible
+// to everybody.
 TEST(McpTools, OfThePlatformAreShownToOrganizationsWhenTheyAreApproved) {
   TestUser admin = register_admin(stack());
   TestUser user = register_user(stack());

@@ -16,7 +16,7 @@ std::string path_of(const std::string& provider_id, const std::string& model_id,
   return fmt::format("/v1/llm-providers/{}/models/{}:test?scope={}", provider_id, model_id, scope);
 }
 
-// Of a new model of a new provider of the platform.
+// Tests a new model of a new provider of the platform.
 std::string path_of_new(const Client& admin, std::string_view kind, std::string_view base_url) {
   Answer provider = admin.post(
       "/v1/llm-providers", fmt::format(R"({{"name":"{}","provider_kind":"{}","base_url":"{}"}})",

@@ -48,7 +48,7 @@ std::string own_route(const TestUser& user, const std::string& model) {
   return fmt::format(R"({{"route_id":"{}"}})", made.member("id"));
 }
 
-// The row of the model; null when there is none.
+// The row of the model, or null.
 Json row_of(const Answer& by_model, std::string_view model) {
   EXPECT_EQ(by_model.status, 200) << by_model.body;
   Json rows = by_model.json();
@@ -88,7 +88,7 @@ TEST(OwnModels, AreOneRowOfThePlatformAndApartFromItsModelsOfTheSameName) {
   EXPECT_EQ(usd(row_of(own, "something else"), "cost_usd"), 1.0 * turn_usd_max);
 }
 
-// As so many turns would leave it that nobody waits for them.
+// Sets the sums that so many turns would leave, because nobody waits for them.
 TEST(OwnModels, FillNoSumThatOthersNeed) {
   TestUser admin = register_admin(stack());
   TestUser tenant = register_user(stack());

@@ -211,7 +211,7 @@ TEST(UpdatePersona, ChangesWhatIsGiven) {
   EXPECT_EQ(user.client.get("/v1/personas?scope=org").body, "[" + changed.body + "]");
 }
 
-// What a run declares is not known yet.
+// The tools that a run declares are not known yet.
 TEST(UpdatePersona, ConfirmsToolsThatItDoesNotHave) {
   TestUser user = register_user(stack());
   std::string path = path_of(

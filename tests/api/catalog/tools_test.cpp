@@ -150,7 +150,7 @@ TEST(Tools, HaveOneNameInAScope) {
                            422, "tools.name_taken"));
   }
   EXPECT_EQ(user.client.del(path(id)).status, 204);
-  // Whoever deletes and creates would fill the disk.
+  // Repeated deletions and creations would fill the disk.
   EXPECT_EQ(
       sql_value(stack(), "SELECT description || parameters FROM tools WHERE id = '" + id + "'"),
       "{}");
@@ -290,7 +290,7 @@ TEST(PersonaTools, AreKnownOnes) {
   EXPECT_TRUE(
       has_fault(user.client.patch(persona, R"({"tools":["nobody"]})"), "tools.0", "unknown"));
   EXPECT_EQ(user.client.patch(persona, R"({"tools":["weather"]})").status, 200);
-  // Another organization's tool is none here, nor at the platform.
+  // Another organization's tool does not exist here, nor at the platform.
   TestUser stranger = register_user(stack());
   EXPECT_TRUE(has_fault(stranger.client.post(personas, persona_with("a", R"("weather")")),
                         "tools.0", "unknown"));

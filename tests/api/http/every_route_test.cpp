@@ -1,5 +1,5 @@
-// What every route of the document refuses in the same way, whatever it is for: calls without a
-// token or with a dead one, keys where users are needed, foreign organizations, bodies of another
+// Tests what every route of the document refuses in the same way, whatever it is for: calls without
+// a token or with a dead one, keys where users are needed, foreign organizations, bodies of another
 // type, broken or too large. A new route is tested by standing in docs/openapi.yaml.
 #include <gtest/gtest.h>
 
@@ -216,7 +216,7 @@ TEST(EveryRoute, TellsUnknownQueryParametersWithTheOtherFaults) {
   Answer logged_in = stack().client().post("/v1/auth/login?next=%2F", R"({"login":"ada"})");
   EXPECT_TRUE(has_fault(logged_in, "next", "unknown")) << logged_in.body;
   EXPECT_TRUE(has_fault(logged_in, "password", "required")) << logged_in.body;
-  // Who may not act, or names what is not there, hears that first.
+  // A missing permission or a missing thing is reported first.
   EXPECT_EQ(register_user(stack()).client.patch(thread + "?a=1", "{}").status, 404);
   EXPECT_EQ(user.client.get("/v1/admin/settings?a=1").status, 403);
   EXPECT_EQ(user.client.get(thread).status, 200);

@@ -1,5 +1,5 @@
-// What holds for every endpoint (contract section 1): bodies, methods, paths, the order of checks,
-// the head of answers. Shown on a few routes that stand for all.
+// Tests what holds for every endpoint (contract section 1): bodies, methods, paths, the order of
+// checks, the head of answers. Shown on a few routes that stand for all.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -201,7 +201,8 @@ TEST(Answers, CarryTheHeadersOfEveryAnswer) {
   }
 }
 
-// 401, then 403, then 404, then 415 and 400, then 422: each is told although all later ones hold.
+// 401, then 403, then 404, then 415 and 400, then 422: each is reported although all later ones
+// apply.
 TEST(Order, OfChecksIsThatOfTheContract) {
   TestUser owner = register_user(stack());
   TestUser stranger = register_user(stack());
@@ -265,7 +266,8 @@ TEST(Order, OfAWrongScopeIsThatOfValues) {
   Answer faults = admin.client.send(call);
   EXPECT_TRUE(has_fault(faults, "scope", "unknown"));
   EXPECT_TRUE(has_fault(faults, "version", "wrong_type"));
-  // Whoever may not act for the platform hears it too, of things with ids as well, and once.
+  // A caller without rights for the platform gets that answer too, for things with ids as well, and
+  // once.
   TestUser user = register_user(stack());
   for (std::string path : {"/v1/tools?scope=x", "/v1/llm-providers/{}/models?scope=ORG"}) {
     if (size_t id = path.find("{}"); id != path.npos) path.replace(id, 2, nobodys_id);

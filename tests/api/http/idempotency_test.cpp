@@ -136,7 +136,7 @@ TEST(IdempotencyKey, IsToldBehindTheFormOfTheBodyAndWithItsValues) {
   EXPECT_TRUE(has_fault(both, "title", "wrong_type"));
 }
 
-// Those who repeat it at once hold each other up in nothing, and with another body it is refused.
+// Concurrent repeats do not block each other, and with another body the call is refused.
 TEST(IdempotencyKey, OfACallThatIsOverIsNeverInProgress) {
   TestUser user = register_user(stack());
   Call call = keyed("/v1/threads", "k", R"({"title":"a"})");
@@ -233,7 +233,7 @@ class ThreadsHeld {
     session_.run_text("LOCK TABLE threads IN EXCLUSIVE MODE");
   }
   void let_go() { session_.rollback(); }
-  // The server process of whoever waits; waits for one.
+  // The server process of a waiting session; waits for one.
   static std::string waiting_pid() {
     constexpr const char* question =
         "SELECT coalesce(max(l.pid), 0) FROM pg_locks l JOIN pg_database d ON d.oid = l.database "
@@ -279,7 +279,7 @@ TEST(IdempotencyKey, LeavesNothingOfACallThatBrokeOff) {
 TEST(IdempotencyKey, StartsOneRunAndNotifiesOfItOnce) {
   TestConversation conversation = make_conversation(stack());
   Call call = keyed(runs_of(conversation.thread_id), "k");
-  // No daemon is there to be told alone, should another test have named one.
+  // No daemon exists to be notified alone, if another test has named one.
   sql_value(stack(),
             "WITH gone AS (UPDATE daemons SET stopped_at = now() RETURNING id) "
             "SELECT count(*) FROM gone");

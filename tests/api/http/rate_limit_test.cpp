@@ -30,7 +30,7 @@ struct Reported {
   int64_t full_in_s = -1;
 };
 
-// What an answer says; limit -1: nothing.
+// Returns what an answer says; limit -1: nothing.
 Reported reported_by(const Answer& answer) {
   std::string policy = answer.header("ratelimit-policy"), level = answer.header("ratelimit");
   std::smatch first, second;
@@ -130,7 +130,7 @@ TEST(RateLimit, OfOneOrganizationIsNoBusinessOfAnother) {
   EXPECT_EQ(calm.client.get("/v1/me").status, 200);
 }
 
-// Whoever has many, or a new one each time, has no more requests than with one.
+// A client with many of them, or a new one each time, has no more requests than with one.
 TEST(RateLimit, HoldsForTokensThatWereNeverSeen) {
   TestUser user = register_user(stack());
   std::string new_key = make_api_key(stack(), user, user.org_id);
@@ -156,11 +156,12 @@ TEST(RateLimit, IsLearnedOfTokensThatOnlyFail) {
   EXPECT_EQ(answer.status, 429);
 }
 
-// Who is no member where they ask counts for their own organization, not for the other.
+// A user who is not a member where they ask counts for their own organization, not for the other.
 TEST(RateLimit, CountsAStrangerForTheirOwnOrganization) {
   TestUser other = register_user(stack());
   auto expect_limited = [&](const TestUser& user, const Client& client, const char* path) {
-    // Who calls is known when the database has answered: those that are under way at once pass.
+    // The caller is known when the database has answered, so requests that are under way at once
+    // pass.
     constexpr int at_once = 10;
     std::vector<Call> calls(at_once, Call{"GET", path, {}, {}, {}});
     int missing = 0, limited = 0;
@@ -249,7 +250,7 @@ TEST(RateLimit, FollowsAnEntitlement) {
     return reported_by(user.client.get("/v1/me")).limit == limit;
   };
   EXPECT_TRUE(eventually(follows_ms_max, [&] { return is_limit(6000); }));
-  // It is the limit that counts, not only the one that is told: more is left than there ever was.
+  // The limit itself counts, not only the reported one: more is left than there ever was.
   EXPECT_TRUE(eventually(follows_ms_max, [&] {
     Answer answer = user.client.get("/v1/me");
     return answer.status == 200 && reported_by(answer).left > 2 * org_limit;
@@ -298,7 +299,7 @@ TEST(AnonymousRateLimit, IsTheAddressesAndToldBeforeATokenIsAskedFor) {
   EXPECT_EQ(admin.client.get("/v1/me").status, 200);
 }
 
-// Whoever guesses tokens is an anonymous caller, and holds up nobody who is known.
+// A client that guesses tokens is an anonymous caller, and stops no known one.
 TEST(AnonymousRateLimit, CountsTokensThatAreNone) {
   ApiStack own({{"HOSTLER_LIMIT_ANONYMOUS_REQUESTS_PER_MINUTE=10"}, false});
   TestUser user = register_user(own);

@@ -148,7 +148,7 @@ TEST(ChatCompletions, FitTheFormatOfTheirPersonaToo) {
   EXPECT_EQ(text_of(user.client.post(route, asking_strict(script, ""))), R"({"c":1})");
   Answer streamed = user.client.post(route, asking_strict(script, R"(,"stream":true)"));
   EXPECT_EQ(joined(chunks_of(streamed)), R"({"c":1})");
-  // Nothing fits beside calls.
+  // No other text is allowed beside calls.
   for (const char* further : {"", R"(,"stream":true)"}) {
     constexpr const char* tools =
         R"(,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}])";
@@ -176,7 +176,7 @@ TEST(ChatCompletions, SayThatTheModelWasStopped) {
   EXPECT_EQ(story.all("output.cut").size(), 0);
 }
 
-// What was checked, and calls that fit, are whole, whatever the provider says.
+// A checked text, and calls that fit, are whole, whatever the provider reports.
 TEST(ChatCompletions, OfWhatWasCheckedAreWhole) {
   TestUser user = register_user(chat_stack());
   make_strict_persona(user);
@@ -233,7 +233,7 @@ TEST(ChatCompletions, TellWhatTheyCannotHonourByName) {
   Answer image = user.client.post(
       route, R"({"model":"normal","messages":[{"role":"user","content":[{"type":"image_url"}]}]})");
   EXPECT_TRUE(is_problem(image, 400, "unsupported_parameter"));
-  // What asks for nothing, and what nobody knows, is taken.
+  // Members that ask for nothing, and unknown ones, are accepted.
   constexpr const char* harmless =
       R"(,"n":1,"logprobs":false,"tools":[],"tool_choice":"auto","seed":7,"stop":["x"],)"
       R"("temperature":0.5,"user":"u-1","metadata":null,"parallel_tool_calls":true,)"

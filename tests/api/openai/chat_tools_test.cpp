@@ -1,6 +1,6 @@
 // tools, tool_choice and parallel_tool_calls of POST /v1/openai/chat/completions: what a request
-// may declare, what its model is sent, and how the answer tells of calls. What becomes of them with
-// the next request is told by tests/system/agent/left_calls_test.cpp.
+// may declare, what its model is sent, and how the answer tells of calls. Their fate in the next
+// request is tested by tests/system/agent/left_calls_test.cpp.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -60,7 +60,7 @@ std::string with_tools(std::string_view tools, std::string_view further = "") {
 std::string f_and_g() { return tool("f") + "," + tool("g"); }
 
 const Json& choice_of(const Json& answer) { return answer.find("choices")->as_array()->at(0); }
-// The names of the calls that an answer ends with; its text when there are none.
+// The names of the calls with which an answer ends, or its text.
 std::string calls_of(const Answer& answer) {
   Json body = answer.json();
   EXPECT_EQ(answer.status, 200) << answer.body;
@@ -237,7 +237,7 @@ TEST(ChatTools, AreRefusedByTheirMember) {
   EXPECT_EQ(user.client.get("/v1/runs").body, "[]");
 }
 
-// Of the persona's webhook tools only the statement knows.
+// Only the statement knows the persona's webhook tools.
 TEST(ChatTools, HaveOtherNamesThanThePersonasTools) {
   TestUser user = register_user(tool_stack());
   user.client.post("/v1/tools?scope=org",
@@ -251,7 +251,7 @@ TEST(ChatTools, HaveOtherNamesThanThePersonasTools) {
   EXPECT_TRUE(is_problem(answer, 400, "tools.name_taken"));
 }
 
-// What fits no format is no answer, and calls are none.
+// A text that does not fit the format is not an answer, and neither are calls.
 TEST(ChatTools, NeedNotFitAFormat) {
   Caller caller;
   constexpr const char* format =

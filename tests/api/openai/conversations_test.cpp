@@ -1,4 +1,4 @@
-// Conversations in OpenAI's form: threads under another name. What is said in one is told by
+// Conversations in OpenAI's form: threads under another name. Their content is tested by
 // tests/api/openai/response_life_test.cpp.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// What every answer below /v1/openai has, whatever is asked for: errors in OpenAI's envelope, and
-// the trace id as its clients look for it. What each route refuses is in every_route_test.cpp.
+// Tests what every answer below /v1/openai has, whatever is asked for: errors in OpenAI's envelope,
+// and the trace id as its clients look for it. What each route refuses is in every_route_test.cpp.
 #include <gtest/gtest.h>
 
 #include "tests/support/rows/accounts.h"
@@ -37,7 +37,7 @@ TEST(OpenAiErrors, AreOfThisFormWhereThePathDoesNotDecode) {
                   "invalid_request_error");
 }
 
-// Whoever has a client of this form has a key.
+// A user of a client of this form has a key.
 TEST(OpenAiErrors, AskForAnApiKey) {
   Answer answer = stack().client().get("/v1/openai/models");
   expect_envelope(answer, 401, "auth.missing_token", "authentication_error");

@@ -1,6 +1,6 @@
-// The conversations that clients of OpenAI's API give whole, as they keep them themselves: messages
-// of POST /v1/openai/chat/completions, input of POST /v1/openai/responses. What their model is told
-// of them, and what is refused before it is asked.
+// Tests the whole conversations that clients of OpenAI's API send, as they keep them: messages of
+// POST /v1/openai/chat/completions, input of POST /v1/openai/responses. Which part their model
+// gets, and which is refused before.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ Answer ask_response(const TestUser& user, std::string_view items) {
                              items));
 }
 
-// What stands between the two messages of the user's in what the model was told, as it says.
+// Returns the text between the two messages of the user in the model's request, as it repeats it.
 std::string history_in(const Answer& answer) {
   EXPECT_EQ(answer.status, 200) << answer.body;
   if (answer.status != 200) return {};
@@ -87,7 +87,7 @@ std::string output(std::string_view id) {
   return fmt::format(R"({{"type":"function_call_output","call_id":"{}","output":"r"}})", id);
 }
 
-// As the packages of OpenAI write down the messages that they got.
+// Messages in the form in which the packages of OpenAI write them down.
 TEST(ChatHistory, TakesAnswersBackAsClientsKeepThem) {
   TestUser user = register_user(stack());
   EXPECT_EQ(
@@ -150,7 +150,7 @@ TEST(GivenHistories, HaveAnIdInEachCall) {
   }
 }
 
-// What says nothing is no word of the user's.
+// An empty text is not a word of the user.
 TEST(GivenHistories, HaveATextInEachPartOfText) {
   TestUser user = register_user(stack());
   for (const char* text : {"", R"(,"text":5)", R"(,"text":null)"}) {
@@ -224,7 +224,7 @@ TEST(ChatHistory, TakesMembersThatSayNothing) {
       "s-1");
 }
 
-// Items have their order of their own there: a model is told each output behind its call.
+// Items have their order of their own there: a model gets each output after its call.
 TEST(ResponseHistory, PutsOutputsBehindTheirCalls) {
   TestUser user = register_user(stack());
   constexpr const char* wait = R"(,{"role":"user","content":"wait"},)";

@@ -1,5 +1,5 @@
-// What models of either provider's form are told of a chat or a response that their form has no
-// word for: it is input in another way, or refused by name, never left out.
+// Tests parts of a chat or a response that a model's form has no word for: they are input in
+// another way, or refused by name, never left out.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

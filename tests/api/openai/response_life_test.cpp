@@ -1,5 +1,6 @@
-// What becomes of a response: shown, followed behind any event, gone on from, cancelled, deleted;
-// its input listed. Most are of a stack without a runner, whose runs stay as the API makes them.
+// Tests what becomes of a response: shown, followed behind any event, gone on from, cancelled,
+// deleted; its input listed. Most are of a stack without a runner, whose runs stay as the API makes
+// them.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

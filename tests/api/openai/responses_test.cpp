@@ -128,7 +128,7 @@ TEST(CreateResponse, TellsTheInstructionsToThisModelAlone) {
   EXPECT_NE(text_of(first).find("Speak as a pirate."), std::string::npos);
   EXPECT_EQ(first.json().text_or("instructions"), "Speak as a pirate.");
   std::string previous = fmt::format(R"(,"previous_response_id":"{}")", first.member("id"));
-  // What the first answer said of it is in the history; it is no part of the system's text.
+  // The first answer's text is in the history; it is no part of the system's text.
   std::string second = text_of(user.client.post(route, asking("[echo-history]", previous)));
   std::optional<Json> echoed = parse_json_or_nothing(second);
   ASSERT_TRUE(echoed) << second;
@@ -147,7 +147,7 @@ TEST(CreateResponse, FitsItsFormat) {
       user.client.post(route, asking(script, format + std::string(R"(,"stream":true)")));
   EXPECT_EQ(streamed.body.find(R"(\"d\")"), std::string::npos) << "what did not fit was sent";
   EXPECT_EQ(output_text(*events_in(streamed).back().find("response")), R"({"c":1})");
-  // A schema that is none wants JSON of any kind; one without its name is a mistake.
+  // An empty schema allows JSON of any kind; a schema without its name is a mistake.
   constexpr const char* any = R"(,"text":{"format":{"type":"json_schema"}})";
   EXPECT_EQ(text_of(user.client.post(route, asking("[answer no][answer {}]", any))), "{}");
   constexpr const char* nameless = R"(,"text":{"format":{"type":"json_schema","schema":{}}})";
@@ -261,7 +261,7 @@ TEST(CreateResponse, TellsWhatItCannotHonourByName) {
   Answer reference = user.client.post(
       route, R"({"model":"normal","input":[{"type":"item_reference","id":"msg_1"}]})");
   EXPECT_NE(reference.body.find("send the item itself"), std::string::npos) << reference.body;
-  // What asks for nothing, and what nobody knows, is taken.
+  // Members that ask for nothing, and unknown ones, are accepted.
   constexpr const char* harmless =
       R"(,"include":["reasoning.encrypted_content"],"reasoning":{"summary":"auto"},"tools":[],)"
       R"("tool_choice":"auto","truncation":"auto","service_tier":"auto","top_logprobs":0,)"

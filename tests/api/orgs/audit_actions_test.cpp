@@ -1,6 +1,6 @@
-// What the contract says is audited is: one change after the other, each told by its action under
-// the trace of its request, with what was and what is as objects. What other tests of a topic look
-// at closely is not repeated here.
+// Tests what the contract says is audited is: one change after the other, each told by its action
+// under the trace of its request, with what was and what is as objects. What other tests of a topic
+// look at closely is not repeated here.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

@@ -161,7 +161,7 @@ TEST(InvitationsOfAnInviter, AreSoManyADayOverAllOrganizations) {
   ApiStack stack({{"HOSTLER_LIMIT_INVITATIONS_PER_INVITER_DAY=5"}, false});
   Place place(stack);
   std::string second = "/v1/orgs/" + make_workspace(stack, place.owner) + "/invitations";
-  // What is refused does not count.
+  // A refused invitation does not count.
   EXPECT_EQ(place.invite(place.owner, place.admin.email).status, 409);
   EXPECT_EQ(place.invite(place.owner, "nobody").status, 422);
   EXPECT_EQ(place.invite(place.owner, new_email()).status, 201);

@@ -137,7 +137,7 @@ TEST(AcceptInvitation, NeedsTheVerifiedAddressItWasSentTo) {
       << "not verified";
   Place::verify(other);
   EXPECT_EQ(other.client.post(path).status, 200);
-  // The denied attempts are told without the token.
+  // The denied attempts are recorded without the token.
   EXPECT_EQ(sql_number(stack(), fmt::format("SELECT count(*) FROM audit_logs WHERE "
                                             "strpos(audit_logs::text, '{}') > 0",
                                             token)),

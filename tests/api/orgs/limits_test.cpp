@@ -1,4 +1,4 @@
-// What an organization may keep, and how many workspaces a user may own:
+// Tests what an organization may keep, and how many workspaces a user may own:
 //   POST /v1/api-keys  POST /v1/personas  POST /v1/llm-providers/{provider_id}/models
 //   POST /v1/webhook-endpoints  POST /v1/orgs  GET /v1/entitlements
 #include <gmock/gmock.h>
@@ -190,7 +190,7 @@ TEST(Workspaces, AreTwentyOfAUserHoweverManyAskAtOnce) {
   EXPECT_EQ(other.client.send(new_orgs(1).front()).status, 201);
 }
 
-// Those of others that the user belongs to are theirs.
+// Workspaces of others to which the user belongs are theirs.
 TEST(Workspaces, CountForTheirOwners) {
   ApiStack own({{"HOSTLER_LIMIT_WORKSPACES_PER_USER=1"}});
   TestUser owner = register_user(own);

@@ -18,7 +18,7 @@ namespace {
 
 enum class Outcome { unauthorized, forbidden, missing, passes };
 
-// What the table does not say, each with its reason.
+// Exceptions from the table, each with its reason.
 const std::map<std::pair<std::string, Actor>, Outcome> exceptions = {
     // Only its creator, here the member, reads and writes a thread, and answers for a run.
     {{"GET /v1/threads/{thread_id}", Actor::admin}, Outcome::forbidden},
@@ -95,7 +95,7 @@ struct Question {
   }
 };
 
-// A body that is none: what passes ends at 400, and changes nothing.
+// An invalid body: calls that pass end at 400, and change nothing.
 Call call_of(const TenancyFixture& fixture, const Question& question) {
   const PrintedRoute& route = *question.route;
   std::string path = fixture.path_of(route, question.is_real, question.actor);
@@ -105,7 +105,7 @@ Call call_of(const TenancyFixture& fixture, const Question& question) {
   return {route.method, path, "{", "application/json", {}};
 }
 
-// What ids nobody has may be told of to those who may act.
+// Returns the answers that callers with rights may get for ids that nobody has.
 bool is_other_missing(const Answer& answer) {
   return answer.status == 404 && answer.json().text_or("code") != "orgs.not_found";
 }
@@ -128,7 +128,7 @@ bool is_as(const Answer& answer, Outcome outcome, const Question& question) {
   return answer.status < 300 || answer.status == 409 || answer.status == 422;
 }
 
-// Those who may end things ask with ids that nobody has.
+// Callers who may end things ask with ids that nobody has.
 bool asks_with_real_ids(const PrintedRoute& route, Outcome outcome) {
   return outcome != Outcome::passes || route.reads() || route.takes_body();
 }
@@ -219,7 +219,7 @@ TEST(Tenancy, OpenRoutesTellEverybodyTheSame) {
   }
 }
 
-// Of a run that has ended, so that every stream ends.
+// Id of a run that has ended, so that every stream ends.
 TEST(Tenancy, StreamsOpenForWhoMayReadTheRun) {
   ApiStack stack({{"HOSTLER_RUN_SLOTS=0"}, true});
   TenancyFixture fixture(stack);

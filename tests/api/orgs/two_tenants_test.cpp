@@ -89,7 +89,7 @@ class Mixture {
  private:
   size_t pick(size_t below) { return random_() % below; }
 
-  // Of one tenant; what it asks for is the tenant's own, the other's, or nobody's.
+  // A request of one tenant for things of its own, of the other, or of nobody.
   Call next_call(const Tenant& own, const Tenant& other) {
     const Tenant& meant = pick(3) == 0 ? other : own;
     const std::string thread = "/v1/threads/" + (pick(8) == 0 ? nobodys_id : meant.thread_id);
@@ -129,7 +129,7 @@ class Mixture {
     const Tenant& other = tenants_[1 - actor];
     const TestUser& user = other.conversation.user;
     for (const std::string& secret : {other.mark, other.org(), user.id, user.login, user.email}) {
-      // What was asked for may be named in the refusal.
+      // The refusal may name the requested thing.
       bool is_reported = answer.body.find(secret) != std::string::npos &&
                          call.path.find(secret) == std::string::npos;
       if (is_reported) mixed.leaks.push_back(call.method + " " + call.path + ": " + answer.body);

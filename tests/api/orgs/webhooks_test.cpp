@@ -227,7 +227,7 @@ TEST(Webhooks, AreForTheirOrganizationAndWhoeverHasTheRight) {
   }
   EXPECT_TRUE(is_problem(user.client.post(at(id, fmt::format("/deliveries/{}:redeliver", nobody))),
                          404, "webhooks.not_found"));
-  // What was sent to one endpoint is unknown at every other, one's own too.
+  // A delivery to one endpoint is unknown at every other, also at one's own.
   for (const TestUser* actor : {&other, &user}) {
     std::string own = made_by(*actor);
     EXPECT_TRUE(is_problem(actor->client.post(at(own, "/deliveries/" + delivery + ":redeliver")),

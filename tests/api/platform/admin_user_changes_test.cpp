@@ -83,7 +83,7 @@ TEST(AdminUserChanges, OfTheAddressMakeItUnverified) {
   EXPECT_EQ(change(user, R"({"email_verified":false})").member("email_verified"), "false");
 }
 
-// Whoever took the account may have asked for another address, whose link they have.
+// The thief of the account may have asked for another address, whose link they have.
 TEST(AdminUserChanges, OfTheAddressVoidWhatWasMailedBefore) {
   stack().sql().run_text("TRUNCATE attempts");
   TestUser user = register_user(stack());

@@ -38,7 +38,7 @@ class Egress : public testing::Test {
     admin_.reset();
     stack_.reset();
   }
-  // Nothing is configured that another test left.
+  // Removes settings that another test left.
   void SetUp() override { set("captcha.secret_key", "\"\""); }
 
   static std::string socket_path() { return stack_->folder() + "/outbound.sock"; }
@@ -78,7 +78,7 @@ class Egress : public testing::Test {
   static Answer test_mail() {
     return admin_->client.post("/v1/admin/email/test", R"({"to":"ada@example.org"})");
   }
-  // What the daemon answers to a client that asks for this: greeting and request in one go.
+  // Returns what the daemon answers to a client that asks for this: greeting and request in one go.
   static std::string asked(const std::string& request) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -101,7 +101,7 @@ class Egress : public testing::Test {
   static std::string to_v4(const std::string& address, int port) {
     return "\x05\x01\x00\x01"s + address + static_cast<char>(port >> 8) + static_cast<char>(port);
   }
-  // Of the pool, that ended so.
+  // Number of the pool's calls that ended so.
   static int64_t calls(const std::string& result) {
     std::string text = run_program({"/usr/bin/curl", "-sS", "--unix-socket",
                                     stack_->folder() + "/metrics-runner.sock", "http://x/"})
@@ -114,7 +114,7 @@ class Egress : public testing::Test {
     std::from_chars(text.data() + at + row.size(), text.data() + text.size(), count);
     return count;
   }
-  // What hostlerctl doctor says of the socket, after its verdict.
+  // Returns what hostlerctl doctor says of the socket, after its verdict.
   static std::string doctor_output() {
     std::string text = run_program({build_folder() + "/hostlerctl", "doctor"},
                                    {"HOSTLER_DATABASE_URL=" + stack_->database().superuser_url(),
@@ -226,7 +226,7 @@ TEST_F(Egress, IsMissedWhileNoDaemonIsThereAndBackWithIt) {
             std::string::npos);
   unlink(socket_path().c_str());
   {
-    // As the service manager holds it while no daemon runs.
+    // Holds it like the service manager while no daemon runs.
     int held = net::listen_unix(socket_path(), 0660);
     EXPECT_THAT(doctor_output(), testing::ContainsRegex("failure +outbound socket .*not answer"));
     close(held);

@@ -1,5 +1,6 @@
-// Who a client is by the gateway's settings, seen from outside: sessions and audit rows tell the
-// address, X-Trace-Id the trace, 403 the risk. A stack of its own: the settings are everybody's.
+// Tests who a client is by the gateway's settings, seen from outside: sessions and audit rows tell
+// the address, X-Trace-Id the trace, 403 the risk. A stack of its own: the settings are
+// everybody's.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -174,7 +175,7 @@ TEST_F(GatewayConfig, ChecksALoginAfterThePassword) {
       [&] { return bool(is_problem(log_in_as_bot(user, user.password), 403, "risk.rejected")); }));
   EXPECT_TRUE(is_problem(log_in_as_bot(user, "not it"), 401, "auth.invalid_credentials"));
   EXPECT_EQ(log_in_as_bot(admin(), admin().password).status, 200);
-  // Nobody is known when a code is asked for: the answer is the same whoever it is for.
+  // The caller is unknown when a code is requested, so the answer is the same for everybody.
   Answer code = stack().client().send({"POST",
                                        "/v1/auth/email/otp/send",
                                        fmt::format(R"({{"email":"{}"}})", admin().email),

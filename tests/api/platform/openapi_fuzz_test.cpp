@@ -20,8 +20,8 @@
 namespace hostler::testing_support {
 namespace {
 
-// What tells of somebody else's failure: the mail server, the captcha's service, the daemon, which
-// is not there for the run that was made; and of a flood.
+// Returns the codes of others' failures: the mail server, the captcha's service, the daemon, which
+// does not run for the created run; and of a flood.
 bool is_honest_5xx(const Answer& answer) {
   std::string code = error_code_of(answer);
   if (code == "http.bad_gateway") return answer.has_header("x-hostler-run");
@@ -36,7 +36,7 @@ int64_t chosen_seed() {
   return std::getenv("API_FUZZ_CASES") == nullptr ? 1 : std::random_device{}() % 1'000'000;
 }
 
-// What administrators set would decide about all cases behind it.
+// Returns what administrators set would decide about all cases after it.
 bool changes_the_service(const Operation& operation) {
   return operation.method != "GET" && operation.path.starts_with("/v1/admin/");
 }

@@ -63,7 +63,7 @@ TEST(Outbox, NotifiesOfEveryMailThatARequestQueues) {
     EXPECT_EQ(notifications.wait_for(++notified), notified) << one.path;
   }
   EXPECT_EQ(mails_to(wanted), 1);
-  // Those that tell of what was done, to an address that was proved.
+  // Mails about an action, to an address that was verified.
   stack().sql().run_text(
       fmt::format("UPDATE users SET email_verified_at = now() WHERE id = '{}'", user.id));
   const std::string confirmation =

@@ -125,7 +125,7 @@ TEST_F(Ports, CloseAtOnceForAStranger) {
   }
 }
 
-// What is no FastCGI, or stops in the middle, costs its sender the connection and nobody else.
+// Bytes that are not FastCGI, or stop in the middle, cost only their sender the connection.
 TEST_F(Ports, OutliveAPeerThatTalksNonsense) {
   EXPECT_EQ(exchange(peer, api_port_, "GET / HTTP/1.1\r\n\r\n"), "");
   std::string half = fastcgi_text("/healthz", "");

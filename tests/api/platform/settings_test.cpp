@@ -71,7 +71,7 @@ TEST(ListSettings, ShowsEveryLiveSettingByKeyWithItsSource) {
           R"({"key":"web_search.alpha_api_key","value":null,"source":"env","secret":true,)"));
 }
 
-// What the row of the list says of the setting itself.
+// Returns what the row of the list says of the setting itself.
 std::string described(const std::string& key) {
   std::string row = listed(key);
   return row.substr(std::min(row.size(), row.find(R"("type")")));

@@ -12,7 +12,7 @@
 namespace hostler::testing_support {
 namespace {
 
-// What the fake model says of the streams it was asked for.
+// Returns what the fake model says of the streams it was asked for.
 int64_t model_count(const std::string& name) {
   ProgramRun asked =
       run_program({"/usr/bin/curl", "-s", runner_stack().model_url() + "/_requests"});

@@ -24,7 +24,7 @@ std::string tool_with(std::string_view name, std::string_view parameters) {
                      parameters);
 }
 
-// What creating a run with these tools answers, of a thread of its own.
+// Returns what creating a run with these tools answers, of a thread of its own.
 Answer declare(const TestConversation& conversation, const Texts& tools) {
   return conversation.user.client.post(runs_of(conversation.thread_id), run_with_tools(tools));
 }

@@ -1,4 +1,4 @@
-// What the model is told of what was before, through the whole stack (POST
+// Tests what the model is told of what was before, through the whole stack (POST
 // /v1/threads/{thread_id}/runs, POST /v1/threads/{thread_id}:retry): in both wire forms tool calls
 // and results stay together whatever became of earlier runs, and inside the model's budget. The
 // fake model refuses with 400 what OpenAI and Anthropic refuse.
@@ -106,7 +106,7 @@ TEST_P(ModelHistory, StaysInsideTheModelsBudget) {
   EXPECT_LT(reported.size(), 12'000u) << "4,500 bytes, and what JSON adds";
 }
 
-// What a claim brings along, and what is read by itself.
+// The part that a claim brings along, and the part that is read by itself.
 TEST_P(ModelHistory, IsWholeHoweverLongTheThreadIs) {
   std::string body = route(100'000);
   for (int messages : {40, 120}) {

@@ -187,7 +187,7 @@ TEST(OddModels, GetTheirOwnDataBackInEveryProtocolOfAThread) {
                                                  model.route_id(), thread_id));
   ASSERT_EQ(response.status, 200) << response.body;
   expect_known("Responses");
-  // What a chat client sends back goes on to a provider that sends such members itself.
+  // Members that a chat client sends back go on to a provider that sends such members itself.
   Answer chat = user.client.post(
       "/v1/openai/chat/completions",
       fmt::format(R"({{"model":"route:{}","messages":[{{"role":"user","content":"q"}},)"

@@ -102,7 +102,7 @@ TEST(OneCallStream, IsForAKeyThatMayWriteThreadsAndReadRuns) {
   EXPECT_TRUE(is_problem(key.post("/_run/" + run_id + "/native", "{}"), 404, "http.not_found"));
 }
 
-// Nothing of the stream reaches the client, which hangs up: the run goes on all the same.
+// The stream never reaches the client, which hangs up, but the run continues.
 TEST(OneCallStream, IsNotTheRunsLife) {
   std::unique_ptr<FaultyProxy> relay;
   ApiStackOptions options;

@@ -14,7 +14,7 @@ ApiStack& stack() { return ApiStack::shared(); }
 constexpr const char* begin_route = "/v1/runs";
 constexpr const char* nobodys_id = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a";
 
-// What there is of the organization, and what its account counts.
+// Returns what there is of the organization, and what its account counts.
 std::string rows_of(ApiStack& of, const std::string& org_id) {
   return sql_value(
       of, fmt::format("SELECT concat_ws(' ', (SELECT count(*) FROM threads WHERE org_id = '{0}'), "

@@ -1,4 +1,4 @@
-// What the answers of other clients' protocols say of a run's tokens, through nginx, pool and
+// Tests what the answers of other clients' protocols say of a run's tokens, through nginx, pool and
 // relay: the sums of its usage rows, as GET /v1/runs/{run_id} has them, however it went.
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ std::string counted(const Answer& answer, const Names& names) {
 
 class ProtocolUsage : public testing::Test {
  protected:
-  // What stands in the table and is shown natively.
+  // Returns what stands in the table and is shown natively.
   std::string stored(const std::string& run_id) {
     Json run = user_.client.get("/v1/runs/" + run_id).json();
     std::string rows = sql_value(

@@ -170,7 +170,7 @@ TEST_P(ProviderHabits, AreLearnedOnce) {
   }
 }
 
-// As a client of OpenAI's asks, with members that only it has.
+// A request of an OpenAI client, with members that only it has.
 TEST_P(ProviderHabits, AreLearnedOfWhatCallersAskFor) {
   if (!is_openai()) GTEST_SKIP() << "the members are of openai's form";
   for (const char* name : {"max_tokens", "max_completion_tokens", "temperature",

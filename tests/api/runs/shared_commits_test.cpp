@@ -45,8 +45,8 @@ class SharedCommitsOfCalls : public testing::Test {
     for (int i = 0; i < count; ++i) calls.push_back(call_with_key(first + i));
     return calls;
   }
-  // Those there are, once there is one: which worker takes a call is chance. False: they cannot be
-  // stopped.
+  // The existing ones, after the first exists, because the worker of a call is chance. False: they
+  // cannot be stopped.
   bool stop_flushers() {
     EXPECT_TRUE(eventually(20'000, [&] {
       user_.client.send_all(
@@ -130,7 +130,7 @@ TEST_F(SharedCommitsOfCalls, WriteNoEventMailOrWebhookMessage) {
   before = left();
   EXPECT_EQ(client.post("/v1/threads/" + conversation.thread_id + ":retry").status, 201);
   EXPECT_EQ(left(), before);
-  // What does write some is no such call.
+  // A call that writes is not of this kind.
   start_run(client, thread, R"({"multitask_strategy":"interrupt"})");
   EXPECT_NE(left(), before);
 }

@@ -1,4 +1,4 @@
-// What an organization stores: counted, shown by GET /v1/entitlements, and limited for
+// Tests what an organization stores: counted, shown by GET /v1/entitlements, and limited for
 // POST /v1/threads/{thread_id}/messages, POST /v1/threads/{thread_id}/runs and
 // POST /v1/threads/{thread_id}:retry.
 #include <gtest/gtest.h>

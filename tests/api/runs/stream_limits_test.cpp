@@ -60,7 +60,7 @@ class WhoMayOpenNoStream : public testing::Test {
       return value("SELECT count(*) FROM full_streams") == std::to_string(holders);
     });
   }
-  // What there is of calls, and what they hold.
+  // Returns what there is of calls, and what they hold.
   std::string rows() {
     return value(
         "SELECT concat_ws(' ', (SELECT count(*) FROM runs), (SELECT count(*) FROM threads), "

@@ -17,7 +17,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// As it stands in a problem's or an event's JSON.
+// The text in the form of a problem's or an event's JSON.
 std::string member_of(const Json& object, std::string_view outer, std::string_view name) {
   const Json* inside = object.find(outer);
   return inside == nullptr ? "" : std::string(inside->text_or(name));
@@ -117,7 +117,7 @@ TEST(ToolConfirmations, StayOpenAfterAnswersThatAreNone) {
   EXPECT_EQ(asked.end().status, "completed");
 }
 
-// What one reader takes and another refuses must not become a call that nobody approved.
+// A text that one reader accepts and another refuses must not become a call that nobody approved.
 TEST(ToolConfirmations, StayOpenAfterAnswersThatAreNotReadWhole) {
   Asked asked = ask_to_search();
   const std::string deep = std::string(70, '[') + std::string(70, ']');
@@ -148,7 +148,7 @@ TEST(ToolConfirmations, StayOpenAfterAnswersThatAreNotReadWhole) {
   EXPECT_EQ(asked.end().outcomes(), Texts{"tool.denied"});
 }
 
-// As an API that stored no decisions left it.
+// State that an API without stored decisions left.
 TEST(ToolConfirmations, WithoutAStoredDecisionAreNotApproved) {
   Asked asked = ask_to_search();
   tool_stack().sql().run_text(fmt::format(

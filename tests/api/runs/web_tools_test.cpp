@@ -171,7 +171,7 @@ TEST_F(WebTools, LeaveAddressesOfTheInsideUntouched) {
   EXPECT_EQ(tool_admin().client.del("/v1/admin/settings/web_fetch.provider").status, 204);
   use_tool_provider("web_fetch.gamma");
   refused();
-  // What is no name here may be an address for the reader.
+  // A text that is not a name here may be an address for the reader.
   urls = {fmt::format("http://127.0.0.1.:{}/", canary.port()), "http://0x7f.1.:8080/",
           "http://1.1./"};
   refused();

@@ -1,5 +1,5 @@
-// What a chat waits for, and how its client answers: outputs of its tools, approvals, words to a
-// question; in the next POST /v1/ui/chat, whose stream goes on with the same message.
+// Tests what a chat waits for, and how its client answers: outputs of its tools, approvals, words
+// to a question; in the next POST /v1/ui/chat, whose stream goes on with the same message.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -101,7 +101,7 @@ TEST(UiChatAnswers, AreTheOutputsOfTheClientsTools) {
   std::string error = fmt::format(R"({{"type":"tool-traffic","toolCallId":"{}",)"
                                   R"("state":"output-error","errorText":"No road."}})",
                                   traffic);
-  // What ran here, and what was answered before, may stand beside them.
+  // Calls that ran here, and answered ones, may stand beside them.
   std::string other =
       R"({"type":"step-start"},{"type":"tool-x","toolCallId":"c","state":"output-available",)"
       R"("output":1,"providerExecuted":true},)";
@@ -135,7 +135,7 @@ TEST(UiChatAnswers, ApproveAndDenyCallsOneByOne) {
   const Json& approved = parts.as_array()->at(1);
   const Json& denied = parts.as_array()->at(2);
   EXPECT_EQ(approved.find("approval")->find("approved")->dump(), "true");
-  // Nothing is configured for the tool, which was called.
+  // The called tool is not configured.
   EXPECT_EQ(approved.text_or("state"), "output-error");
   EXPECT_EQ(denied.text_or("state"), "output-denied");
   EXPECT_EQ(denied.find("approval")->text_or("reason"), "Not that.");

@@ -1,4 +1,4 @@
-// What chats of useChat are refused: faults of the body, by name; who may not; limits.
+// Tests what chats of useChat are refused: faults of the body, by name; who may not; limits.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

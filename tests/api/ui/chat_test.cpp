@@ -35,7 +35,7 @@ TEST(UiChat, StreamsTheMessageThatIsReadLater) {
   EXPECT_EQ(answered.find("parts")->dump(), client.parts());
   EXPECT_NE(client.parts().find(R"("type":"reasoning")"), std::string::npos);
   EXPECT_NE(client.parts().find(R"("text":"hello there")"), std::string::npos);
-  // What it took is what the run says.
+  // The accepted message is what the run repeats.
   Json run = user.client.get("/v1/runs/" + run_id).json();
   const Json& usage = *answered.find("metadata")->find("usage");
   EXPECT_EQ(usage.integer_or("inputTokens", 0), run.integer_or("total_input_tokens", -1));
@@ -61,7 +61,7 @@ TEST(UiChat, IsAThreadUnderItsOwnNameAndByItsId) {
   EXPECT_EQ(
       user.client.get(fmt::format("/v1/threads/{}/messages", thread_id)).json().as_array()->size(),
       4u);
-  // Of another one the name is another chat, and so is the thread's id.
+  // For another user the name is another chat, and so is the thread's id.
   TestUser stranger = register_user(runner_stack());
   EXPECT_EQ(messages_of(stranger.client, chat).dump(), "[]");
   EXPECT_EQ(messages_of(stranger.client, thread_id).dump(), "[]");
@@ -263,7 +263,7 @@ TEST(UiChat, MakesNoAnswerToAnOlderQuestionAgain) {
   EXPECT_NE(third, second);
 }
 
-// What useChat's regenerate() sends behind a message that was refused, or lost on its way.
+// Request of useChat's regenerate() after a message that was refused, or lost on its way.
 TEST(UiChat, SaysNowWhatNeverCame) {
   TestUser user = register_user(runner_stack());
   std::string chat = new_name("chat");
@@ -278,7 +278,7 @@ TEST(UiChat, SaysNowWhatNeverCame) {
   ASSERT_EQ(messages.as_array()->size(), 4u) << messages.dump();
   EXPECT_EQ(messages.as_array()->at(1).text_or("id"), first);
   EXPECT_EQ(messages.as_array()->back().text_or("id"), second);
-  // What came is not said twice.
+  // A received message is not posted twice.
   std::string third = run_of(user.client.post(ui_route, retrying(chat, "", "[say two]")));
   messages = messages_of(user.client, chat);
   ASSERT_EQ(messages.as_array()->size(), 4u) << messages.dump();

@@ -87,7 +87,7 @@ export const flows = {
     await toast(page, email);
     const [link] = await mail_with(email, /^https:\/\/\S+#\/verify\?token=\S+/m);
     await page.goto(link);
-    // Who reads that it is done and goes on is not called back, however slow the service is.
+    // A user who reads that it is done and goes on is not called back, however slow the service is.
     await page.route('**/v1/me', async (call) => {
       await pause(1000);
       await call.continue();

@@ -1,4 +1,5 @@
-// What holds for every screen of administrators: curl, no secret in it, fresh logins, hostile text.
+// Tests what holds for every screen of administrators: curl, no secret in it, fresh logins, hostile
+// text.
 import { execFileSync } from 'node:child_process';
 import {
   admin_token,
@@ -22,7 +23,7 @@ const audited = (page, action) =>
     .getByText(action, { exact: true })
     .waitFor();
 
-// What two calls in a row need not say alike: time goes on, and the calls themselves are counted.
+// Parts that may differ in two calls in a row: time goes on, and the calls themselves are counted.
 const goes_on = /^\/v1\/admin\/(access-log|nodes|dashboard|usage)|^\/v1\/audit-logs/;
 // Whose session it is differs as well: the command's is another one.
 const moves = new Set(['last_seen_at', 'current']);

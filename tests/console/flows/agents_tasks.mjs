@@ -1,5 +1,5 @@
-// What agents are made of, on a telephone's width and by keyboard alone: personas, models, tools,
-// MCP servers.
+// Tests what agents are made of, on a telephone's width and by keyboard alone: personas, models,
+// tools, MCP servers.
 import { make_account, must, must_soon, until, with_setting } from '../harness.mjs';
 import { audited, choose, dialog, once, phone, press, type } from '../keyboard_steps.mjs';
 import { clock_tool, start_mcp_peer } from '../peers.mjs';

@@ -1,4 +1,4 @@
-// Where the keyboard is when something closes, goes away or is drawn anew; and errors that have no
+// Where the keyboard is when something closes, goes away or is drawn again; and errors that have no
 // field of their own.
 import assert from 'node:assert/strict';
 
@@ -26,7 +26,7 @@ export const flows = staged([
       await page.keyboard.press('Escape');
       await has_focus(h, button(page, 'New key'), 'the focus is where it was');
       await button(page, 'New key').press('Enter');
-      // As the browser does of itself where nothing was done in it yet.
+      // Like the browser does by itself before any action in it.
       await dialog(page).evaluate((one) => one.close());
       await page.locator('dialog').waitFor({ state: 'detached' });
       await revoke.press('Enter');

@@ -1,5 +1,5 @@
-// What holds for every screen: keyboard, palette, languages, sizes, readers of the screen, curl, no
-// script.
+// Tests what holds for every screen: keyboard, palette, languages, sizes, readers of the screen,
+// curl, no script.
 import { execFileSync } from 'node:child_process';
 import {
   base,

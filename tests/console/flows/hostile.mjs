@@ -17,7 +17,7 @@ const script = '<script>alert(1)</script><img src=x onerror=alert(2)>';
 const rtl = 'שלום עולם مرحبا';
 const word = 'w'.repeat(4096);
 
-// What ran, or could: nodes that text became.
+// Code that ran, or could: nodes that text became.
 const foreign_nodes = (page) =>
   page.evaluate(
     () =>
@@ -34,7 +34,7 @@ const count_long_tasks = (page) =>
     ).observe({ type: 'longtask' });
   });
 
-// One that carries hostile text wherever a field takes it, and waits for the result of a call.
+// A run that has hostile text wherever a field takes it, and waits for the result of a call.
 async function hostile_thread(h, user) {
   const marks = {
     end_user: `${script.slice(0, 90)} ${rtl}`,
@@ -261,7 +261,7 @@ export const flows = staged([
       const text = 'The **quick** fox `jumps`, and\\n\\n- one\\n- two\\n\\n'.repeat(25);
       await count_long_tasks(page);
       const tasks = [];
-      // What is ours comes every time; what the machine does besides does not.
+      // Our own effects come every time; the machine's do not.
       for (let tries = 0; tries < 3 && (tries === 0 || tasks.at(-1).length > 0); ++tries) {
         await send(page, `[delay 20] [say ${text}]`);
         await page.locator('article.run').nth(tries).locator('.answer li').first().waitFor();

@@ -36,7 +36,7 @@ async function listed(peer, token, scope = 'org', key = 'office') {
   return { id, path, query };
 }
 
-// Lists anew what `peer` says now, and waits until its first tool has that state.
+// Lists again what `peer` says now, and waits until its first tool has that state.
 async function listed_again({ path, query }, token, state = 'changed') {
   await must('POST', `${path}:refresh${query}`, undefined, { token });
   const has_state = async () => {

@@ -1,5 +1,5 @@
-// What the platform gives to organizations, on a telephone's width and by keyboard alone: credits,
-// plans, limits and features, flags, codes.
+// Tests what the platform gives to organizations, on a telephone's width and by keyboard alone:
+// credits, plans, limits and features, flags, codes.
 import { admin_token, check, make_account, must, same, until } from '../harness.mjs';
 import { audited, choose, dialog, phone, press, type } from '../keyboard_steps.mjs';
 

@@ -1,4 +1,5 @@
-// What those who run an organization do: a flow for each of their screens, and what holds for all.
+// Tests what those who run an organization do: a flow for each of their screens, and what holds for
+// all.
 import { createHmac } from 'node:crypto';
 import {
   base,
@@ -26,7 +27,7 @@ export const org_paths = [
 ];
 const dialog = (page) => page.locator('dialog[open]').last();
 const button = (place, name) => place.getByRole('button', { name, exact: true });
-// Nothing answers there, and that is known at once.
+// No server answers there, and that is known at once.
 const nowhere = 'https://127.0.0.1:9/hook';
 const with_loopback = (work) => with_setting('outbound.allow_cidrs', ['127.0.0.0/8'], work);
 

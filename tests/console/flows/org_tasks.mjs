@@ -1,5 +1,5 @@
-// What those do who run an organization, on a telephone's width and by keyboard alone: members,
-// webhooks, rules about addresses, limits, the audit log.
+// Tests what those do who run an organization, on a telephone's width and by keyboard alone:
+// members, webhooks, rules about addresses, limits, the audit log.
 import { createHmac } from 'node:crypto';
 import {
   admin_token,

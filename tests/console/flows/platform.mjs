@@ -1,4 +1,5 @@
-// What those who run the platform do: each screen's main task, by mouse, by keyboard, at 360 px.
+// Tests what those who run the platform do: each screen's main task, by mouse, by keyboard, at 360
+// px.
 import {
   admin_token,
   call,

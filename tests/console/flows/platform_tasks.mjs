@@ -1,4 +1,4 @@
-// What those do who run the platform, on a telephone's width and by keyboard alone: users,
+// Tests what those do who run the platform, on a telephone's width and by keyboard alone: users,
 // settings, health, the access log, mail, the gateway, what all organizations have.
 import {
   admin_token,

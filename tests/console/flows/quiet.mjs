@@ -1,5 +1,5 @@
-// What tabs cost while nobody does anything in them, and what nowhere stays: secrets, and sessions
-// that were signed out of.
+// Tests what tabs cost while nobody does anything in them, and what nowhere stays: secrets, and
+// sessions that were signed out of.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -127,7 +127,7 @@ export const flows = staged([
       assert.equal(answer, 401, 'the cookie opens nothing');
       await page.goto(`${base}/console/#/threads/${thread_id}`);
       await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-      // Whoever comes next in that tab finds nothing of them; the others show another's threads.
+      // The next user of that tab finds nothing of them; the others show another's threads.
       h.t.allow(404);
       const next = await h.new_user();
       await tabs[3].getByLabel('Login or email address').fill(next.login);

@@ -1,5 +1,5 @@
-// What overtakes something else, is done twice, or by somebody else than began it: nothing of one
-// organization or user stands where another is, and nothing that was typed is lost.
+// Tests what overtakes something else, is done twice, or by somebody else than began it: nothing of
+// one organization or user stands where another is, and nothing that was typed is lost.
 import assert from 'node:assert/strict';
 
 import { composer, new_thread, send, staged } from '../chat_steps.mjs';

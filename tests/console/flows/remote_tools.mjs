@@ -1,4 +1,4 @@
-// What servers of tools ask of the person whose run calls them: forms, and authorizations.
+// Tests what servers of tools ask of the person whose run calls them: forms, and authorizations.
 import assert from 'node:assert/strict';
 
 import { admin_token, base, must, with_setting } from '../harness.mjs';
@@ -110,7 +110,7 @@ export const flows = staged([
   [
     'an authorization is given on its page, and the run goes on',
     with_peer(async (h, peer) => {
-      // What a server says of who authorizes for it is asked for at public addresses alone.
+      // Only public addresses are asked about a server's authorization server.
       await with_setting('outbound.allow_cidrs', ['127.0.0.1/32'], async () => {
         const user = await h.new_user();
         const { key } = await offer(h, user, peer, '/locked/mcp', { type: 'oauth', per: 'user' });

@@ -1,5 +1,5 @@
-// What each role is offered, and where a user goes on whom an organization does not admit, who has
-// another account, or who acts in another organization than the address is about.
+// Tests what each role is offered, and where a user goes on whom an organization does not admit,
+// who has another account, or who acts in another organization than the address is about.
 import {
   admin_token,
   call,
@@ -84,7 +84,7 @@ export const flows = {
     await t.sign_in(page, member, '/providers');
     await button(page, 'New provider').waitFor();
     await settled(page);
-    // As one goes from an own organization to one where one is a member.
+    // Like a user who goes from an own organization to one where they are a member.
     await page.locator('select.org').selectOption(org.id);
     const note = page.getByText('Your role does not give access to this page.');
     await note.waitFor();

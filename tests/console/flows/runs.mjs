@@ -14,7 +14,7 @@ async function begin_run(h, user, content, { thread = {}, run = {} } = {}) {
   return run_id;
 }
 
-// What a shell makes of a command of the console's.
+// Result of a console's command in a shell.
 function execute(command, user) {
   const environment = {
     PATH: process.env.PATH,

@@ -72,7 +72,7 @@ export const flows = {
     const page = await t.page();
     await t.open(page);
     await page.getByRole('button', { name: 'Sign in with an emailed code' }).click();
-    // Whoever types goes on typing.
+    // A typing user is not interrupted.
     const email = page.getByLabel('Email address');
     await until(() => email.evaluate((one) => one === document.activeElement), 'the address');
     await email.fill(account.email);
@@ -252,7 +252,7 @@ export const flows = {
       await Promise.all(tabs.map(look));
       for (const tab of tabs) await tab.getByText('this session').waitFor();
       const renewals = t.calls.filter((one) => one.path === '/v1/auth/refresh').length;
-      // Of all four together; each on its own would make four of each.
+      // Texts of all four together; each on its own would make four of each.
       const most = Math.floor((Date.now() - begin) / 10_000) + 1;
       check(renewals >= 1 && renewals <= most, `${renewals} renewals, not 1 to ${most}`);
     });

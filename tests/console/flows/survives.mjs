@@ -1,5 +1,5 @@
-// What the chat survives without losing or doubling a character: reload, a second tab, a lost
-// network, a daemon that is killed, a pool that is begun anew. CONSOLE_KILLS (4): how often the
+// Tests what the chat survives without losing or doubling a character: reload, a second tab, a lost
+// network, a daemon that is killed, a pool that is begun again. CONSOLE_KILLS (4): how often the
 // daemon is killed in one answer, and every other time the pool.
 import assert from 'node:assert/strict';
 
@@ -223,7 +223,7 @@ export const flows = staged([
       h.t.allow(404);
       const page = await h.signed_in(await h.new_user(), '/account');
       await settled(page);
-      // As an upgrade leaves it: its parts have other names.
+      // State after an upgrade: its parts have other names.
       const was = (address) => address.pathname.endsWith('.js');
       await page.route(was, (route) => route.fulfill({ status: 404, body: '' }));
       await page.route('**/console/', (route) =>

@@ -69,7 +69,7 @@ export const flows = {
     });
     await page.locator('.wait').waitFor();
     await t.fits(page, 'the inbox with a question');
-    // What waits has the focus when it is drawn.
+    // A waiting item has the focus when it is drawn.
     await page.locator('.wait textarea:focus').waitFor();
     await page.keyboard.type('the second');
     await press(page, 'Answer');

@@ -1,4 +1,4 @@
-// What was used, and what of credits is left.
+// Tests what was used, and what of credits is left.
 import { check, make_account, make_run, must, same, settled } from '../harness.mjs';
 
 export const flows = {

@@ -1,4 +1,4 @@
-// What a run waits for: questions, approvals, function calls; the inbox and its notices.
+// Tests what a run waits for: questions, approvals, function calls; the inbox and its notices.
 import assert from 'node:assert/strict';
 
 import {

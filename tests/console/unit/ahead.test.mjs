@@ -1,12 +1,12 @@
-// What is asked for ahead is given once, and to nobody but who asked: console/ahead.mjs. And which
-// organization a call is made in: console/api.mjs.
+// Tests what is asked for ahead is given once, and to only who asked: console/ahead.mjs. And
+// which organization a call is made in: console/api.mjs.
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { beforeEach, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-// As much of a browser as these modules ask for when they are read.
+// The part of a browser that these modules need when they are read.
 globalThis.document = /** @type {any} */ ({ documentElement: { dataset: {} } });
 globalThis.addEventListener = /** @type {any} */ (() => {});
 // There are no other tabs; an open channel would keep this process for ever.

@@ -1,4 +1,4 @@
-// What the console says of a client's address is what lib/net/client_address.cpp finds.
+// Tests what the console says of a client's address is what lib/net/client_address.cpp finds.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import {

@@ -1,4 +1,5 @@
-// What is asked of a person by the form that a server sent, and what is answered of its fields.
+// Tests what is asked of a person by the form that a server sent, and what is answered of its
+// fields.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 

@@ -1,5 +1,5 @@
-// What the types have to refuse: a line that is no fault of types any more fails the check. Never
-// run; console/tsconfig.json includes it for types.test.mjs.
+// Lines that the types have to refuse: a line that does not break them any more fails the check.
+// Never run; console/tsconfig.json includes it for types.test.mjs.
 import { all_pages, api, with_query } from '../../../console/api.mjs';
 import { useCall, usePages } from '../../../console/ui/list.mjs';
 
@@ -42,7 +42,7 @@ export async function refused(/** @type {string} */ id, /** @type {any} */ anyth
   String(useCall('/v1/me').body.mail);
 }
 
-// What they have to take: a fault here is a fault of the check.
+// Lines that they have to accept: a fault here is a fault of the check.
 export async function taken(/** @type {string} */ id) {
   const { body: run } = await api.get(`/v1/runs/${id}`);
   await api.post(`/v1/runs/${run.run_id}:cancel`, undefined, { idempotency_key: true });

@@ -40,8 +40,8 @@ test('every key that the code names is in the tables', () => {
   }
 });
 
-// What a file imports when it is loaded, and what that imports: a screen that comes by itself has
-// no other words.
+// Imports of a file when it is loaded, and their imports: a screen that comes by itself has no
+// other words.
 const text_of = new Map(sources.map(({ name, text }) => [name, text]));
 function loaded_with(name, found = new Set()) {
   if (found.has(name)) return found;

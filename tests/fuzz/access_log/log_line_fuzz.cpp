@@ -25,7 +25,7 @@ void check_note(std::string_view input) {
           "a note written and read is the same");
 }
 
-// What a refusal says of the caller, and the caller as the database names them.
+// Text of a refusal about the caller, and the caller as the database names them.
 void check_identity(std::string_view input) {
   std::optional<Identity> identity = read_identity(input);
   require(!identity || identity_text(*identity) == input, "who is read is who was written");

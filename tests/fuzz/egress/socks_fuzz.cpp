@@ -1,5 +1,5 @@
-// What asks for a way out of the host: the first byte says how the rest is cut into pieces. A
-// request that is whole means the same however it was cut, and names a host that a log can bear.
+// Fuzzes requests for a way out of the host: the first byte decides how the rest is cut into
+// pieces. A whole request means the same however it was cut, and names a host that a log can bear.
 #include "runner/egress/socks_request.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Paths and queries: what is taken is decoded text, found again when it is encoded anew, and no
+// Paths and queries: what is taken is decoded text, found again when it is encoded again, and no
 // value of a path reaches over its segment.
 #include "fcgi/http/input.h"
 #include "fcgi/http/path_pattern.h"

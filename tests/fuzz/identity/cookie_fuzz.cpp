@@ -1,4 +1,4 @@
-// Cookie fields: each refresh token is a part of the field and stands behind its name, and a cookie
+// Cookie fields: each refresh token is a part of the field and stands after its name, and a cookie
 // that we set comes back as it was, whatever stands beside it.
 #include <vector>
 

@@ -1,5 +1,5 @@
-// What mail servers answer, a line each, and behind "> " what was said to them: only the refusal of
-// the last command counts, and its words are one bounded line of UTF-8.
+// Fuzzes answers of mail servers, one per line, and after "> " the commands they got: only the
+// refusal of the last command counts, and its words are one bounded line of UTF-8.
 #include "lib/mail/smtp_reply.h"
 
 #include "lib/utf8.h"

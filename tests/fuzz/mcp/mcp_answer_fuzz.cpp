@@ -1,5 +1,6 @@
-// What servers of MCP send: the first byte cuts a stream of events into pieces; every event, and
-// the whole input, is read as a message, a result, a task, a definition of a tool, and questions.
+// Fuzzes messages of MCP servers: the first byte cuts a stream of events into pieces; every event,
+// and the whole input, is read as a message, a result, a task, a definition of a tool, and
+// questions.
 #include "lib/json.h"
 #include "lib/utf8.h"
 #include "runner/mcp/event_reader.h"

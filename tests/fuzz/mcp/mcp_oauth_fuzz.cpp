@@ -1,5 +1,5 @@
-// What MCP servers and their authorization servers say on the way to tokens: the input is read as a
-// challenge, as metadata of both, as the answer to a registration, and as tokens.
+// Fuzzes answers of MCP servers and their authorization servers on the way to tokens: the input is
+// read as a challenge, as metadata of both, as the answer to a registration, and as tokens.
 #include "lib/json.h"
 #include "runner/oauth/challenge.h"
 #include "runner/oauth/metadata.h"

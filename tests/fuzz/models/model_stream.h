@@ -1,4 +1,4 @@
-// What both forms of model streams must keep, for the two targets of them. The first byte says how
+// Rules for both forms of model streams, for the two targets of them. The first byte decides how
 // the stream is cut into pieces; the same bytes are also read as a whole document.
 #pragma once
 
@@ -103,7 +103,7 @@ inline ModelRequest request_of(ProviderKind kind, std::string_view input) {
   while (!input.empty()) {
     std::string_view line = take_line(input);
     ChatMessage message(static_cast<ChatRole>(take_byte(line) % 4));
-    // What is stored and what is read holds none.
+    // Returns what is stored and what is read holds none.
     std::string text(line);
     std::erase(text, '\0');
     if (message.role == ChatRole::tool) message.tool_call_id = "c1";

@@ -21,7 +21,7 @@
 namespace hostler::fuzz {
 namespace {
 
-// What Hostler made of the bytes.
+// Turn that Hostler made of the bytes.
 struct ReadTurn {
   ModelTurn turn;
   bool failed = false;
@@ -57,8 +57,8 @@ bool is_object(std::string_view text) {
   return value && value->is_object();
 }
 
-// As runner/agent/cut_calls.cpp decides: a turn that was stopped gives up its last call, and every
-// one that is not whole.
+// Follows runner/agent/cut_calls.cpp: a turn that was stopped loses its last call, and every
+// incomplete one.
 bool is_offered(const ModelTurn& turn, size_t nth) {
   std::vector<ToolCall> calls = turn.calls();
   bool was_stopped = turn.is_broken_off || turn.finish_reason == FinishReason::length ||
@@ -67,8 +67,8 @@ bool is_offered(const ModelTurn& turn, size_t nth) {
   return is_object(calls[nth].arguments);
 }
 
-// Nothing runs with arguments that the model did not finish: what is offered is a call that was
-// written, with its whole arguments.
+// No call runs with arguments that the model did not finish: an offered call was written, with its
+// whole arguments.
 void check_offered(const WrittenTurn& written, const ReadTurn& read) {
   if (read.failed || !read.complete) return;  // the turn is not carried out
   std::vector<ToolCall> calls = read.turn.calls();
@@ -151,7 +151,7 @@ void check_anthropic_history(const Json::Array& messages) {
 
 void check_history(ProviderKind kind, const ReadTurn& read) {
   if (read.failed || !read.complete) return;
-  // As a daemon that takes the run over reads it.
+  // Reads it like a daemon that takes the run over.
   ModelTurn stored = read.turn;
   stored.parts = parts_from(parts_json(read.turn.parts));
   require(parts_json(stored.parts) == parts_json(read.turn.parts), "what is stored is read again");

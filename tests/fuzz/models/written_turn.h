@@ -27,7 +27,7 @@ struct WrittenTurn {
   std::vector<WrittenCall> calls;
 };
 
-// What the model says, as UTF-16: cut between any two units, in the midst of a character too.
+// Text of the model as UTF-16: cut between any two units, in the midst of a character too.
 class Units {
  public:
   explicit Units(std::string_view text) {
@@ -48,7 +48,7 @@ class Units {
     }
   }
   bool is_over() const { return next_ == units_.size(); }
-  // As a JSON text without quotation marks.
+  // Writes it as a JSON text without quotation marks.
   std::string take(size_t count) {
     std::string text;
     for (; count > 0 && !is_over(); --count) {
@@ -260,7 +260,7 @@ inline WrittenTurn write_anthropic_turn(std::string_view input) {
       size_t place = op / 8 % open.size();
       events.event("content_block_stop",
                    fmt::format(R"({{"type":"content_block_stop","index":{}}})", open[place].index));
-      // What was not written before its block ended is never written.
+      // A part that was not written before its block ended is never written.
       open.erase(open.begin() + static_cast<std::ptrdiff_t>(place));
     } else if (op % 8 == 4 && begun_calls < calls.size()) {
       size_t nth = begun_calls++;

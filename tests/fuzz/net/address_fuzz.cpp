@@ -55,7 +55,7 @@ void check_kind(const net::IpAddress& address) {
   require(!net::address_kind_name(net::kind_of_address(address)).empty(), "every kind has a name");
 }
 
-// As the system writes it.
+// Acts as the system writes it.
 void check_socket(const net::IpAddress& address) {
   sockaddr_storage written{};
   if (address.is_v4) {

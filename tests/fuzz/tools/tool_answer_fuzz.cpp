@@ -53,7 +53,7 @@ void check_status(std::string_view& input) {
   require(!fault || fault->error_message.find("why") == std::string::npos, "the cause stays here");
 }
 
-// What the model asks goes to the provider's own host, in a URL and a body that can be read.
+// The model's request goes to the provider's own host, in a URL and a body that can be read.
 void check_requests(std::string_view input) {
   std::string asked(input);
   std::erase(asked, '\0');

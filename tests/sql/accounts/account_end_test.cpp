@@ -128,7 +128,7 @@ TEST_F(AccountEnd, LeavesTheAddressNowhere) {
       value("SELECT count(*) FROM org_invitations WHERE num_nonnulls(accepted_at, revoked_at, "
             "ended_at) = 1"),
       "4");
-  // Whoever did not prove that the address is theirs takes back nothing that others sent there.
+  // A user who did not prove that the address is theirs takes back nothing that others sent there.
   std::string other = new_user("ada");
   prepare();
   ASSERT_EQ(end(other), ErrorCode::count_);
@@ -260,7 +260,7 @@ TEST_F(AccountEnd, KeepsOneOfManyAdministratorsWhoGoAtOnce) {
   EXPECT_EQ(value("SELECT count(*) FROM users WHERE platform_admin AND status = 'active'"), "1");
 }
 
-// Else whoever ends the only owner's account would see nobody to whom the workspace goes.
+// Otherwise the end of the only owner's account would see nobody to whom the workspace goes.
 TEST_F(AccountEnd, HandsAWorkspaceOverToWhoJoinedItJustBefore) {
   std::string ada = new_user("ada"), cy = new_user("cy");
   std::string work = new_workspace("work");
@@ -286,7 +286,7 @@ TEST_F(AccountEnd, HandsAWorkspaceOverToWhoJoinedItJustBefore) {
             cy + " owner");
 }
 
-// What the daemon finds that was just sending it.
+// The state that a daemon finds while it is sending the mail.
 TEST_F(AccountEnd, TakesAMailFromWhoeverSendsIt) {
   std::string ada = new_user("ada");
   std::string mail = value("SELECT mail_queue('verify_email', 'ada@example.org', 'en', '{}')");
@@ -327,7 +327,7 @@ TEST_F(AccountEnd, CountsNoSuspendedOwner) {
                               "FROM org_members WHERE org_id = '{}'",
                               work)),
             fmt::format("{} owner, {} owner", bob, cy));
-  // Nobody is left who could act: an administrator may delete all the same.
+  // Nobody is left who could act: an administrator may delete anyway.
   EXPECT_EQ(code_of(fmt::format(fmt::runtime(as_admin), cy)), ErrorCode::count_);
 }
 

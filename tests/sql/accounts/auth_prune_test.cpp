@@ -1,4 +1,4 @@
-// What the daemon's maintenance takes away of sessions and counters, and what it leaves.
+// Tests what the daemon's maintenance takes away of sessions and counters, and what it leaves.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -42,7 +42,7 @@ CREATE TABLE outcomes (way text, n bigint, passes boolean, reported text);
 
 SELECT caller_seen(id, NULL, '10.0.0.1') FROM sessions;
 
--- What one way says of one call; changes nothing.
+-- Returns what one way says of one call; changes nothing.
 CREATE FUNCTION outcome(way text, c calls, OUT passes boolean, OUT reported text) LANGUAGE plpgsql AS $$
 DECLARE
     hint text;

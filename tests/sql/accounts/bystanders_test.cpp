@@ -1,5 +1,5 @@
-// What ends for one user ends for nobody else: a bystander has rows of every kind that can end,
-// beside the user in one organization, and none of them changes.
+// Tests what ends for one user ends for nobody else: a bystander has rows of every kind that can
+// end, beside the user in one organization, and none of them changes.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -130,7 +130,7 @@ class Bystanders : public testing::Test {
 };
 
 TEST_F(Bystanders, LoseNothingByWhatEndsForAnother) {
-  // What is called, and what must be so behind it.
+  // Calls, and their required results.
   const std::vector<std::pair<std::string, std::string>> ends = {
       {fmt::format("SELECT user_delete('{}')", ada_), "(SELECT status FROM u) = 'deleted'"},
       {fmt::format("SELECT user_set_status('{}', 'suspended')", ada_),

@@ -23,7 +23,7 @@ TEST(FirstProof, SwitchesOffAlsoWhatIsBeingSetUpMeanwhile) {
                   fixture.owner_id));
   postgres::DbSession writer = database.as_superuser();
   writer.begin();
-  // As every call that writes, from its first statement on.
+  // Locks the user like every call that writes, from its first statement on.
   writer.run_text(fmt::format("SELECT pg_advisory_xact_lock_shared(uuid_hash_extended('{}', 0))",
                               fixture.owner_id));
   std::string answer;

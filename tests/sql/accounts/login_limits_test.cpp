@@ -11,7 +11,7 @@ namespace {
 
 class LoginLimits : public ::testing::Test {
  protected:
-  // Of a login from there: what it raises, count_ for nothing.
+  // Result of a login from there: the code it raises, or count_.
   ErrorCode begin_from(const std::string& address) {
     postgres::DbSession session = database_.as_superuser();
     session.begin();

@@ -1,4 +1,4 @@
-// What somebody set up before an address was proved is off, whenever it was.
+// Tests what somebody set up before an address was proved is off, whenever it was.
 #include <gtest/gtest.h>
 
 #include "tests/support/rows/run_fixture.h"

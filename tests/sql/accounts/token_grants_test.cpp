@@ -1,5 +1,5 @@
-// What a token grants is kept in its row (sql/schema/token_grants.sql): whatever changes it makes
-// the row forget it, however the two come together, and nobody waits for another in a circle.
+// Tests what a token grants is kept in its row (sql/schema/token_grants.sql): whatever changes it
+// makes the row forget it, however the two come together, and nobody waits for another in a circle.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -22,7 +22,7 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Of one user, ada, whose token grants all that an owner may.
+// State of one user, ada, whose token grants all rights of an owner.
 class TokenGrants : public ::testing::Test {
  protected:
   TokenGrants() { new_user("ada"); }
@@ -60,7 +60,7 @@ class TokenGrants : public ::testing::Test {
         about_user("SELECT concat_ws(' ', role, is_proved, admitted_address) FROM access_tokens "
                    "WHERE hash = sha256('a{2}')"));
   }
-  // What a request hears that is sent now; count_ when it may go on.
+  // Returns what a request hears that is sent now; count_ when it may go on.
   ErrorCode request() {
     return code_of(
         about_user("SELECT authenticate_by_token(sha256('a{2}'), NULL, 'org.manage', false, true, "

@@ -1,6 +1,6 @@
-// What holds of a limit for an organization: of its override, its plan and the settings the first
-// that is in force. What is enforced and what GET /v1/entitlements says are asked by statements of
-// their own, and agree.
+// Tests what holds of a limit for an organization: of its override, its plan and the settings the
+// first that is in force. What is enforced and what GET /v1/entitlements says are asked by
+// statements of their own, and agree.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -37,7 +37,7 @@ class Entitlements : public testing::Test {
                     "'integer', {}, '{}')",
                     whose.org_id, value, expires_at, whose.owner_id));
   }
-  // What is enforced where the settings say 200, and what the list says was granted.
+  // Returns what is enforced where the settings say 200, and what the list says was granted.
   std::string in_force() {
     return fixture_.column(
         fmt::format("SELECT concat_ws(' ', entitlement_integer('{0}', 'limit.personas', 200), "

@@ -1,5 +1,5 @@
-// What balances, holds and the ledger must be, by the rules alone: the model in memory that the
-// ledger's stress test compares with. Knows nothing of SQL and asks nobody.
+// Required values of balances, holds and the ledger, by the rules alone: the model in memory that
+// the ledger's stress test compares with. Knows nothing of SQL and asks nobody.
 #pragma once
 
 #include <algorithm>

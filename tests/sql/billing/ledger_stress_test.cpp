@@ -207,7 +207,7 @@ class LedgerStress : public testing::Test {
     std::string strategy = strategies[pick(0, 2)];
     bool is_busy = active_of(org, thread) != nullptr;
     ErrorCode expected = ErrorCode::count_;
-    // What it interrupts gives back what it holds.
+    // An interrupted run returns its hold.
     int64_t freed = 0;
     for (const auto& [id, run] : runs_) {
       bool is_freed = strategy == "interrupt" && run.org == org && run.thread == thread;

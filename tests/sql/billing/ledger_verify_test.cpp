@@ -22,7 +22,7 @@ class LedgerVerify : public testing::Test {
     return run_ctl(command, {"HOSTLER_DATABASE_URL=" + database_.superuser_url()});
   }
   ProgramRun verify() { return ctl({"ledger", "verify"}); }
-  // As somebody who can do everything.
+  // Acts with all rights.
   void spoil(const std::string& text) {
     postgres::DbSession superuser = database_.as_superuser();
     superuser.run_text("SET session_replication_role = replica; " + text);

@@ -1,5 +1,5 @@
-// What runs hold and pay, from SQL: exactly, whatever happens and however much at once. Statements
-// are the product's own, as its own roles.
+// Tests what runs hold and pay, from SQL: exactly, whatever happens and however much at once.
+// Statements are the product's own, as its own roles.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -246,7 +246,7 @@ TEST_F(RunCredits, OfABrokenTurnAreChargedOnce) {
   EXPECT_EQ(fault(), "");
 }
 
-// What one run of a flight leaves is what the next one finds.
+// One run of a flight leaves the credits that the next one finds.
 TEST_F(RunCredits, OfAFlightAreThoseOfItsRunsOneByOne) {
   struct Step {
     int64_t credits;  // 0: no turn

@@ -1,6 +1,6 @@
-// What becomes of tokens of MCP servers that nobody shows any more, from SQL: each way in which
-// they leave a connection makes a connection that ends, which a daemon revokes. And who is shown a
-// secret: only a caller that asks for the address that the server has now.
+// Tests what becomes of tokens of MCP servers that nobody shows any more, from SQL: each way in
+// which they leave a connection makes a connection that ends, which a daemon revokes. And who is
+// shown a secret: only a caller that asks for the address that the server has now.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -136,7 +136,7 @@ TEST_F(McpEndings, OfAnExchangeThatNobodyMayMakeIsWhatItBrought) {
   value("UPDATE sessions SET revoked_at = now() RETURNING id");
   EXPECT_FALSE(exchange(authorization, sealed("new")));
   EXPECT_EQ(connections(), "new ending r2, old connected r");
-  // As when Postgres was away: it is said twice.
+  // Repeated as after an absence of Postgres.
   EXPECT_FALSE(exchange(authorization, sealed("new")));
   EXPECT_EQ(connections(), "new ending r2, old connected r");
   EXPECT_EQ(authorizations("status"), "failed");

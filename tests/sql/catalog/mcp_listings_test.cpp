@@ -138,7 +138,7 @@ TEST_F(McpListings, ThatFailAreMadeAgainEverLater) {
   EXPECT_EQ(of(server, "is_pinned"), "false") << "nothing was shown that could be approved";
 }
 
-// Of 64 KiB of them Postgres would write a hundred megabytes to hash one tool.
+// For 64 KiB of them Postgres would write a hundred megabytes to hash one tool.
 TEST_F(McpListings, LeaveToolsOutWhoseNumbersAreWrittenShortAndStoredLong) {
   for (auto [number, is_kept] : {std::pair{"0e-16383", false},
                                  {"1E+131071", false},

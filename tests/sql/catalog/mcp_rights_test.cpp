@@ -121,7 +121,7 @@ TEST_F(McpRights, ListingsShowWhatWhoMayManageTheServerConnected) {
 TEST_F(McpRights, ListingsOfThePlatformsShowWhatAnAdministratorConnected) {
   for (bool of_org : {false, true}) {
     std::string server = new_server("NULL", of_org ? "org" : "user");
-    // An owner of an organization: whoever registers is one.
+    // An owner of an organization: every registered user is one.
     std::string connection = connect(server, fixture_.owner_id, of_org);
     EXPECT_EQ(listed_with(server), "") << of_org;
     EXPECT_EQ(shown(server, fixture_.owner_id, false), connection) << "their own runs do";
@@ -188,7 +188,7 @@ TEST_F(McpRights, WhatASuspendedUserConnectedRests) {
   set_status(fixture_.other_id, "suspended");
   EXPECT_EQ(due(), 0);
   EXPECT_EQ(shown(server, fixture_.other_id, false), "");
-  // Whatever says that it is due, nobody refreshes it.
+  // Nobody refreshes it, even if it is marked as due.
   value("UPDATE mcp_connections SET refresh_at = now()");
   EXPECT_EQ(due(), 0);
   postgres::DbSession session = database_.as_runner();

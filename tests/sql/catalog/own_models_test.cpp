@@ -1,4 +1,4 @@
-// What turns add to the sums of usage, from SQL: an organization's own models apart from the
+// Tests what turns add to the sums of usage, from SQL: an organization's own models apart from the
 // platform's, and no sum that a number of turns could overflow. Statements are the product's own.
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ class OwnModelsTest : public ::testing::Test {
                     "UPDATE llm_models SET is_default = false, deleted_at = now() WHERE id = '{}'",
                     tenant_.model_id, other_.model_id));
   }
-  // As somebody who can do everything.
+  // Acts with all rights.
   void spoil(const std::string& text) {
     postgres::DbSession superuser = database_.as_superuser();
     superuser.run_text("SET session_replication_role = replica; " + text);
@@ -56,7 +56,7 @@ class OwnModelsTest : public ::testing::Test {
                                           .cache_read_tokens = tokens})));
   }
   std::string column(const std::string& text) const { return tenant_.column(text); }
-  // What an administrator, or the tenant, is told.
+  // Returns the sums for an administrator, or for the tenant.
   Json reported(const std::string& maker) const {
     postgres::DbSession session = database_.as_api();
     session.begin();

@@ -33,7 +33,7 @@ class DeletedPersonas : public ::testing::Test {
         key, limit));
   }
   void remove(const std::string& id) const { as_owner(fmt::format("persona_delete('{}')", id)); }
-  // As if all that was deleted had been so two minutes earlier.
+  // Moves all deletions two minutes into the past.
   void age() const {
     fixture_.column("UPDATE personas SET deleted_at = deleted_at - interval '2 minutes'");
   }

@@ -57,7 +57,7 @@ TEST_F(Doctor, TriesTheMailServerWithoutSendingAMail) {
   EXPECT_THAT(mail_reported(free_port(), "none"), ContainsRegex("failure +mail +127.0.0.1:"));
 }
 
-// As the service manager holds them while no program runs.
+// Holds them like the service manager while no program runs.
 TEST_F(Doctor, MissesWhoeverShouldAnswerBehindTheSockets) {
   std::string path = testing::TempDir() + database_.name() + ".sock";
   int held = net::listen_unix(path, 0600);
@@ -244,7 +244,7 @@ TEST_F(Doctor, SeesATransactionThatSomebodyElseLeavesOpen) {
   }));
 }
 
-// What nginx -T prints decides, not the files that were meant: a fake on the PATH prints it.
+// The output of nginx -T decides, not the files that were meant: a fake on the PATH prints it.
 TEST_F(Doctor, ReadsNginxAsItRuns) {
   std::filesystem::path folder = testing::TempDir() + "doctor-" + to_hex(random_bytes(8));
   std::filesystem::create_directory(folder);

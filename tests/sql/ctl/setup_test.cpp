@@ -80,7 +80,7 @@ TEST_F(SetupOfAHost, AsksFilesAloneWhetherThePoolNeedsANetwork) {
   EXPECT_THAT(run.out, HasSubstr("settings     database.url is postgresql:///hostler and names "));
 }
 
-// What runuser ends with by itself is no status of hostlerctl.
+// An exit status of runuser itself is not a status of hostlerctl.
 TEST_F(SetupOfAHost, TellsOfARunuserThatCannotCallIt) {
   if (getpwnam("postgres") == nullptr) GTEST_SKIP() << "no user postgres";
   std::string folder = testing::TempDir() + database_.name() + "-bin";

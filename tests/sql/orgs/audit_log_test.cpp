@@ -137,7 +137,7 @@ TEST_F(AuditLog, CutsStatesThatAreLong) {
             "t true t");
 }
 
-// As rows from before their states were cut: 60 MiB of them, of which a page takes 4.
+// Rows from before their states were cut: 60 MiB of them, of which a page takes 4.
 TEST_F(AuditLog, AnswersAPageOfLargeRowsInLittleMemory) {
   fixture_.column(
       fmt::format("INSERT INTO audit_logs (org_id, action, after_state) SELECT '{}', 'test.row', "
@@ -281,7 +281,7 @@ class AuditRetention : public AuditLog {
 
 TEST_F(AuditRetention, DropsAMonthOfWhichEveryRowIsTooOld) {
   EXPECT_EQ(months(), "4") << "this month and three ahead";
-  // As if the table had been made three months ago.
+  // Pretends that the table was made three months ago.
   fixture_.column(
       "DO $$ DECLARE this_month name := 'audit_logs_' || to_char(now() AT TIME ZONE 'UTC', "
       "'YYYY_MM'); begins timestamptz := date_trunc('month', now(), 'UTC'); BEGIN EXECUTE "

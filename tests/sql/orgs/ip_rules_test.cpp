@@ -22,7 +22,7 @@ class IpRules : public testing::Test {
                     "FROM ({}) AS n(cidr) ON CONFLICT DO NOTHING",
                     fixture_.org_id, type, networks));
   }
-  // What asking for one address reads, in pages of 8 KiB.
+  // Returns what asking for one address reads, in pages of 8 KiB.
   int64_t pages_read(const std::string& address) {
     postgres::DbSession session = database_.as_superuser();
     std::string ask = fmt::format("SELECT ip_admits('{}', '{}')", fixture_.org_id, address);

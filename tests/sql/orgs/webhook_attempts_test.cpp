@@ -1,5 +1,5 @@
-// What an attempt to send a webhook message leads to: when the next one is, and when its endpoint
-// is switched off.
+// Tests what an attempt to send a webhook message leads to: when the next one is, and when its
+// endpoint is switched off.
 #include <optional>
 #include <string>
 
@@ -51,7 +51,7 @@ class WebhookAttempts : public WebhookFixture {
         .front()
         .boolean("locked");
   }
-  // As if nothing but failures had been since then.
+  // Pretends that only failures have happened since then.
   void fail_since(const std::string& age) {
     fixture_.column("UPDATE webhook_endpoints SET failing_since = now() - interval '" + age + "'");
   }

@@ -63,7 +63,7 @@ TEST_F(WebhookOff, CancelsWhatOneCallCannotPageByPageAndSendsNoneOfIt) {
   EXPECT_EQ(pages(), 1);
 }
 
-// What is being sent is not sent twice at once, but it is tried as often as what is new.
+// A message under way is not sent twice at once, but it is tried as often as a new one.
 TEST_F(WebhookOff, BeginsItsScheduleAnewForWhatIsSentAgainWhileAnAttemptIsUnderWay) {
   std::string endpoint_id = new_endpoint();
   add_messages(endpoint_id, 1);
@@ -80,7 +80,7 @@ TEST_F(WebhookOff, BeginsItsScheduleAnewForWhatIsSentAgainWhileAnAttemptIsUnderW
             "pending 10 t");
 }
 
-// Who moves away answers 410 at the old address.
+// A receiver that moved away answers 410 at the old address.
 TEST_F(WebhookOff, IsNotForWhatAnAddressAnswersThatWasLeftMeanwhile) {
   std::string endpoint_id = new_endpoint();
   add_messages(endpoint_id, 1);

@@ -33,7 +33,7 @@ class AccessLog : public testing::Test {
   std::string ask(const std::string& question) {
     return std::string(sql_.run_text(question).text());
   }
-  // As a platform administrator.
+  // Acts as a platform administrator.
   Json page(const std::string& wanted, int rows_read_max = 1000) {
     sql_.begin();
     sql_.run_text(R"(SELECT set_request_context(NULL, NULL, '{"platform_admin": true}'))");
@@ -188,7 +188,7 @@ TEST_F(AccessLog, IsForPlatformAdministratorsOnly) {
 }
 
 TEST_F(AccessLog, KeepsADayForEachPartitionAndDropsThemWhole) {
-  // As every day: the tests' template may be of yesterday.
+  // Done every day: the tests' template may be of yesterday.
   ask("SELECT access_log_make_partitions()");
   ask("SELECT access_log_make_partition(current_date - 40)");
   ask("SELECT access_log_make_partition(current_date - 29)");

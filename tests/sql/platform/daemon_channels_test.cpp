@@ -1,5 +1,5 @@
-// Who hears of what: a new run is told to one daemon that has room, what is asked of a run to its
-// owner, and a daemon that is full passes on what it was told.
+// Tests notifications: a new run is announced to one daemon that has room, a request to a run to
+// its owner, and a full daemon passes the notification on.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -46,7 +46,7 @@ class DaemonChannels : public testing::Test {
                     daemon_id + "' RETURNING 1");
   }
 
-  // What is heard because of the statement.
+  // Returns what is heard because of the statement.
   std::vector<std::string> heard_of(postgres::DbSession session,
                                     const postgres::BoundStatement& statement) {
     heard_.clear();
@@ -58,8 +58,8 @@ class DaemonChannels : public testing::Test {
   std::vector<std::string> heard_of_new_run() {
     return heard_of(database_.as_api(), query::RunNotify{});
   }
-  // As every few seconds. A daemon that was not heard of for 10 s is told nothing by itself, and a
-  // test of many turns takes longer on a busy machine.
+  // Done every few seconds. A daemon without heartbeat for 10 s gets no notifications, and a test
+  // of many turns takes longer on a busy machine.
   void heartbeat() {
     fixture_.column("UPDATE daemons SET heartbeat_at = clock_timestamp() RETURNING 1");
   }

@@ -1,4 +1,4 @@
-// Whom a daemon takes for its predecessor, who counts as alive, and whose runs are freed.
+// Tests which daemon counts as a predecessor, which counts as alive, and whose runs are freed.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -61,7 +61,7 @@ TEST_F(DaemonsTest, TakesNothingFromAnotherHostOfItsName) {
   EXPECT_EQ(alive(daemon, daemon, daemon), "0");
 }
 
-// As daemons of the version before call it, beside newer ones.
+// Registers like daemons of the version before, beside newer ones.
 TEST_F(DaemonsTest, FreesWithoutALockWhatOneWithoutALockOwned) {
   std::string first_run = fixture_.new_run(fixture_.new_thread());
   postgres::DbSession session = database_.as_runner();
@@ -258,7 +258,8 @@ TEST_F(DaemonsTest, NoEpochIsGivenTwice) {
   EXPECT_EQ(epochs.size(), 4U);
 }
 
-// Or its service manager ends it after 90 seconds, for which whoever upgrades the package waits.
+// Otherwise its service manager ends it after 90 seconds, for which an upgrade of the package
+// waits.
 TEST(DaemonWithoutASchema, IsStartedAndWaits) {
   std::string base = testing::TempDir() + "hostler-" + to_hex(random_bytes(8));
   sockaddr_un address{};

@@ -75,7 +75,7 @@ class DashboardTest : public ::testing::Test {
         fmt::format("INSERT INTO org_members (org_id, user_id, role) VALUES ('{}', '{}', 'member')",
                     org, user));
   }
-  // What the statement reads, in pages of 8 KiB, with everything inside its functions.
+  // Returns what the statement reads, in pages of 8 KiB, with everything inside its functions.
   int64_t pages_read() const {
     postgres::DbSession session = database_.as_superuser();
     session.begin();
@@ -234,7 +234,7 @@ TEST_F(DashboardTest, CountsAWorkspaceByWhoeverOfItsMembersWasSeenLast) {
   agrees(0);
 }
 
-// Whoever is seen just while they are taken out, or join: as if one came after the other.
+// A user who is seen while they are taken out, or join: one comes after the other.
 TEST_F(DashboardTest, CountsAWorkspaceExactlyWhenMembersComeAndGoAsTheyAreSeen) {
   const std::string& other = fixture_.other_id;
   see(other, "40 days");

@@ -1,5 +1,6 @@
-// Who may cause how many mails, and in which order they leave, from SQL: the network that counters
-// take, invitations that are made at once, what a claim takes, and what an upgrade leaves open.
+// Tests who may cause how many mails, and in which order they leave, from SQL: the network that
+// counters take, invitations that are made at once, what a claim takes, and what an upgrade leaves
+// open.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +23,7 @@ namespace {
 class MailLimits : public ::testing::Test {
  protected:
   std::string value(const std::string& text) { return fixture_.column(text); }
-  // As the API calls it, in the session's transaction; the code it raised, count_ for none.
+  // Calls it like the API, in the session's transaction; returns the code it raised, or count_.
   ErrorCode invite(postgres::DbSession& session, const std::string& email) {
     std::string mail = value(fmt::format(
         "SELECT jsonb_build_object('token_hash', '{}', 'secret', jsonb_build_object('id', "
@@ -43,7 +44,7 @@ class MailLimits : public ::testing::Test {
     }
     return ErrorCode::count_;
   }
-  // What a statement of a request from there raises, count_ for nothing.
+  // Returns what a statement of a request from there raises, count_ for nothing.
   ErrorCode ask_from(const std::string& address, const std::string& statement) {
     postgres::DbSession session = database_.as_superuser();
     session.begin();

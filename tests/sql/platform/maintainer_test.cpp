@@ -1,4 +1,5 @@
-// Who may take the maintainer's place, and what pages of its jobs commit when it is another's.
+// Tests who may take the maintainer's place, and what pages of its jobs commit when it is
+// another's.
 #include <gtest/gtest.h>
 
 #include <thread>

@@ -1,4 +1,4 @@
-// What Prometheus is told of the whole installation.
+// Tests the metrics of the whole installation.
 #include <gtest/gtest.h>
 
 #include "queries/metrics.h"

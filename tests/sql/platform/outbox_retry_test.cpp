@@ -27,7 +27,7 @@ class OutboxRetry : public ::testing::Test {
   std::string queue(const std::string& name) {
     return queue(name, "'" + fixture_.owner_id + "'::uuid");
   }
-  // What it answers, with fresh_ as the new secret: "due", "renewed" or the reason.
+  // Returns what it answers, with fresh_ as the new secret: "due", "renewed" or the reason.
   std::string retry(const std::string& id, bool has_key = true) {
     std::string fresh = fmt::format(
         "jsonb_build_object('token_hash', encode(sha256(random()::text::bytea), 'hex'), "
@@ -110,7 +110,7 @@ TEST_F(OutboxRetry, WaitsWithGrowingPausesForSoLong) {
         "lease_until = clock_timestamp() + interval '1 minute'");
     run(one_more_failure);
     ++tries;
-    // As if the pause were over.
+    // Pretends that the pause is over.
     run("UPDATE outbox SET first_failed_at = first_failed_at - (next_attempt_at - "
         "clock_timestamp()) WHERE status = 'pending'");
   }

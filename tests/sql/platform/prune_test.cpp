@@ -1,5 +1,5 @@
-// What the daemon's maintenance takes away of messages and of authorizations of MCP servers, with
-// what is secret in them, and what it leaves.
+// Tests what the daemon's maintenance takes away of messages and of authorizations of MCP servers,
+// with what is secret in them, and what it leaves.
 #include <gtest/gtest.h>
 
 #include <string>

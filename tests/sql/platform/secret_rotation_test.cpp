@@ -38,7 +38,7 @@ class SecretRotation : public testing::Test {
     return std::get<config::SecretBox>(config::SecretBox::load(key_file_));
   }
 
-  // Of the platform and of organizations, as the programs store them.
+  // Secrets of the platform and of organizations, as the programs store them.
   void add_secrets(int count) {
     JsonWriter json;
     json.begin_array();

@@ -7,7 +7,7 @@ namespace {
 
 class WebhookClaim : public WebhookFixture {
  protected:
-  // As many endpoints with a message each: due, or for tomorrow.
+  // Adds so many endpoints with a message each: due, or for tomorrow.
   void add_endpoints(int count, const std::string& message) {
     database_.as_superuser().run_text(
         fmt::format("SET session_replication_role = replica; "

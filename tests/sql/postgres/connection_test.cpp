@@ -1,4 +1,4 @@
-// Connections of lib/postgres whose plans no longer hold, and to whom there are none.
+// Connections of lib/postgres whose plans are not valid any more, and connections to no server.
 #include <gtest/gtest.h>
 
 #include <poll.h>
@@ -61,7 +61,7 @@ TEST(DbConnection, MakesAPlanAnewBehindTheTransactionInWhichItBecameInvalid) {
   run_task(loop, other.dedicated(drop));
 }
 
-// What comes behind would be answered and never be committed.
+// A later batch would be answered and never be committed.
 TEST(DbConnection, IsInNoTransactionBehindABeginWhoseCallerWent) {
   static constexpr postgres::Statement create{"test", "create_behind",
                                               "CREATE TABLE db_test_behind AS SELECT 1 AS n", 0};
@@ -82,7 +82,7 @@ TEST(DbConnection, IsInNoTransactionBehindABeginWhoseCallerWent) {
   run_task(loop, db.dedicated(drop));
 }
 
-// What bounds the batches on their way is not free before they have their answers.
+// The bound of batches on their way is released only after their answers.
 TEST(DbConnection, KeepsWhatABatchIsGivenUntilTheAnswerThoughItsCallerWent) {
   static constexpr postgres::Statement nap{"test", "nap", "SELECT pg_sleep(0.05)", 0};
   static constexpr postgres::Statement look{"test", "look_kept", "SELECT 1 AS n", 0};
@@ -102,7 +102,7 @@ TEST(DbConnection, KeepsWhatABatchIsGivenUntilTheAnswerThoughItsCallerWent) {
   EXPECT_TRUE(is_there.expired());
 }
 
-// A server of the protocol that says of itself, to whoever connects, that it is a standby.
+// A server of the protocol that reports itself to every client as a standby.
 class Standby {
  public:
   Standby() {

@@ -47,7 +47,7 @@ constexpr postgres::Statement raised{
     "DETAIL = 'api_key 01a1fa43-8dcd-7506-ab81-ef7a33b2be1a -'; END $$",
     0};
 
-// As sql/embed_queries.py makes them.
+// Statements in the form of sql/embed_queries.py.
 struct Echo {
   param::Text text;
   operator postgres::BoundStatement() && { return postgres::bound(echo, {&text}); }
@@ -208,7 +208,7 @@ TEST_F(DbTest, WhatAFunctionRaisesIsTheErrorOfTheApi) {
   }
 }
 
-// What ended is told by its organization.
+// A denial is recorded with its organization.
 Task<void> ask_slowly(postgres::Database& db, uint32_t org, std::string seconds, std::string& ended,
                       uint32_t user = 0) {
   postgres::Party party = uint64_t{org} << 32 | user;
@@ -257,7 +257,7 @@ TEST_F(DbTest, AUserLeavesConnectionsToOthersInHoweverManyOrganizations) {
 }
 
 // libpq finds the broken socket while it sends, and closes it there: its number may be the next
-// socket's before anybody here is told.
+// socket's before anybody here learns of it.
 TEST_F(DbTest, ASocketThatBreaksWhileItIsWrittenToIsNoticedAtOnce) {
   postgres::DatabaseOptions many = options();
   many.dedicated_connections_max = 12;

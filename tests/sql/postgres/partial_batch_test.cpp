@@ -1,5 +1,5 @@
 // A batch that libpq takes in part only, as where memory is short: Postgres commits nothing of it,
-// its caller hears of it, and the next one finds the connection made anew.
+// its caller hears of it, and the next one finds the connection made again.
 #include <gtest/gtest.h>
 
 #include <string>

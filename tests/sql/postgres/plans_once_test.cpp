@@ -1,5 +1,5 @@
-// What is planned once (DatabaseOptions::plans_once) is planned while a system is new: its plans
-// must be those of a large one.
+// Tests what is planned once (DatabaseOptions::plans_once) is planned while a system is new: its
+// plans must be those of a large one.
 #include <gtest/gtest.h>
 
 #include <memory>

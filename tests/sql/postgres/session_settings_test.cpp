@@ -20,7 +20,7 @@ namespace {
 using testing_support::run_task;
 using testing_support::TestDatabase;
 
-// What a session may set by itself and no statement's result depends on.
+// Settings that a session may change by itself and on which no statement's result depends.
 const std::set<std::string, std::less<>> without_effect{
     // Given with the connection; a name.
     "application_name",
@@ -29,7 +29,7 @@ const std::set<std::string, std::less<>> without_effect{
     "statement_timeout",
     // How durable a commit is: the operator's choice, which doctor looks at.
     "synchronous_commit",
-    // Of the transaction that begins; each begins with the defaults, which are pinned.
+    // Settings of the transaction that begins; each begins with the defaults, which are pinned.
     "transaction_deferrable", "transaction_isolation", "transaction_read_only",
     // How fast: costs and sizes that operators tune, kinds of plans, parallel workers.
     "backend_flush_after", "commit_siblings", "constraint_exclusion", "cpu_index_tuple_cost",
@@ -59,7 +59,7 @@ const std::set<std::string, std::less<>> without_effect{
     "vacuum_failsafe_age", "vacuum_freeze_min_age", "vacuum_freeze_table_age",
     "vacuum_multixact_failsafe_age", "vacuum_multixact_freeze_min_age",
     "vacuum_multixact_freeze_table_age", "wal_sender_timeout",
-    // What the server's log says; roles without passwords; libraries.
+    // Settings of the server's log; roles without passwords; libraries.
     "debug_pretty_print", "debug_print_parse", "debug_print_plan", "debug_print_rewritten",
     "escape_string_warning", "local_preload_libraries", "log_parameter_max_length_on_error",
     "password_encryption", "trace_notify", "trace_sort"};

@@ -22,7 +22,7 @@ namespace {
 
 using postgres::Durability;
 
-// What was written is told together with how its commit reaches the disk.
+// A write is reported together with the way of its commit to the disk.
 constexpr postgres::Statement write_row{
     "test", "write_row",
     "INSERT INTO written VALUES ($1::integer) RETURNING current_setting('synchronous_commit')", 1};
@@ -133,7 +133,7 @@ class SharedCommits : public testing::Test {
     return stopped_ != 0 && kill(stopped_, SIGSTOP) == 0;
   }
   void continue_flusher() { kill(std::exchange(stopped_, 0), SIGCONT); }
-  // Shared writes that everybody sees, and nobody was told of.
+  // Shared writes that everybody sees, and that were never answered.
   void leave_waiting(size_t count) {
     int64_t before = rows();
     begin(count, Durability::shared);
@@ -255,7 +255,7 @@ TEST_F(SharedCommits, OfTransactionsWaitForTheFlushToo) {
   take_answers(4);
 }
 
-// What a transaction read of others is on the disk when it says so.
+// Rows of others that a transaction read are on the disk when it reports them.
 TEST_F(SharedCommits, AreOnTheDiskWhenAReaderSaysSo) {
   share();
   if (!stop_flusher()) GTEST_SKIP() << "Postgres belongs to somebody else";

@@ -1,5 +1,6 @@
-// Runs that are given their history whole: how they begin, what they count, who is shown their
-// threads (nobody), what a daemon is told of them, and what becomes of what must not be kept.
+// Tests runs that are created with their whole history: how they begin, what they count, that
+// nobody sees their threads, the history that a daemon gets, and the removal of texts that must not
+// be kept.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -81,7 +82,7 @@ class ChatRuns : public ::testing::Test {
     fixture_.column(text);
     return old_id;
   }
-  // One that said and called something, and was cancelled.
+  // A run that has text and calls, and was cancelled.
   void end_with_text(const std::string& run_id) const {
     fixture_.column(fmt::format(
         "INSERT INTO run_events (run_id, seq, type, data) VALUES "
@@ -258,7 +259,7 @@ TEST_F(ChatRuns, AreShownAsAnyOthers) {
   EXPECT_EQ(stream.size(), 1) << "its events may be followed";
 }
 
-// What the relay asks of those who follow: that of a thread that was deleted ends them.
+// Permission query of the relay for subscribers: a deleted thread ends their streams.
 TEST_F(ChatRuns, AreFollowedOn) {
   std::string run_id = make(chat());
   std::string key_id = fixture_.column(

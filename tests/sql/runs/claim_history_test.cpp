@@ -1,4 +1,4 @@
-// What a claim answers of the thread's messages, and when it leaves them to be asked for.
+// Tests what a claim answers of the thread's messages, and when it leaves them to be asked for.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -19,8 +19,8 @@ constexpr int message_bytes_max = 8192;  // RunFixture::claim_of
 
 class ClaimHistory : public testing::Test {
  protected:
-  // Of a thread with so many messages of this content behind its first one, "hello"; its last one
-  // of the newest run is hidden.
+  // Claims a run of a thread with so many messages of this content after its first one, "hello";
+  // its last one of the newest run is hidden.
   std::optional<std::string> history_of(int further, const std::string& content) {
     std::string thread_id = fixture_.new_thread();
     database_.as_superuser().run_text(

@@ -27,7 +27,7 @@ constexpr int claimed_at_once = 20;
 // By each claimer, what it was given: "run epoch".
 using Claims = std::vector<std::vector<std::string>>;
 
-// What is wrong with the claims; empty: each of so many was given once.
+// Returns what is wrong with the claims; empty: each of so many was given once.
 std::string faults(const Claims& claims, size_t expected) {
   std::set<std::string> given;
   size_t count = 0;

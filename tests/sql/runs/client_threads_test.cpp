@@ -1,5 +1,5 @@
-// Threads by the names that clients of foreign protocols give them: one of a name and a creator,
-// whoever comes first, and an own thread by its id.
+// Threads by the names that clients of foreign protocols give them: one per name and creator, also
+// for concurrent first uses, and an own thread by its id.
 #include <gtest/gtest.h>
 
 #include <future>

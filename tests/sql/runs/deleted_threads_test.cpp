@@ -1,5 +1,5 @@
-// What was said in a deleted thread is removed for good, and no longer counts as stored; what its
-// runs took stays, and so does all of other threads.
+// Tests what was said in a deleted thread is removed for good, and no longer counts as stored; what
+// its runs took stays, and so does all of other threads.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -22,7 +22,7 @@ constexpr const char* emptied_tables[] = {"run_events", "run_turns", "run_tool_r
 
 class DeletedThreads : public ::testing::Test {
  protected:
-  // One that said and called something, was answered, and was cancelled with what it had said.
+  // A run that has text and calls, was answered, and was cancelled with its text.
   std::string talk(const std::string& thread_id, const std::string& source = "api",
                    const std::string& tools = "NULL") const {
     std::string run_id = fixture_.new_run(thread_id);

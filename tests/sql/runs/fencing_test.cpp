@@ -1,6 +1,6 @@
-// What a daemon writes of a run names the epoch of its claim: sent by one that lost the run, it
-// changes no row. Statements are found by their parameters, a new one too: when it finds nothing to
-// do here, its parameters get a row in values().
+// Tests what a daemon writes of a run names the epoch of its claim: sent by one that lost the run,
+// it changes no row. Statements are found by their parameters, a new one too: when it finds nothing
+// to do here, its parameters get a row in values().
 #include <gtest/gtest.h>
 
 #include <algorithm>

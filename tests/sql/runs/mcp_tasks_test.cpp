@@ -61,7 +61,7 @@ class McpTasks : public testing::Test {
                                                              .due_ms = 0});
     return begun.front().boolean("is_kept");
   }
-  // As the run's daemon does it: it owns the run no more. beside: further calls.
+  // Acts as the run's daemon does it: it owns the run no more. beside: further calls.
   void wait(std::string_view beside = "") {
     fixture_.column(fmt::format(
         "SELECT run_wait('{}', '{}', {}, 1, jsonb_build_object('request_id', uuidv7(), 'kind', "

@@ -68,7 +68,7 @@ class McpWaits : public testing::Test {
         .why = std::nullopt,
         .is_final = false};
   }
-  // What mcp_server_update() and mcp_server_delete() do for who may change the server.
+  // Effects of mcp_server_update() and mcp_server_delete() for callers who may change the server.
   void change_server(const std::string& change, const RunFixture& caller) const {
     postgres::DbSession session = database_.as_superuser();
     caller.begin_as(session, caller.owner_id);
@@ -139,7 +139,7 @@ TEST_F(McpWaits, AreSeenByWhoeverConnectsWhileTheyBegin) {
   waiting.run(wait());
   std::future<void> connecting =
       std::async(std::launch::async, [&] { do_alone(connection(authorization_id)); });
-  // What it wrote is not to be seen yet, and neither is that the run waits.
+  // Its writes are not visible yet, and neither is the wait of the run.
   EXPECT_TRUE(eventually(20'000, [&] {
     return fixture_.column(
                "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = "
@@ -153,7 +153,8 @@ TEST_F(McpWaits, AreSeenByWhoeverConnectsWhileTheyBegin) {
   EXPECT_EQ(events(), "run.input_provided");
 }
 
-// Whoever cancels one of them has it, and wants the account. Postgres reads rows of a loop by tens.
+// A session that cancels one of them has locked it, and wants the account. Postgres reads rows of a
+// loop by tens.
 TEST_F(McpWaits, AreAllHeldBeforeTheAccount) {
   do_alone(wait());
   for (int i = 0; i < 11; ++i) {

@@ -22,7 +22,7 @@ class MessageOrder : public testing::Test {
     return query::MessageCreate{
         .thread_id = thread_id_, .content = content, .words = content, .limit_stored_bytes = 0};
   }
-  // What waits for a lock of somebody else.
+  // Returns what waits for a lock of somebody else.
   bool one_waits() const {
     return fixture_.column(
                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "

@@ -18,7 +18,7 @@ namespace {
 
 class ResponseCopies : public ::testing::Test {
  protected:
-  // One in a thread of two messages, its own among them; another came behind it.
+  // One in a thread of two messages, its own among them; another came after it.
   ResponseCopies() {
     std::string thread_id = fixture_.new_thread("hello");
     query::ResponseCreate first = response();
@@ -94,7 +94,7 @@ TEST_F(ResponseCopies, HaveWhatStandsBeforeTheirResponseAndNothingBehind) {
       << "of these messages, beside what the run declares";
 }
 
-// Nothing stands behind the response any more, but its thread is not free yet.
+// No message follows the response any more, but its thread is not free yet.
 TEST_F(ResponseCopies, AreMadeWhileADeletedResponseIsStillAtWork) {
   fixture_.column("DELETE FROM messages WHERE content = 'later' RETURNING 1");
   postgres::Result made = fixture_.as_owner(branch());
@@ -114,7 +114,7 @@ TEST_F(ResponseCopies, AreMadeWhileADeletedResponseIsStillAtWork) {
             "hello|and then?|and then?");
 }
 
-// Whoever counts the caller's runs does so before the account is held.
+// The caller's runs are counted before the account is locked.
 TEST_F(ResponseCopies, HoldTheCallersRunsBeforeTheAccount) {
   postgres::DbSession counting = database_.as_superuser();
   counting.begin();

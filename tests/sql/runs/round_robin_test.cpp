@@ -54,7 +54,7 @@ class RoundRobinTest : public testing::Test {
             .round_user_ids = round.user_ids};
   }
 
-  // Who got a slot, in the order of the turns: "organization creator".
+  // Runs that got a slot, in the order of the turns: "organization creator".
   std::vector<std::string> claim(int limit) {
     postgres::DbSession session = database_.as_runner();
     postgres::Result claimed = session.run(claim_of(limit));
@@ -155,7 +155,7 @@ long rows_read(const std::string& plans) {
   return rows;
 }
 
-// As idle_statistics_test.cpp: what Postgres planned with is what there was while nothing ran.
+// Like idle_statistics_test.cpp: Postgres planned with the state in which nothing ran.
 TEST_F(RoundRobinTest, AClaimReadsFewRunsHoweverManyWait) {
   database_.as_superuser().run_text("VACUUM ANALYZE runs");
   make_waiting(first_, first_.owner_id, crowd);

@@ -1,4 +1,4 @@
-// What the rows of runs and threads may say, whoever writes them: as a superuser here.
+// Tests rules for the rows of runs and threads, for every writer: as a superuser here.
 #include <gtest/gtest.h>
 
 #include <string>

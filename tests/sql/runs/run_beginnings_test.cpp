@@ -62,7 +62,7 @@ class RunBeginnings : public testing::Test {
                               .tools = std::nullopt,
                               .response_format = std::nullopt};
   }
-  // As the owner with these permissions; the item, or the code of the refusal.
+  // Acts as the owner with these permissions; returns the item, or the code of the refusal.
   std::string answer(const postgres::BoundStatement& statement,
                      std::string_view permissions = R"("data.threads.write","data.runs.read")") {
     postgres::DbSession session = database_.as_api();

@@ -52,7 +52,7 @@ class RunInputs : public testing::Test {
   std::string status() const {
     return fixture_.column(fmt::format("SELECT status FROM runs WHERE id = '{}'", run_id_));
   }
-  // What edited arguments must fit; none: no confirmation is asked for.
+  // Returns what edited arguments must fit; none: no confirmation is asked for.
   std::string parameters() {
     postgres::Result asked = fixture_.as_owner(query::RunConfirms{.run_id = run_id_});
     if (asked.empty()) return "none";
@@ -105,7 +105,7 @@ TEST_F(RunInputs, AreCheckedByTheSchemaThatTheToolWasDeclaredWith) {
 
 class Elicitations : public testing::Test {
  protected:
-  // What the server gets, or the message of the fault.
+  // Returns what the server gets, or the message of the fault.
   static std::string answered(const std::string& content) {
     static TestDatabase database;
     static postgres::DbSession session = database.as_superuser();
@@ -163,7 +163,7 @@ TEST_F(Elicitations, TakeNoMemberThatIsDoubledOrUnknown) {
   }
 }
 
-// As jsonb writes it, such a number has as many digits as its exponent says.
+// In jsonb such a number has as many digits as its exponent says.
 TEST_F(Elicitations, TakeNoNumberThatIsWrittenShortAndStoredLong) {
   for (const char* number : {"1e131071", "-2.5E+0400", "0e-16383"}) {
     EXPECT_THAT(answered(fmt::format(R"({{"action":"accept","content":{{"size":{}}}}})", number)),

@@ -1,5 +1,5 @@
-// What becomes of the events of runs that are long over: months go whole, unless a run in them
-// still writes.
+// Tests what becomes of the events of runs that are long over: months go whole, unless a run in
+// them still writes.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Words of messages are merged into the search by maintenance, not by whoever posts next.
+// Maintenance merges words of messages into the search, not the next INSERT.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,5 +1,5 @@
-// Who is refused a call that a stream answers, by what the daemons tell of the streams they have
-// open.
+// Tests which callers are refused a call that a stream answers, by the daemons' reports about open
+// streams.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ class StreamLimits : public ::testing::Test {
     return fmt::format(R"({{"kind":"{}","id":"{}","streams":{},"limit_streams":2}})", kind, id,
                        streams);
   }
-  // What the owner's chat completion is told: nothing when its run was made.
+  // Returns the answer to the owner's chat completion, or an empty text if its run was made.
   std::string answer(std::string_view client_ip = "192.0.2.7", bool with_session = true) {
     postgres::DbSession session = database_.as_api();
     session.begin();

@@ -1,4 +1,4 @@
-// Threads are found by what was said in them, by whomever.
+// Threads are found by their messages, of any author.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -73,7 +73,7 @@ TEST_F(ThreadSearch, LooksForNothingWhenNothingIsAWord) {
   EXPECT_FALSE(is_found("?!"));
 }
 
-// A client could only send what is valid; the last line behind it is that Postgres takes all that
+// A client could only send what is valid; the last line after it is that Postgres takes all that
 // search_words() makes.
 TEST_F(ThreadSearch, TakesTheLongestWordsAndTheMost) {
   std::string content(5'000, 'x');

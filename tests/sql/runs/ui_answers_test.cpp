@@ -41,7 +41,8 @@ class UiAnswers : public testing::Test {
                                .request = request,
                                .run_input_seconds = 3600});
   }
-  // What became of the answer to what was shown, given when the run is about to ask the next.
+  // Returns what became of the answer to what was shown, given when the run is about to ask the
+  // next.
   ErrorCode answered_behind_the_next() {
     postgres::DbSession asking = database_.as_superuser();
     asking.begin();
@@ -92,7 +93,7 @@ TEST_F(UiAnswers, ToWhatWasShownAnswerNoOtherQuestion) {
   EXPECT_EQ(fixture_.column("SELECT count(*) FROM run_inputs"), "0");
 }
 
-// As jsonb each such number would have 309 digits, where the bounds of an output count its own.
+// In jsonb each such number would have 309 digits, but the bounds of an output count its own.
 TEST_F(UiAnswers, AreKeptAsTheyWereWritten) {
   wait("tool_results",
        R"(, "calls": [{"tool_call_id": "c", "tool_name": "f", "answered_by": "client"}])");

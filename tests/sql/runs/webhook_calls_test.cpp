@@ -50,7 +50,7 @@ class WebhookCalls : public testing::Test {
     tries_ = begun.front().integer("tries");
     return std::string(begun.front().text("state"));
   }
-  // What counts instead; empty: nothing.
+  // Returns what counts instead; empty: nothing.
   std::string end(bool is_accepted, std::optional<std::string> own = std::nullopt) {
     postgres::DbSession session = database_.as_runner();
     postgres::Result ended = session.run(query::WebhookCallEnd{.run_id = run_id_,
@@ -160,7 +160,8 @@ TEST_F(WebhookCalls, KeepTheirResultUntilItStandsWithTheOthers) {
   EXPECT_EQ(answer_by_token(), "runs.tool_result_exists");
 }
 
-// Switched off, a tool of the organization's is none, rather than the platform's of its name.
+// An inactive tool of the organization does not exist; the platform's tool of its name does not
+// replace it.
 TEST_F(WebhookCalls, AreOfferedAsTheOrganizationHasThem) {
   fixture_.column(
       fmt::format("INSERT INTO secrets (id, kind, key_version, wrapped_key, sealed) "

@@ -1,6 +1,6 @@
-// What a client of AG-UI makes of the frames it is sent, held to the protocol's rules 1.0: what is
-// opened is closed, nothing stands outside of a run, every call is whole. tests/clients/agui.cjs
-// holds the same streams against the official client.
+// State of an AG-UI client after the frames it got, checked by the protocol's rules 1.0: opened
+// parts are closed, nothing is outside of a run, every call is whole. tests/clients/agui.cjs checks
+// the same streams with the official client.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ class AguiClient {
     for (const std::string& id : order) all += texts.at(id);
     return all;
   }
-  // Of the outcome that the stream ended with.
+  // Outcome with which the stream ended.
   std::string_view outcome() const {
     const Json* outcome = last.find("outcome");
     return outcome == nullptr ? "" : outcome->text_or("type");

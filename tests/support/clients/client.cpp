@@ -33,8 +33,8 @@ Task<void> wait_for_all(std::vector<Task<void>>& tasks, size_t& left, loop::Sign
   while (left > 0) co_await all.wait();
 }
 
-// What prism says of the answer, when it stands between (make prism). That it finds fault with the
-// bad requests of our tests, and with what the service forgives, is as it should be.
+// Report of prism about the answer, if it stands between (make prism). Its complaints about the bad
+// requests of our tests, and about requests that the service forgives, are expected.
 void check_by_prism(const Call& call, const Answer& answer) {
   std::optional<Json> violations = parse_json_or_nothing(answer.header("sl-violations"));
   if (!violations || !violations->is_array()) return;

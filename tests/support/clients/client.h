@@ -25,7 +25,7 @@ struct Answer {
   std::string header(std::string_view lower_case_name) const;     // the first; absent: empty
   int64_t header_number(std::string_view lower_case_name) const;  // no integer: -1
   std::vector<std::string> headers_named(std::string_view lower_case_name) const;
-  // The body as JSON. A failure of the test when it is none.
+  // The body as JSON. Fails the test if it is not JSON.
   Json json() const;
   // A member of an object, as text; numbers and the like as JSON. Absent: a failure, and empty.
   std::string member(std::string_view name) const;
@@ -94,7 +94,7 @@ class Client {
   Line* line_;
 };
 
-// What an error says in a form that clients know: a problem, or OpenAI's. Else empty.
+// Returns what an error says in a form that clients know: a problem, or OpenAI's. Else empty.
 std::string error_code_of(const Answer& answer);
 // The answer is this problem, or OpenAI's error: status, code, form of the document.
 testing::AssertionResult is_problem(const Answer& answer, int status, std::string_view code);

@@ -229,7 +229,7 @@ void check_problem(const Json& response, const Answer& answer, const Json& body,
   check_code(response, code, found);
 }
 
-// Of an error below /v1/openai. The form itself is in the document.
+// Code of an error below /v1/openai. The form itself is in the document.
 void check_openai_error(const Json& response, const Answer& answer, Findings& found) {
   if (answer.header("x-request-id") != answer.header("x-trace-id")) {
     found.push_back("x-request-id: is not the trace id");
@@ -237,7 +237,8 @@ void check_openai_error(const Json& response, const Answer& answer, Findings& fo
   check_code(response, error_code_of(answer), found);
 }
 
-// What no route has once it is read, and what cannot be read: there is no operation that answers.
+// Returns what no route has once it is read, and what cannot be read: there is no operation that
+// answers.
 bool is_before_operations(const Call& call, const Answer& answer) {
   if (call.path.find('%') == std::string::npos) return false;
   std::string code = error_code_of(answer);

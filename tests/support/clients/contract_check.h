@@ -12,11 +12,11 @@
 
 namespace hostler::testing_support {
 
-// What is wrong with the answer; empty: nothing. Paths that the document does not have, and what
-// nginx answers by itself, are held against the form of problems only.
+// Returns what is wrong with the answer; empty: nothing. Paths that the document does not have, and
+// what nginx answers by itself, are held against the form of problems only.
 std::vector<std::string> contract_faults(const Call& call, const Answer& answer);
 
-// What does not fit the schema, such as ".models.0.id: is missing".
+// Returns what does not fit the schema, such as ".models.0.id: is missing".
 std::vector<std::string> schema_faults(const Json& schema, const Json& value);
 
 }  // namespace hostler::testing_support

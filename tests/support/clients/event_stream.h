@@ -1,5 +1,5 @@
-// What a subscriber of a run was sent, read as a client reads it: the one reader of event streams
-// for tests, whoever brought the bytes (StreamClient a socket, read_stream HTTPS, a plain answer).
+// Events that a subscriber of a run got, read like a client: the one reader of event streams for
+// tests, for any source of the bytes (StreamClient a socket, read_stream HTTPS, a plain answer).
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ struct EventStream {
   bool has_ended_cleanly = false;
   std::string failure = {};  // what broke the connection, or kept it from being made
 
-  // Of whole frames with a number only; half a frame is none, and neither is a comment.
+  // Counts only whole frames with a number, not half a frame and not a comment.
   std::string frames() const;  // as they came
   std::vector<int64_t> seqs() const;
   std::vector<Json> events() const;  // a failure of the test where seq is not the number
   std::string types() const;         // without deltas, parted by spaces
   int64_t last_seq() const;          // 0: none yet
   bool has_ended() const;            // the last event is the run's last
-  // What came on a later connection, behind these.
+  // Appends the events of a later connection.
   void add(const EventStream& later) { text += later.frames(); }
 
  private:

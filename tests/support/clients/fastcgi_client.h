@@ -1,4 +1,4 @@
-// What nginx says to the pool, and what the pool answers, byte by byte: FastCGI 1.0 without nginx.
+// Messages between nginx and the pool, byte by byte: FastCGI 1.0 without nginx.
 #pragma once
 
 #include <string>
@@ -21,7 +21,8 @@ class FastcgiClient {
   FastcgiClient& operator=(const FastcgiClient&) = delete;
 
   void send(const std::string& bytes) const;
-  // What came up to the record that ends the request; shorter when the connection ended before.
+  // Returns what came up to the record that ends the request; shorter when the connection ended
+  // before.
   std::string answer();
   // Waits for the end of the connection; false: something else came, or nothing.
   bool ends();

@@ -1,4 +1,4 @@
-// What is told on a channel of the stack's database, counted: for tests of who wakes the daemons.
+// Counts notifications on a channel of the stack's database, for tests of who wakes the daemons.
 #pragma once
 
 #include <string>

@@ -6,8 +6,8 @@
 namespace hostler::testing_support {
 
 const Json& openapi_document();
-// What a "$ref": "#/components/…" names, however many lead there; else the value itself, as also
-// when nothing has that name.
+// Returns what a "$ref": "#/components/…" names, however many lead there; else the value itself, as
+// also when nothing has that name.
 const Json& resolved(const Json& value);
 
 }  // namespace hostler::testing_support

@@ -11,7 +11,7 @@
 
 namespace hostler::testing_support {
 
-// What becomes of a COMMIT.
+// Fate of a COMMIT.
 enum class Fate { answered, cut_before, cut_after };
 
 class RetryingClient {
@@ -20,7 +20,8 @@ class RetryingClient {
   RetryingClient(FaultyProxy& line, const std::string& url, std::function<Fate()> next_fate);
 
   // Does the work in a transaction until its COMMIT is answered; throws what the work throws. The
-  // work is told whether it was committed before, unheard. False from it: it is taken back.
+  // work learns whether it was already committed without an answer. If it returns false, it is
+  // rolled back.
   bool commit(const std::function<bool(bool is_repeat)>& work);
   postgres::DbSession& session() { return *session_; }
   int cuts_before() const { return cuts_before_; }

@@ -49,7 +49,7 @@ class StreamClient {
   std::string head() const;  // with its empty line; "" while incomplete
   std::string body() const;
   int status() const;
-  // What follows the name and a colon in the head; "" for none.
+  // Returns what follows the name and a colon in the head; "" for none.
   std::string field(const std::string& name) const;
   EventStream stream() const { return {body(), status()}; }
   std::vector<int64_t> seqs() const { return stream().seqs(); }

@@ -1,4 +1,4 @@
-// What the AI SDK's client makes of a UI message stream, in small: the parts of the message, as
+// State of the AI SDK's client after a UI message stream, in small: the parts of the message, as
 // processUIMessageStream of the package ai puts them together.
 #pragma once
 
@@ -43,8 +43,8 @@ class UiClient {
     }
     return end;
   }
-  // What the client answers itself is in its parts before the stream goes on: the outputs of its
-  // calls as in `answered`, the parts behind the answer, its approvals as in `whole`, the last.
+  // The client's own answers are in its parts before the stream continues: the outputs of its calls
+  // as in `answered`, the parts after the answer, its approvals as in `whole`, the last.
   void answer(const std::string& answered, const std::string& whole) {
     std::optional<Json> outputs = parse_json_or_nothing(answered);
     std::optional<Json> approvals = parse_json_or_nothing(whole);

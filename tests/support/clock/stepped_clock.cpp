@@ -1,6 +1,6 @@
 // A wall clock that jumps: preloaded into a program (LD_PRELOAD), it adds the seconds that stand in
-// the file STEPPED_CLOCK, a 64-bit integer, to what the program is told. Monotonic time stays.
-// For tests/system/host/clock_test.cpp; needs no library of ours.
+// the file STEPPED_CLOCK, a 64-bit integer, to the time that the program gets. Monotonic time
+// stays. For tests/system/host/clock_test.cpp; needs no library of ours.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

@@ -22,7 +22,7 @@
 
 namespace hostler::testing_support {
 
-// What one end says on its way to the other.
+// Bytes of one end on their way to the other.
 struct FaultyProxy::Way {
   int from = -1;
   int to = -1;

@@ -273,7 +273,7 @@ async def serve_older(form, path, name, headers, message, writer):
     await say(form, path, message, result, writer)
 
 
-# What servers of older revisions answer to server/discover, which they do not know.
+# Answers of servers of older revisions to server/discover, which they do not know.
 ODD_DISCOVERY = {
     "nothing": (202, b""), "object": (200, b"{}"), "fault": (500, b"Internal Server Error"),
     "missing": (404, b"<html>"), "forbidden": (403, b"unknown method"),

@@ -1,4 +1,4 @@
-// What a model of OpenAI's kind streams, for scripted servers.
+// Streams of a model of OpenAI's kind, for scripted servers.
 #pragma once
 
 #include <cstdio>

@@ -1,6 +1,6 @@
-// What Hostler calls, for tests: a receiver of webhooks with TLS and a mail server, each a program
-// of its own that writes down what it got. Both have a certificate that only its own file vouches
-// for, valid for 127.0.0.1 and localhost.
+// Peers that Hostler calls, for tests: a receiver of webhooks with TLS and a mail server, each a
+// program of its own that writes down what it got. Both have a certificate that only its own file
+// vouches for, valid for 127.0.0.1 and localhost.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class OutsidePeer {
 
   int port() const { return port_; }
   std::string url(const std::string& path) const;
-  // What it wrote down so far, oldest first.
+  // Returns what it wrote down so far, oldest first.
   std::vector<Json> records() const;
   // Waits until it has written down that many, 20 s at most; what there is then.
   std::vector<Json> wait_for_records(size_t count) const;

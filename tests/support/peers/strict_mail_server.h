@@ -1,5 +1,5 @@
-// The mail server that says what a test wants at every step; its script's members are described in
-// tests/support/peers/strict_mail_server.py. Mails and commands that it got are told apart.
+// A mail server that answers as a test wants at every step; its script's members are described in
+// tests/support/peers/strict_mail_server.py. It keeps mails and commands apart.
 #pragma once
 
 #include <algorithm>

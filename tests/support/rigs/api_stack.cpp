@@ -145,7 +145,7 @@ std::vector<std::string> ApiStack::environment(const std::string& database_url) 
   std::vector<std::string> all = {
       "HOSTLER_DATABASE_URL=" + database_url, "HOSTLER_API_SOCKET=" + at + "/api.sock",
       "HOSTLER_API_LOCK_DIR=" + at,
-      // As in a package: with a daemon, the pool has no other way to the network.
+      // Like in a package: with a daemon, the pool has no other way to the network.
       "HOSTLER_OUTBOUND_SOCKET=" + (options_.has_runner ? at + "/outbound.sock" : ""),
       "HOSTLER_STREAM_SOCKET=" + at + "/stream.sock", "HOSTLER_API_WORKERS=2",
       "HOSTLER_ACCESS_LOG_DIR=" + at + "/access-log", "HOSTLER_SECRETS_KEY_FILE=" + at + "/key",

@@ -122,8 +122,8 @@ bool Child::has_ended_by_now() {
   return has_ended_;
 }
 
-// Below those that Linux gives to outgoing connections, of which one may come before whoever was
-// told the port; at random, since the next test may look at the same moment.
+// Port below those that Linux gives to outgoing connections, because one of these may come before
+// the test uses the port. Random, because the next test may look at the same moment.
 int free_port() {
   constexpr int first = 15'000;
   constexpr int beyond = 32'000;

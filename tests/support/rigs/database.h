@@ -15,7 +15,7 @@ const std::string& test_cluster_url();
 
 // A new name for a database of this run. TEST_DATABASE_PREFIX instead of "test" when it is set.
 std::string new_database_name();
-// Also when somebody is connected, or there is none.
+// Works also when somebody is connected, or without a database.
 void drop_database(const std::string& name);
 
 class TestDatabase {

@@ -62,7 +62,7 @@ class OddModel {
   }
 
   const std::string& route_id() const { return route_id_; }
-  // Of a run that takes it, with further members.
+  // Starts a run that uses it, with further members.
   std::string run_body(std::string_view further = "") const {
     return fmt::format(R"({{"route_id":"{}"{}}})", route_id_, further);
   }
@@ -71,7 +71,7 @@ class OddModel {
     std::lock_guard<std::mutex> lock(mutex_);
     return requests_;
   }
-  // What runs learned of it, as JSON.
+  // Returns what runs learned of it, as JSON.
   std::string learned() const {
     return sql_value(runner_stack(),
                      "SELECT coalesce((learned::jsonb - 'origin')::text, 'null') FROM llm_models "

@@ -144,7 +144,7 @@ std::vector<pid_t> PrivateStack::pids(const std::string& name) const {
 }
 
 void PrivateStack::restart_postgres() {
-  // As the cluster's owner, who need not be the one who runs the tests.
+  // Acts as the cluster's owner, who may differ from the user who runs the tests.
   std::string owner = run_program({"/usr/bin/stat", "-c", "%U", env("PG_DATA")}).out;
   while (owner.ends_with('\n')) owner.pop_back();
   std::string bin = run_program({"dev/stack/postgres-bin", env("PG_DATA")}).out;

@@ -20,7 +20,7 @@ class PrivateStack {
   PrivateStack& operator=(const PrivateStack&) = delete;
   static PrivateStack& shared();
 
-  // Starts again what died; reads the processes' numbers anew.
+  // Starts again what died; reads the processes' numbers again.
   void up();
   // A value of var/env.
   const std::string& env(const std::string& name) const { return env_.at(name); }

@@ -31,7 +31,7 @@ struct RemoteUser {
   Json server() const { return user.client.get(at()).json(); }
   // Asks until its listing has this state, 20 s at most; the server then.
   Json wait_for_listing(std::string_view state) const;
-  // What its tool of this name, as models call it, is: GET …/tools.
+  // Returns what its tool of this name, as models call it, is: GET …/tools.
   Json tool(std::string_view name) const;
 };
 
@@ -42,7 +42,8 @@ RemoteUser make_remote(const std::string& form, std::string_view further = R"("t
 // From now on its tools say so of themselves.
 void change_definitions(const RemoteUser& remote, const std::string& description);
 
-// What the server was sent at this path: requests of this method of the protocol; empty: any.
+// Returns what the server was sent at this path: requests of this method of the protocol; empty:
+// any.
 std::vector<Json> sent_to(const std::string& path, std::string_view rpc = "tools/call");
 
 }  // namespace hostler::testing_support

@@ -28,7 +28,7 @@ std::string wait_for_status(const Client& client, const std::string& run_id,
 // Every event so far.
 std::vector<Json> events_of(const Client& client, const std::string& run_id);
 
-// What a run did.
+// Story of a run.
 struct RunStory {
   std::string run_id;
   std::string status;
@@ -38,7 +38,7 @@ struct RunStory {
   std::vector<Json> all(std::string_view type) const;
   // The only one; a failure of the test when there are more or none.
   Json only(std::string_view type) const;
-  // Of each tool.result: its error's code, or "ok".
+  // Outcome of each tool.result: its error's code, or "ok".
   std::vector<std::string> outcomes() const;
   // The only tool.result's result, as JSON text; its error's code when it failed.
   std::string result() const;

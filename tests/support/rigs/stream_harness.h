@@ -71,7 +71,7 @@ class StreamHarness {
   std::thread thread_;
 };
 
-// As subscribers of the event stream get them.
+// The form in which subscribers of the event stream get them.
 inline std::string native_frames(const events::EventBatch& events) {
   formats::EncoderState begin = formats::native_format().begin({events.run_id(), ""});
   return formats::FrameBatch(begin, events, 0).frames();

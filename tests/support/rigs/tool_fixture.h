@@ -1,5 +1,5 @@
-// What the web tools need, for unit tests: an organization of their own, rows of tool providers,
-// settings, and a peer that keeps what it was sent. The benches of a program share a database, one
+// Needs of the web tools, for unit tests: an organization of their own, rows of tool providers,
+// settings, and a peer that keeps its requests. The fixtures of a program share a database, one
 // after the other, each from a clean table.
 #pragma once
 
@@ -118,7 +118,7 @@ class ToolFixture {
     start_.set(index, std::move(value), config::SettingSource::environment);
   }
 
-  // As the agent loop does it: the arguments are checked before the tool is called.
+  // Like the agent loop: the arguments are checked before the tool is called.
   runner::ToolOutcome call(const std::string& tool, const std::string& arguments) {
     config::LiveSettings settings(start_);
     http_.allow_cidrs(net::CidrList::parse(settings.current()->strings("outbound.allow_cidrs"))

@@ -33,12 +33,12 @@ Endpoint add_endpoint_at(const TestUser& user, const std::string& url,
 Endpoint add_endpoint(const TestUser& user, const std::string& path,
                       std::string_view events = R"("run.completed")");
 
-// The newest; null when there is none.
+// The newest, or null.
 Json delivery_of(const TestUser& user, const std::string& endpoint_id);
 // Asks until its newest delivery has this status, 20 s at most.
 Json wait_for_delivery(const TestUser& user, const std::string& endpoint_id,
                        std::string_view status, int64_t attempts_min = 0);
-// Those that wait are due now.
+// Makes waiting ones due now.
 void make_due(const std::string& endpoint_id);
 
 std::vector<Json> received_at(const std::string& path);

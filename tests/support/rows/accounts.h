@@ -28,7 +28,7 @@ std::string account_json(std::string_view login, std::string_view password, std:
 TestUser register_user(ApiStack& stack, std::string_view further = "");
 // By POST /v1/auth/login.
 Client log_in(ApiStack& stack, const TestUser& user);
-// As hostlerctl does it; acts from the next request on.
+// Acts as hostlerctl does it; acts from the next request on.
 void make_admin(ApiStack& stack, const TestUser& user);
 TestUser register_admin(ApiStack& stack);
 // A workspace with the user as owner; other members are put in by add_member.
@@ -38,7 +38,7 @@ void add_member(ApiStack& stack, const std::string& org_id, const TestUser& user
 // A key of the user in the organization; empty scopes: all of the user's rights there.
 std::string make_api_key(ApiStack& stack, const TestUser& user, const std::string& org_id,
                          std::string_view scopes = "");
-// What GET /v1/entitlements says is used of a limit; -1: it is not counted.
+// Returns what GET /v1/entitlements says is used of a limit; -1: it is not counted.
 int64_t limit_used(const Client& client, std::string_view key);
 
 // One value, of text that is nobody's statement: the first column of the first row.

@@ -1,4 +1,5 @@
-// What the service mailed to somebody, read from the outbox: for tests of what only a mail says.
+// Mails of the service to somebody, read from the outbox: for tests of secrets that only a mail
+// has.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@
 namespace hostler::testing_support {
 
 // The secret member ("token", "code") of the newest mail of this template to the address, opened
-// with the stack's key file. Empty when there is none.
+// with the stack's key file, or empty.
 std::string mailed(ApiStack& stack, const std::string& recipient, std::string_view mail_template,
                    std::string_view member);
 // How many mails were queued for the address.

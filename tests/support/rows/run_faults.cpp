@@ -30,7 +30,7 @@ std::string run_faults(ApiStack& stack) {
       "UNION ALL SELECT 'has ' || count(u.turn) || ' of usage: ' || t.run_id || ' ' || t.turn "
       "FROM run_turns t LEFT JOIN usage_records u ON u.run_id = t.run_id AND u.turn = t.turn "
       "GROUP BY t.run_id, t.turn HAVING count(u.turn) <> 1 "
-      // A call is told once, its result once, and what is told is what is kept.
+      // A call is reported once, its result once, and the report equals the stored result.
       "UNION ALL SELECT e.type || ' ' || count(*) || ' times: ' || e.run_id || ' ' || "
       "(e.data ->> 'tool_call_id') FROM run_events e WHERE e.type IN ('tool.call', 'tool.result') "
       "GROUP BY e.run_id, e.type, e.data ->> 'tool_call_id' HAVING count(*) > 1 "
@@ -41,7 +41,7 @@ std::string run_faults(ApiStack& stack) {
       "WHERE e.run_id IS NULL "
       // The deltas that no run.resumed and no output.repair discarded are the stored answer.
       "UNION ALL SELECT 'shown is not stored: ' || r.id FROM runs r "
-      // What a response was given stands before it.
+      // The input of a response stands before it.
       "JOIN messages m ON m.run_id = r.id AND m.id > r.id "
       "WHERE r.status = 'completed' AND m.content <> ("
       "SELECT coalesce(string_agg(d.data ->> 'content', '' ORDER BY d.seq), '') FROM run_events d "
@@ -49,7 +49,7 @@ std::string run_faults(ApiStack& stack) {
       "SELECT 1 FROM run_events x WHERE x.run_id = r.id "
       "AND x.type IN ('run.resumed', 'output.repair') AND x.seq > d.seq AND (x.data ->> "
       "'discard_after_seq')::bigint < d.seq))"
-      // Its output is what was told of it, directly before its end; or it ends with calls.
+      // Its output is the reported one, directly before its end; or it ends with calls.
       "UNION ALL SELECT 'output is not what was told: ' || r.id FROM runs r "
       "LEFT JOIN run_events e ON e.run_id = r.id AND e.type = 'run.output' "
       "WHERE (r.status = 'completed' AND r.response_format IS NOT NULL AND NOT EXISTS ("

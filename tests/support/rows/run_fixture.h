@@ -8,7 +8,7 @@
 
 namespace hostler::testing_support {
 
-// What a caller is for the transaction that begins with begin_as.
+// Identity of a caller in the transaction that begins with begin_as.
 struct RunFixture {
   // name: sets its users' logins apart from those of another one in the same database.
   explicit RunFixture(const TestDatabase& database, const std::string& name = "");
@@ -20,7 +20,7 @@ struct RunFixture {
   void begin_as(postgres::DbSession& session, const std::string& user_id) const;
   // One statement of sql/queries as the owner, in a transaction of its own.
   postgres::Result as_owner(const postgres::BoundStatement& statement) const;
-  // What creates a run.
+  // Returns what creates a run.
   static postgres::BoundStatement run_of(const std::string& thread_id,
                                          const std::string& strategy = "reject",
                                          int64_t active_max = 1000);
@@ -30,7 +30,7 @@ struct RunFixture {
   // A daemon that is registered; at the same place it has its predecessor's lock.
   std::string new_daemon(const std::string& place) const;
   static std::string lock_id_of(const std::string& place);
-  // What claims runs, as a daemon sends it that never found more than it could take.
+  // Returns what claims runs, as a daemon sends it that never found more than it could take.
   static postgres::BoundStatement claim_of(const std::string& daemon_id, int64_t limit);
   // Claims one run for the daemon; answers its epoch, 0 when there was none.
   int64_t claim(const std::string& daemon_id, const std::string& run_id) const;

@@ -30,8 +30,8 @@ bool finish_run(postgres::DbSession& session, const OwnedRun& run, const std::st
 // Locks thread, run and account, in the order in which the daemon does.
 void lock_run(postgres::DbSession& session, const OwnedRun& run);
 
-// What the daemon is told before it calls a tool on the platform's account; calls_max: a day, 0:
-// any number. The result of such a call, in turn 1; false of a run that was lost.
+// Returns the admission of a tool call on the platform's account; calls_max: a day, 0: any number.
+// The result of such a call, in turn 1; false for a run that was lost.
 std::string admit_tool_call(postgres::DbSession& session, const OwnedRun& run, int64_t cost,
                             int64_t calls_max = 0);
 bool commit_tool_call(postgres::DbSession& session, const OwnedRun& run, const std::string& call_id,

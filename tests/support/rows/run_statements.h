@@ -1,4 +1,5 @@
-// What a daemon and a human write of a run, for tests to whom most of its parameters are one.
+// Statements of a daemon and a human about a run, for tests for which most of its parameters are
+// the same.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +44,7 @@ struct OneCommit {
   int64_t event_bytes = 0;  // of all so far
 };
 
-// Of runs of one daemon, in the order of their ids.
+// Ids of runs of one daemon, in order.
 inline postgres::BoundStatement flight_of(const std::vector<OneCommit>& commits) {
   auto all = [&commits]<class Of>(Of of) {
     std::vector<std::decay_t<decltype(of(commits.front()))>> values;

@@ -21,7 +21,7 @@ std::string text_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// What is in lib may be used by either service.
+// A statement in lib may be used by either service.
 const std::map<std::string, std::set<std::string>> roles_of_folder = {
     {"fcgi", {"hostler_api"}},
     {"runner", {"hostler_runner"}},
@@ -30,7 +30,7 @@ const std::map<std::string, std::set<std::string>> roles_of_folder = {
     {"lib", {"hostler_api", "hostler_runner"}},
 };
 
-// Of a constant or of a struct: RunShow is run_show.
+// Name of a constant or of a struct: RunShow is run_show.
 std::string statement_name(const std::string& used) {
   std::string name;
   for (char c : used) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* nobodys_id = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a";
 
-// What is the platform's, everybody's, or the caller's own wherever they act.
+// Things of the platform, of everybody, or of the caller wherever they act.
 const std::set<std::string> nobodys_names = {
     "key",         "group",          "provider",           "token", "plan_id",  "session_id",
     "override_id", "invite_code_id", "redemption_code_id", "chat",  "export_id"};
@@ -208,7 +208,8 @@ void TenancyFixture::make_things(const std::set<std::string>& known_routes) {
   values["invitation_id"] =
       made(of_owner, "/v1/orgs/" + org_id + "/invitations",
            fmt::format(R"({{"email":"{}@example.net","role":"member"}})", new_name()));
-  // The platform administrator's, who sees it wherever they act; to all others there is none.
+  // A thing of the platform administrator, who sees it wherever they act; for all others it does
+  // not exist.
   values["export_id"] = sql_value(
       stack,
       fmt::format(
@@ -218,7 +219,8 @@ void TenancyFixture::make_things(const std::set<std::string>& known_routes) {
   values["key_id"] = made(of_member, "/v1/api-keys", R"({"name":"x"})");
   values["thread_id"] = make_thread(of_member);
   post_message(of_member, values["thread_id"]);
-  // Of this thread the member may read a message; to all others it names a chat of their own.
+  // The member may read a message of this thread; for all others the name means a chat of their
+  // own.
   values["chat"] = make_thread(of_member);
   post_message(of_member, values["chat"]);
   values["run_id"] = start_run(of_member, values["thread_id"]);

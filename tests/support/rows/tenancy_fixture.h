@@ -26,13 +26,13 @@ struct PrintedRoute {
   std::vector<std::string> path_names() const;
   // Its document says what an X-Org-Id of somebody else gives.
   bool is_reported_orgs() const;
-  // Those of its names whose things belong to one organization.
+  // Names whose things belong to one organization.
   std::set<std::string> tenants_names() const;
 };
 
 // All that somebody is needed for, but the streams, which the daemon serves.
 std::vector<PrintedRoute> guarded_routes();
-// Those that nobody is needed for.
+// Names that need nobody.
 std::vector<PrintedRoute> open_routes();
 
 enum class Actor {
@@ -51,7 +51,7 @@ inline constexpr std::array everybody = {
     Actor::removed, Actor::suspended,       Actor::foreign_key,
     Actor::member,  Actor::admin,           Actor::platform};
 const char* name_of(Actor actor);
-// Of the organization that is asked about.
+// Id in the requested organization.
 bool is_inside(Actor actor);
 // In the organization they act in; a key and a platform administrator act as owners of their own.
 std::string role_of(Actor actor);

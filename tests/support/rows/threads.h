@@ -31,10 +31,10 @@ TestConversation make_conversation(ApiStack& stack);
 std::string runs_of(const std::string& thread_id);  // /v1/threads/{thread_id}/runs
 std::string start_run(const Client& client, const std::string& thread_id,
                       const std::string& body = "{}");
-// As a daemon ends a run: state, last event, answer.
+// Acts as a daemon ends a run: state, last event, answer.
 void end_run(ApiStack& stack, const std::string& run_id, std::string_view status,
              std::string_view answer = "");
-// As if a daemon had taken it.
+// Sets the state after a daemon has taken it.
 void claim_run(ApiStack& stack, const std::string& run_id);
 
 }  // namespace hostler::testing_support

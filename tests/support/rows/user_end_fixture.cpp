@@ -347,9 +347,9 @@ std::string UserEndFixture::end_transaction() const {
                                        user_id_));
 }
 
-// Whoever holds the user has a transaction's number before the end has one, or never gets one: a
-// row with a later number was written by somebody whom the end did not stop. Denials are told, and
-// are no writes of the user.
+// A transaction that holds the user has its number before the end has one, or never gets one. So a
+// row with a later number was written by a session that the end did not stop. Denials are recorded,
+// and do not count as writes of the user.
 std::string UserEndFixture::written_behind_the_end(bool in_workspace) const {
   std::string later = "xmin::text::bigint > " + end_transaction();
   std::string of_user = in_workspace ? "''" : "'" + user_id_ + "'";

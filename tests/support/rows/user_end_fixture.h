@@ -21,7 +21,7 @@ struct WritingCall {
 };
 const std::vector<WritingCall>& writing_calls();
 
-// What all fixtures of a stack share: who stays, and ends users.
+// Shared part of all fixtures of a stack: the user who stays, and ends users.
 struct Keeper {
   explicit Keeper(ApiStack& stack);
   TestUser admin;
@@ -39,7 +39,7 @@ class UserEndFixture {
   const std::string& org_id() const { return org_id_; }  // the workspace
   // By the user, or a key of theirs; names_org: the workspace in X-Org-Id.
   Call call(const WritingCall& wanted, bool by_key, bool names_org) const;
-  // What was written for the user by a transaction behind the one that ended them, as lines
+  // Returns what was written for the user by a transaction behind the one that ended them, as lines
   // "table: rows"; in_workspace: of the workspace alone.
   std::string written_behind_the_end(bool in_workspace) const;
 

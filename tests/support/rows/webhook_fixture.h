@@ -45,7 +45,7 @@ class WebhookFixture : public ::testing::Test {
     return fmt::format("{}", fmt::join(endpoints, " "));
   }
 
-  // As a daemon does, in the session's transaction.
+  // Like a daemon, in the session's transaction.
   postgres::Result claim_in(postgres::DbSession& runner, int64_t limit, int64_t endpoints_max,
                             const std::string& after_endpoint_id) {
     if (daemon_id_.empty()) daemon_id_ = fixture_.new_daemon("a");

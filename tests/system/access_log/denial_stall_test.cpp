@@ -23,7 +23,7 @@ constexpr int64_t patience_ms = 20'000;
 
 class DenialStall : public testing::Test {
  protected:
-  // How many of that many denied requests were answered 403. Others may only be told 503.
+  // How many of that many denied requests were answered 403. Others may only get 503.
   int64_t deny(size_t count) {
     int64_t denied = 0;
     for (const Answer& answer :

@@ -1,5 +1,5 @@
 // Runs are cancelled at any moment of their lives, some twice, some together with their end: each
-// ends once, nothing is said behind its end, and nothing is held for it any more.
+// ends once, nothing is said after its end, and nothing is held for it any more.
 //
 // CANCEL_STRESS_RUNS (120; `make soak`: 1000), CANCEL_STRESS_SEED (random, printed).
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST_F(CancelStress, EndsEachRunOnceAndSaysNothingBehindItsEnd) {
   int64_t cancelled = sql_number(stack_, "SELECT count(*) FROM runs WHERE status = 'cancelled'");
   EXPECT_GT(cancelled, 0) << "no cancellation met a run";
 
-  // The checks can fail: a run that ends twice, and one that speaks behind its end.
+  // The checks can fail: a run that ends twice, and one that speaks after its end.
   stack_.sql().run_text(
       "INSERT INTO run_events SELECT (jsonb_populate_record(e, jsonb_build_object('seq', e.seq + "
       "1))).* FROM run_events e WHERE type = 'run.cancelled' LIMIT 1");

@@ -1,8 +1,8 @@
-// What the two kinds of providers are sent, in all its kinds: plain, with tools, with a choice of
-// them, with their results, with a response format, with repairs, with
-// data of the provider's own and with merged messages. Each is in what the fake model
-// got. When CAPTURED_REQUESTS names a file, they are written there, a line each, for `make
-// clients-test`, which compiles them against the types of the providers' own packages.
+// Tests what the two kinds of providers are sent, in all its kinds: plain, with tools, with a
+// choice of them, with their results, with a response format, with repairs, with data of the
+// provider's own and with merged messages. Each is in what the fake model got. When
+// CAPTURED_REQUESTS names a file, they are written there, a line each, for `make clients-test`,
+// which compiles them against the types of the providers' own packages.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -36,13 +36,13 @@ class CapturedRequests : public testing::TestWithParam<const char*> {
     RunStory story = run_story(user_.client, script, body(further));
     EXPECT_EQ(story.status, "completed") << story.text();
   }
-  // What the provider sent for itself is sent back to it.
+  // The provider's own values are sent back to it.
   void complete_with_own_members() {
     std::string forms = is_openai() ? "extra_content reasoning_content reasoning reasoning_details"
                                     : "thinking redacted_thinking";
     complete(fmt::format("[own {}][tool no_tool][say end]", forms), "");
   }
-  // What the user says in a row is one message.
+  // Consecutive messages of the user are one message.
   void complete_merged() {
     std::string thread_id = make_thread(user_.client);
     for (const char* words : {"one", "two", "[say three]"}) {
@@ -53,7 +53,7 @@ class CapturedRequests : public testing::TestWithParam<const char*> {
     EXPECT_EQ(wait_for_status(user_.client, run_id, "completed"), "completed");
   }
   static bool is_openai() { return std::string_view(GetParam()) == "openai"; }
-  // As a client of OpenAI's asks, with a function f.
+  // Acts as a client of OpenAI's asks, with a function f.
   void choose(std::string_view wish) {
     Answer answer = user_.client.post(
         "/v1/openai/chat/completions",

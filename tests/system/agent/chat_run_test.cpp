@@ -1,5 +1,5 @@
-// Runs that were given their history, through the real daemon: what their model is told, in both
-// wire forms; that nobody is asked; that another daemon tells it the same.
+// Runs that were created with their history, through the real daemon: the history that their model
+// gets, in both wire forms; that nobody is asked; that another daemon sends the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ class ChatRun : public testing::Test {
  protected:
   ChatRun() { add_fake_model(stack_, R"("output_usd_per_mtok":20)"); }
 
-  // As the pool makes one for its caller.
+  // Created like by the pool for its caller.
   std::string start(std::string_view script, const ChatWish& wish = {}) {
     postgres::DbSession session = stack_.database().as_api();
     session.begin();
@@ -75,7 +75,7 @@ class ChatRun : public testing::Test {
     EXPECT_EQ(wait_for_status(user_.client, run_id, "completed"), "completed");
     return story_of(user_.client, run_id);
   }
-  // What the last request for the model had.
+  // Returns what the last request for the model had.
   std::string sent(const ModelRoute& route) {
     std::vector<std::string> bodies = requests_for(stack_, route.model);
     return bodies.empty() ? "nothing" : bodies.back();
@@ -155,7 +155,7 @@ TEST_F(ChatRun, HasItsPersonasPromptBeforeTheGivenOnesAndAsksNobody) {
   EXPECT_EQ(run_faults(stack_), "");
 }
 
-// One that a claim does not answer; the model says what it was sent.
+// A history that a claim does not answer; the model repeats its request.
 TEST_F(ChatRun, ReadsALongHistory) {
   ModelRoute route = make_route(stack_, admin_, "openai");
   ChatWish wish;

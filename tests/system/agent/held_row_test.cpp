@@ -20,7 +20,7 @@ namespace {
 
 constexpr int others = 50;
 constexpr double wait_s_max = 1.0;
-// What the daemon has for its end.
+// Time that the daemon has for its end.
 constexpr int64_t drain_ms_max = 15'000;
 
 class HeldRowStress : public testing::Test {

@@ -47,7 +47,7 @@ class Stress {
     }
   }
 
-  // The mutant: whoever takes a run over knows no result of its tools.
+  // The mutant: a take-over knows no result of the run's tools.
   void forgets_results() {
     stack_.sql().run_text(
         "CREATE FUNCTION forget_results() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ "
@@ -94,8 +94,8 @@ class Stress {
     EXPECT_TRUE(eventually(30'000, [&] { return sql_number(stack_, open) == 0; }));
   }
 
-  // What is wrong with the tool calls, one line a fault; empty: nothing. An answer that a committed
-  // event tells was the last that was asked for: nobody asked behind it.
+  // Returns what is wrong with the tool calls, one line a fault; empty: nothing. An answer that a
+  // committed event tells was the last that was asked for: nobody asked after it.
   std::string call_faults() {
     std::map<std::string, int> asked = search_.asked();
     std::string stated;

@@ -55,7 +55,7 @@ std::string user_says(std::string_view script) {
   return fmt::format(R"({{"role":"user","content":{}}})", json_quote(script));
 }
 
-// As the pool makes one for its caller, who does not wait.
+// Created like by the pool for its caller, who does not wait.
 std::string begin(const Tooled& tooled, std::string_view script) {
   postgres::DbSession session = webhook_stack().database().as_api();
   session.begin();
@@ -142,7 +142,7 @@ TEST_P(LeftCallsByForm, StandWithAllOfTheirRunInTheRequestThatAnswersThem) {
   EXPECT_EQ(received_at(tooled.path).size(), 2u) << "nothing is called twice";
   std::string sent = messages_in(last_sent(tooled));
   if (GetParam() == std::string_view("openai")) {
-    // What the first run sent its model, and behind it what is new.
+    // The first run's request, and after it the new messages.
     EXPECT_TRUE(sent.starts_with(sent_first.substr(0, sent_first.size() - 1))) << sent;
   }
   size_t at = sent.find("Then.");
@@ -221,7 +221,7 @@ TEST(LeftCalls, AskNobody) {
   EXPECT_EQ(choice_of(answer.json()).text_or("finish_reason"), "tool_calls");
 }
 
-// Each call of a message in one of its own, with its result behind it.
+// Each call of a message in one of its own, with its result after it.
 std::vector<std::string> taken_apart(const Json& message) {
   std::vector<std::string> parts;
   for (const Json& call : *message.find("tool_calls")->as_array()) {
@@ -248,7 +248,7 @@ Answer respond_to(const Tooled& tooled, const std::string& items) {
                                  fmt::format(R"({{"model":"tooled@1","input":[{}]}})", items));
 }
 
-// A client that keeps its history itself may lose a part of a turn, or order it anew.
+// A client that keeps its history itself may lose a part of a turn, or order it again.
 TEST(LeftCalls, AreAnsweredAllOrNoneWhereverTheyStand) {
   Tooled tooled = make_tooled("openai");
   Json first = tooled.user.client.post(chats, body_of(user_says(script))).json();

@@ -19,7 +19,7 @@
 namespace hostler::testing_support {
 namespace {
 
-// As runner/agent/agent_services.h has it.
+// The value of runner/agent/agent_services.h.
 constexpr int of_one_org_max = 4;
 
 // Answers what is short at once, and what is long when it is let go.

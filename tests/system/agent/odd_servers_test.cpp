@@ -1,5 +1,5 @@
-// MCP servers with the habits of real ones, with the real daemon: they are listed and called, or it
-// is told what to do.
+// MCP servers with the habits of real ones, with the real daemon: they are listed and called, or
+// the fault names the fix.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
-// What a run sends its model begins with the bytes that it sent the turn before, whatever came
-// between the two: a wait, a daemon that died, a message of somebody else's. A provider that keeps
-// what it read then reads it again for a tenth of the price.
+// Tests what a run sends its model begins with the bytes that it sent the turn before, whatever
+// came between the two: a wait, a daemon that died, a message of somebody else's. A provider that
+// keeps what it read then reads it again for a tenth of the price.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ class PromptPrefix : public testing::TestWithParam<const char*> {
 
   bool is_anthropic() const { return std::string_view(GetParam()) == "anthropic"; }
 
-  // What came for the model, without the marks, which move.
+  // Returns what came for the model, without the marks, which move.
   std::vector<std::string> sent_to(const std::string& model) const {
     const std::string mark = R"(,"cache_control":{"type":"ephemeral"})";
     std::vector<std::string> bodies = requests_for(stack_, model);
@@ -134,7 +134,7 @@ TEST_P(PromptPrefix, MakesTheInputOfTwentyTurnsCostLessThanAThird) {
   EXPECT_LT(cost, uncached * 0.3) << run.dump();
   EXPECT_GT(cost, uncached * 0.1) << run.dump();
   EXPECT_GT(*run.find("cache_hit_rate")->as_number(), 0.8) << run.dump();
-  // What was read, what was written and the rest, each at its price.
+  // Tokens read, tokens written and the rest, each at its price.
   EXPECT_EQ(
       sql_value(stack_, fmt::format("SELECT sum((input_tokens - cache_read_tokens - "
                                     "cache_write_tokens) * 3000 + cache_read_tokens * 300 + "

@@ -82,7 +82,8 @@ class CommitStress : public testing::Test {
     return options;
   }
 
-  // Adds one credit; its commit is not answered. Asks again, as a client does, until it is told.
+  // Adds one credit; its commit is not answered. Asks again, as a client does, until it gets an
+  // answer.
   void add_one(const std::function<std::string()>& key, bool is_swallowed) {
     FaultKind kind = is_swallowed ? FaultKind::swallow : FaultKind::cut;
     proxy_.arm({kind, LineEnd::server, committed_answer()});

@@ -61,7 +61,7 @@ TEST(RemoteChanges, OfAllowedToolsEndACallThatWaits) {
   EXPECT_EQ(sent_to(remote.path).size(), 1u) << "the answer was not sent";
 }
 
-// Of a server that is off nobody hears anything: no poll, no cancellation.
+// A server that is switched off gets no call: no poll, no cancellation.
 TEST(RemoteChanges, ThatSwitchAServerOffEndItsTasks) {
   RemoteUser remote = make_remote("modern/json");
   std::string run_id = waiting(remote, "shop__later_never");

@@ -1,5 +1,5 @@
-// Daemons that are killed at any point of a remote tool's call: what the run tells of its calls is
-// what the server wrote down, and nothing is called twice but what the server says may be.
+// Daemons that are killed at any point of a remote tool's call: the run's report of its calls
+// equals the server's record, and no call is repeated unless the server permits it.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -68,7 +68,7 @@ TEST(RemoteKills, RepeatOnlyWhatTheServerSaysMayBeRepeated) {
   std::set<int64_t> reported;
   for (const std::string& run_id : run_ids) {
     RunStory story = story_of(remote.user.client, run_id);
-    // Three crashes without a step between them end a run, and only they; that is told, too.
+    // Three crashes without a step between them end a run, and only they; that is reported, too.
     bool is_completed = story.status == "completed";
     bool is_crashed = kills > 2 && story.text().find("run.crashed") != std::string::npos;
     EXPECT_TRUE(is_completed || is_crashed) << run_id << " is " << story.status << story.text();

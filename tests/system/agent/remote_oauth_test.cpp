@@ -75,7 +75,7 @@ OauthUser make_oauth(std::string_view per, const std::string& set = "",
   return made;
 }
 
-// What a person does in the browser that holds their session.
+// Actions of a person in the browser that has their session.
 void connect(const OauthUser& of, const TestUser& who) {
   Answer begun = who.client.post("/v1/mcp-servers/" + of.remote.server_id + ":connect");
   ASSERT_EQ(begun.status, 200) << begun.body;
@@ -181,7 +181,7 @@ std::vector<std::string> callers(const OauthUser& of) {
   return callers;
 }
 
-// Nothing of its listing was refused: how to connect is looked for all the same.
+// Its listing was not refused, but the way to connect is looked up anyway.
 TEST(RemoteOauth, IsThereForServersThatListTheirToolsForAnybody) {
   OauthUser of = make_oauth("user", R"({"open":true})", "ok");
   EXPECT_TRUE(eventually(20'000, [&] {
@@ -228,7 +228,7 @@ TEST(RemoteOauth, RevokesAndForgetsWhatIsDisconnected) {
 }
 
 TEST(RemoteOauth, RefreshesTokensBeforeTheyEnd) {
-  // Of five seconds the last is spared; nobody calls meanwhile.
+  // The last of five seconds is spared; nobody calls meanwhile.
   OauthUser of = make_oauth("user", R"({"expires_in":5})");
   connect(of, of.remote.user);
   name_tools(of);
@@ -240,7 +240,7 @@ TEST(RemoteOauth, RefreshesTokensBeforeTheyEnd) {
   EXPECT_EQ(of.remote.server().find("connection")->text_or("state"), "connected");
 }
 
-// As a firewall before the authorization server does it: that is no word about the grant.
+// Like a firewall before the authorization server: that is no answer about the grant.
 TEST(RemoteOauth, OutlivesARefusalThatIsNotTheServersWord) {
   OauthUser of = make_oauth("user", R"({"expires_in":5})");
   connect(of, of.remote.user);
@@ -323,7 +323,7 @@ TEST(RemoteOauth, AsksNobodyWhereMetadataPointInside) {
   EXPECT_FALSE(canary.was_touched());
 }
 
-// As sites have whose every unknown address is one.
+// Like sites that answer every unknown address with a page.
 TEST(RemoteOauth, PassesOverAPageWhereMetadataMayBe) {
   OauthUser of = make_oauth("user", R"({"metadata":"","page":true})");
   connect(of, of.remote.user);
@@ -380,7 +380,7 @@ TEST(RemoteOauth, OfThePlatformAsksInsideOnlyWhereTheOperatorSaid) {
   OauthUser own = registered("own");
   connect(own, admin);
   own.remote.wait_for_listing("ok");
-  // What the server names is its own word.
+  // The server's own names are only its word.
   curl(at("/set/other"), fmt::format(R"({{"issuer":"https://[::1]:{}/m"}})", canary.port()));
   OauthUser other = registered("other");
   EXPECT_EQ(other.remote.server().find("connection")->find("can_connect")->dump(), "false");

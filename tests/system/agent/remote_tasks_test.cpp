@@ -184,7 +184,7 @@ TEST(RemoteStreams, OfOlderServersAreHeldWhileAPersonIsAsked) {
   EXPECT_EQ(money_faults(webhook_stack()), "");
 }
 
-// As many as an organization's calls at once, and one.
+// So many as an organization's calls at once, and one.
 TEST(RemoteStreams, KeepNoOtherCallWaiting) {
   RemoteUser remote = make_remote("older/sse");
   std::vector<std::string> asking;
@@ -199,7 +199,7 @@ TEST(RemoteStreams, ThatDieWithTheirDaemonLeaveNobodyKnowing) {
   std::string run_id = waiting_run(remote, "shop__ask {}", "elicitation");
   webhook_stack().kill_runner();
   webhook_stack().start_runner();
-  // As after the 20 s for which a stream counts as held.
+  // State after the 20 s for which a stream counts as held.
   sql_value(webhook_stack(), fmt::format("UPDATE mcp_tasks SET due_at = clock_timestamp() WHERE "
                                          "run_id = '{}' RETURNING 1",
                                          run_id));

@@ -208,7 +208,7 @@ TEST(RemoteTools, OfServersThatNobodyIsConnectedWithWaitForThat) {
   RemoteUser remote = make_remote("modern/json");
   std::string run_id = remote.run("[tool shop__ask {}] [say thanks]");
   ASSERT_EQ(wait_for_status(remote.user.client, run_id, "waiting_for_input"), "waiting_for_input");
-  // As the daemon writes it when the server refuses what it was shown.
+  // Written like by the daemon when the server refuses its credentials.
   sql_value(webhook_stack(),
             fmt::format("UPDATE runs SET input_request = input_request || jsonb_build_object("
                         "'kind', 'authorization', 'server_id', '{}', 'server_key', 'shop') "

@@ -1,4 +1,4 @@
-// What a run survives: daemons and hosts that die, connections that are cut or fall silent,
+// Tests what a run survives: daemons and hosts that die, connections that are cut or fall silent,
 // notifications that nobody hears. Each has its bound in time, and none costs a run.
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -44,7 +44,7 @@ class RunFaults : public ::testing::Test {
                                  "WHERE run_id = '{}' AND type <> 'message.delta'",
                                  run_id));
   }
-  // A run that no daemon was told of; owned: its owner and epoch.
+  // A run of which no daemon was notified; owned: its owner and epoch.
   std::string run_in_silence(const std::string& message, const std::string& owned = "NULL, 0") {
     std::string model_run = run_story(user_.client, "[say hi]").run_id;
     std::string thread_id = make_thread(user_.client);
@@ -210,7 +210,7 @@ TEST_F(RunFaults, AListeningConnectionThatFallsSilentCostsAPoll) {
   }
 }
 
-// As though another daemon wrote the run's events: its subscribers here learn of them by
+// Pretends that another daemon wrote the run's events: its subscribers here learn of them by
 // notification only, once the daemons know of each other.
 TEST_F(RunFaults, AListeningConnectionThatFallsSilentDelaysSubscribersByAPoll) {
   // Nobody's heart beats for it.

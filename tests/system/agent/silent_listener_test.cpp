@@ -1,5 +1,5 @@
-// A daemon that hears of no new run: notifications are a hint, so runs start all the same, a poll
-// later; and a connection that has fallen silent is found out, made anew, and looked through.
+// A daemon that hears of no new run: notifications are a hint, so runs start anyway, a poll
+// later; and a connection that has fallen silent is found out, made again, and looked through.
 //
 // LISTEN_HOLES (3; `make soak`: 20): how often the connection falls silent.
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ TEST_F(ListenHole, IsFoundOutAndMended) {
     SCOPED_TRACE(hole);
     int before = proxy_.faults();
     int connections = proxy_.connections();
-    // What is asked of the connection that listens several times a second.
+    // Probe of the connection that listens, several times a second.
     proxy_.arm({FaultKind::half_open, LineEnd::client, "listening_check"});
     ASSERT_TRUE(proxy_.wait_for(before + 1)) << "no connection fell silent";
     std::string run_id = start_output(user.client, "[words 1]");

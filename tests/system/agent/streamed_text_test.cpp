@@ -42,7 +42,8 @@ class Scripts {
     if (pick(8) == 0) script += pick(2) == 0 ? "[cut]" : "[error-in-stream]";
     return script;
   }
-  // Of a run that wants an object: says once or twice what is none, or three times and fails.
+  // Answers of a run that wants an object: once or twice an invalid one, or three times and then it
+  // fails.
   std::string repaired_script() {
     std::string script = fmt::format("[delay {}]", pick(30));
     if (pick(3) == 0) script += before() + words() + call();
@@ -113,7 +114,7 @@ struct Story {
   bool is_incomplete = false;
 };
 
-// What a client that follows the contract has on its screen at the end.
+// Returns what a client that follows the contract has on its screen at the end.
 std::string shown_text(const Events& events) {
   std::vector<const Event*> shown;
   for (const Event& event : events) {

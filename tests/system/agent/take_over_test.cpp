@@ -202,8 +202,8 @@ TEST_F(TakeOver, KnowsADaemonAgainThatWasMarkedAsStopped) {
   EXPECT_GE(wait_for("stopped_at IS NULL FROM daemons", 6000), 0);
 }
 
-// What its subscribers were shown cannot be read: neither how it failed nor what it said can be
-// written. It is given back, and ends once all is well.
+// The text that its subscribers were shown cannot be read, so neither its fault nor its text can be
+// written. The run is handed back, and ends once everything works.
 TEST_F(TakeOver, GivesARunUpThatBreaks) {
   TestUser admin = register_admin(stack_);
   ASSERT_EQ(admin.client.put("/v1/admin/settings/run.lease_seconds", R"({"value":2})").status, 200);

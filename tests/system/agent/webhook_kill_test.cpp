@@ -52,7 +52,7 @@ TestUser user_with_tools() {
   return user;
 }
 
-// What the servers of the tools got, and what they answered later.
+// Calls that the servers of the tools got, and their later answers.
 class Servers {
  public:
   explicit Servers(std::string org_id) : org_id_(std::move(org_id)) {}
@@ -149,7 +149,7 @@ TEST(WebhookKills, LoseNoAcknowledgedResultAndRepeatNothing) {
                            "FROM run_asked_calls a WHERE a.run_id = r.id), '') "
                            "FROM runs r WHERE id = '{}'",
                            run_id));
-    // Crash after crash ends a run; that is told, too.
+    // Repeated crashes end a run; that is reported, too.
     EXPECT_TRUE(status == "completed" || kills > 10) << run_id << " is " << status;
   }
   std::map<std::string, std::string> tools;

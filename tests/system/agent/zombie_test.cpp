@@ -133,9 +133,9 @@ TEST_F(Zombie, ThatWakesUpChangesNoRow) {
   fmt::print("{} stops, {} runs taken over, {} zombies wrote\n", stops, resumed, wrote);
 }
 
-// What a zombie's writes would do if nobody asked for its epoch. The new owner finds its number
-// taken and gives the run up: the next one discards what the zombie said. Behind the end it stays,
-// and a turn is paid for twice.
+// Effects of a zombie's writes if nobody checked its epoch. The new owner finds its number taken
+// and gives the run up: the next one discards the zombie's text. After the end it stays, and a turn
+// is charged twice.
 TEST_F(Zombie, WhoseWritesNobodyRefusesIsSeen) {
   start_runs();
   std::string lost =
@@ -145,7 +145,7 @@ TEST_F(Zombie, WhoseWritesNobodyRefusesIsSeen) {
   std::string resumed = fmt::format(
       "SELECT count(*) FROM run_events WHERE run_id = '{}' AND type = 'run.resumed'", run_id);
   EXPECT_TRUE(eventually(20'000, [&] { return sql_number(stack_, resumed) > 0; }));
-  // As event_append and runs_commit, without the fence.
+  // Like event_append and runs_commit, without the fence.
   std::string naive = fmt::format(
       "INSERT INTO run_events (run_id, seq, type, data) SELECT run_id, max(seq) + 1, "
       "'message.delta', '{{\"content\":\"zombie\"}}' FROM run_events WHERE run_id = '{}' "

@@ -134,7 +134,7 @@ TEST_F(BackupTest, ShowsNobodyThePasswordAmongTheArgumentsOfItsTool) {
   EXPECT_EQ(backup.out.find("password='"), std::string::npos) << backup.out;
 }
 
-// As by a limit of the server, or a firewall that forgets who is silent.
+// Ended like by a limit of the server, or a firewall that forgets silent connections.
 TEST_F(BackupTest, IsKeptThoughItsOwnConnectionWasLostMeanwhile) {
   ProgramRun backup = backup_by(
       "/usr/bin/pg_dump \"$@\" && psql -XAtq -d \"$HOSTLER_DATABASE_URL\" -c \""

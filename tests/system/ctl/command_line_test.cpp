@@ -1,4 +1,4 @@
-// What the programs say to their command lines and settings, before they do anything else.
+// Tests what the programs say to their command lines and settings, before they do anything else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -130,7 +130,7 @@ TEST(Hostlerctl, SaysWhereEachSettingComesFrom) {
               HasSubstr("{\"key\":\"api.workers\",\"value\":3,\"source\":\"file\",\"origin\":\"" +
                         file + ":2:1\",\"secret\":false,\"live\":false}"));
   EXPECT_THAT(changed.out, Not(HasSubstr("run.slots")));
-  // What is printed is a file of settings itself.
+  // The output is itself a settings file.
   std::ofstream(file) << shown.out;
   EXPECT_EQ(run_ctl({"check-config", "--config", file}).status, 0);
   std::filesystem::remove(file);

@@ -1,5 +1,5 @@
-// What the real daemon makes of a mail server's answers at every step, and what it says to it:
-// tests/support/peers/strict_mail_server.py says whatever a test wants.
+// Tests what the real daemon makes of a mail server's answers at every step, and what it says to
+// it: tests/support/peers/strict_mail_server.py says whatever a test wants.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

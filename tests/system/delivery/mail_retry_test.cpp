@@ -101,7 +101,7 @@ TEST_F(MailRetry, SaysOfAllHowManyOfEach) {
   EXPECT_THAT(run.out, HasSubstr("1 refused: the address is verified already"));
 }
 
-// Whoever takes the secret away without hostlerctl: the daemon sends nothing in its place.
+// Somebody removes the secret without hostlerctl: the daemon sends nothing in its place.
 TEST_F(MailRetry, IsNeededWhereASecretIsGone) {
   server_.set_script(R"({"answers": {"rcpt": "450 4.2.0 Later"}})");
   TestUser user = register_user(*stack_);

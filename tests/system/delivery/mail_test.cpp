@@ -26,7 +26,8 @@ TEST(Mail, BecomesAFileWhereAFolderIsSet) {
   EXPECT_NE(file.find("Message-ID: <" + id + "@"), std::string::npos);
 }
 
-// What base64 hides of a mail's text, as it stands in the file: its first part, which is plain.
+// Returns what base64 hides of a mail's text, as it stands in the file: its first part, which is
+// plain.
 std::string plain_part(const std::string& file) {
   size_t begin = file.find("\r\n\r\n", file.find("Content-Type: text/plain"));
   std::string encoded = file.substr(begin, file.find("\r\n--", begin) - begin);
@@ -90,7 +91,7 @@ TEST(Mail, WaitsUntilThereAreSettings) {
   auto stack = start_mail_stack({"HOSTLER_MAIL_DIR=", "HOSTLER_OUTBOUND_ALLOW_CIDRS=127.0.0.0/8"});
   TestUser admin = register_admin(*stack);
   std::string id = queue_mail(*stack, "ada@example.org");
-  // Whoever looks for webhooks looks for mails, too: the second came behind a look at this one.
+  // A look for webhooks looks for mails, too: the second came after a look at this one.
   for (int i = 0; i < 2; ++i) {
     Endpoint endpoint = add_endpoint(admin, fmt::format("/mail-{}", i));
     ASSERT_EQ(admin.client.post(endpoint.at(":test")).status, 201);
@@ -127,7 +128,7 @@ TEST(Mail, IsTriedAgainUnlessItsRecipientIsRefusedForGood) {
   EXPECT_EQ(wait_for_mail(*stack, unreachable, "delivered", "2"), "delivered");
 }
 
-// Of this template to this address, when it was delivered; empty until then.
+// The mail of this template to this address, when it was delivered; empty until then.
 std::string delivered_at(ApiStack& stack, std::string_view what, const std::string& to) {
   return sql_value(stack, fmt::format("SELECT coalesce(max(delivered_at)::text, '') FROM outbox "
                                       "WHERE template = '{}' AND recipient = '{}'",

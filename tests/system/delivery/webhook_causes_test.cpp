@@ -1,4 +1,4 @@
-// What a webhook is sent for: each event that committed, once, however its run got there and
+// Tests what a webhook is sent for: each event that committed, once, however its run got there and
 // however long the receiver was away; and the published verifier takes what arrives for genuine.
 #include <gtest/gtest.h>
 
@@ -118,7 +118,7 @@ TEST(Webhook, ReachesAReceiverThatWasDownForHours) {
   EXPECT_EQ(user.client.get(endpoint.at()).member("enabled"), "true");
 }
 
-// What was well when it was written need not be when it is sent.
+// An address that was good when it was written may be bad when it is used.
 TEST(Webhook, IsNotSentWhereItMayNotGoWhateverItsRowSays) {
   TestUser user = register_user(stack());
   struct Case {

@@ -143,7 +143,7 @@ TEST(Webhook, IsGivenUpAfterTheLastTry) {
   Json delivery = wait_for_delivery(user, endpoint.id, "failed");
   EXPECT_EQ(delivery.integer_or("attempts", 0), 10);
   EXPECT_TRUE(delivery.find("next_attempt_at")->is_null());
-  // Nothing but failures for five days: the endpoint is switched off.
+  // After five days of only failures the endpoint is switched off.
   stack().sql().run_text(
       "UPDATE webhook_endpoints SET failing_since = clock_timestamp() - "
       "interval '121 hours' WHERE id = '" +

@@ -39,7 +39,7 @@ class SteppedClock : public testing::Test {
     if (is_sanitized) GTEST_SKIP() << "sanitizers want to be loaded before the clock";
   }
 
-  // Of both programs, read by tests/support/clock.
+  // Clock of both programs, read by tests/support/clock.
   class Step {
    public:
     Step() {

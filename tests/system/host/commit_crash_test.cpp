@@ -24,8 +24,8 @@
 namespace hostler::testing_support {
 namespace {
 
-// What of Postgres writes its log to the disk without being asked by a session; and those who do it
-// for the pool.
+// Processes of Postgres that write its log to the disk without a session's request; and those that
+// do it for the pool.
 constexpr const char* all_who_flush =
     "SELECT pid FROM pg_stat_activity WHERE backend_type IN ('walwriter', 'background writer', "
     "'checkpointer', 'autovacuum launcher') OR application_name LIKE 'hostler-api/%' AND query "
@@ -161,7 +161,7 @@ TEST_F(CommitCrash, InTheGapLosesOnlyWhatNobodyWasToldOf) {
     std::vector<Call> calls(24, Call{"POST", "/v1/threads", "{}", "application/json", {}});
     return users_[0].client.send_all(calls);
   };
-  // Whoever else flushes the log meanwhile, closes the gap: then once more.
+  // Another flush of the log meanwhile closes the gap: then once more.
   bool is_met = false;
   for (int attempt = 0; attempt < 3 && !is_met; ++attempt) {
     EXPECT_TRUE(eventually(20'000, [&] {

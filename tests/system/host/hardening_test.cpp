@@ -22,7 +22,8 @@ std::string readelf(const std::vector<std::string>& options, const std::string& 
   return run.out;
 }
 
-// What is missing in the words of readelf about headers, segments, dynamic entries and symbols.
+// Returns what is missing in the words of readelf about headers, segments, dynamic entries and
+// symbols.
 std::vector<std::string> soft_spots(const std::string& stated, bool is_sanitized) {
   struct Mark {
     const char* name;

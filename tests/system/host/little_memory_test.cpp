@@ -24,7 +24,7 @@ namespace {
 
 constexpr int64_t recovery_ms_max = 10'000;
 
-// What is the process's own and may be written, in bytes: RLIMIT_DATA bounds it.
+// Returns what is the process's own and may be written, in bytes: RLIMIT_DATA bounds it.
 size_t writable_bytes(pid_t pid) {
   std::istringstream status(read_text_file(fmt::format("/proc/{}/status", pid)));
   size_t kib = 0;

@@ -41,7 +41,7 @@ bool is_asleep(pid_t pid) {
   return true;
 }
 
-// What spins is met at work nearly whenever it is looked at; what waits sleeps for long.
+// A spinning thread is at work nearly whenever one looks; a waiting one sleeps for long.
 testing::AssertionResult rests(pid_t pid) {
   return eventually(
       recovery_ms_max, [pid] { return is_asleep(pid); }, 20);

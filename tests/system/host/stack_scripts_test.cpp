@@ -1,5 +1,5 @@
-// What `make up` and `make forget` do when something is in their way: a setting that there is not,
-// a master that died without its workers, a port that is taken. On a stack of their own.
+// Tests what `make up` and `make forget` do when something is in their way: a setting that there is
+// not, a master that died without its workers, a port that is taken. On a stack of their own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -139,7 +139,7 @@ TEST_F(SteadyState, OfTheDaemonDoesNotGrowWithItsRuns) {
 // The measure sees what it is for.
 TEST(Footprint, RisesWithMemoryAndDescriptors) {
   Footprint before = footprint_of(getpid());
-  // Of the system: the heap may still have what tests before this one gave back.
+  // Memory of the system: the heap may still have what earlier tests returned.
   const size_t bytes = static_cast<size_t>(2 * growth_kib_max) * 1024;
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);

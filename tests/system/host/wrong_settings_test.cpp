@@ -100,7 +100,8 @@ TEST_F(WronglySetDatabase, ServesLoginRunLedgerSecretsAndTimes) {
             200);
 }
 
-// What the pool stores under wrong settings the daemon and hostlerctl open, and the other way.
+// Secrets that the pool stores under wrong settings can be opened by the daemon and hostlerctl, and
+// vice versa.
 TEST_F(WronglySetDatabase, KeepsSecretsThatOpen) {
   TestUser admin = register_admin(stack_);
   Client client = log_in(stack_, admin);

@@ -1,4 +1,4 @@
-// What concerns hundreds of thousands of rows beside the requests and runs of others.
+// Tests what concerns hundreds of thousands of rows beside the requests and runs of others.
 //
 // ENDPOINT_MESSAGES, BULK_ACCOUNTS (12,000; `make faults`: 300,000): so many of one endpoint that
 // is deleted, so many that are adjusted.

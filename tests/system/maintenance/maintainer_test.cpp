@@ -99,7 +99,7 @@ TEST_F(MaintainerTest, CommitsNothingOfAPageWhenItStoodStill) {
 
 TEST_F(MaintainerTest, IsTheSameHoweverClocksJump) {
   begin({"HOSTLER_RUN_LEASE_SECONDS=2"});
-  // What its heartbeats are dated with, as by a database whose clock jumps between any two of them.
+  // Dates of its heartbeats, as from a database whose clock jumps between any two of them.
   for (const char* interval : {"1 hour", "-1 hour", "400 days", "-400 days"}) {
     std::string jumped = fmt::format(
         "UPDATE daemons SET heartbeat_at = heartbeat_at + interval '{0}', started_at = started_at "

@@ -1,5 +1,5 @@
 // The daemon's maintenance beside runs, requests and people who hold locks. A new maintainer does
-// all jobs at once, so the daemon is killed and started anew when everything is prepared.
+// all jobs at once, so the daemon is killed and started again when everything is prepared.
 //
 // UPKEEP_TIMES_MAX (0: not judged; `make faults`: 2): how many times its p99 beside a session that
 // computes a request may take during maintenance. On two cores any session that computes takes its
@@ -183,7 +183,7 @@ TEST_F(MaintenanceTest, DoesAllElseWhereOneThingIsHeldOrFails) {
   })) << reported;
 }
 
-// What the partition's maker sees half a second behind its look is what nobody else had begun.
+// Rows that the partition's maker sees half a second after its look were begun by nobody else.
 TEST_F(MaintenanceTest, MakesPartitionsOfEventsBeforeAllElse) {
   add_old_failures(5);
   drop_newest_partition();

@@ -176,7 +176,7 @@ TEST_F(Pool, ServesAgainAfterItsConnectionsWereCut) {
 }
 
 TEST_F(Pool, ConnectsItsWorkersToPostgresAndNotItsMaster) {
-  // Whatever it was started with, nothing comes to it while its workers get their sessions.
+  // No request comes to it while its workers get their sessions.
   size_t at_first = sockets_of(stack_.api().pid());
   ASSERT_EQ(statuses_of(user_.client, "/v1/threads", 32), std::vector<int>(32, 200));
   EXPECT_GE(sql_number(stack_,

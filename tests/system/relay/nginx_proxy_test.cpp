@@ -130,7 +130,7 @@ TEST_F(NginxProxy, ToThePoolThatBreaksCostsNoCallThatIsRepeated) {
   EXPECT_EQ(sql_number(stack_, balance), before + calls + 2) << "one call, and it happened twice";
 }
 
-// As a worker that dies leaves it, and as nothing but a kept connection shows it.
+// State after the death of a worker, which only a kept connection shows.
 TEST_F(NginxProxy, ToThePoolThatBreaksInABodyBreaksTheClientsConnectionToo) {
   TestUser user = register_user(stack_);
   for (size_t passing : {1U, 40U}) {

@@ -101,7 +101,7 @@ struct Subscriber {
   EventStream stream;
 
   int64_t seen() const { return stream.last_seq(); }
-  // What one connection brought.
+  // Frames of one connection.
   void take(const StreamClient& client) {
     EXPECT_EQ(break_in(seen(), client.seqs()), "") << "of " << run_id;
     stream.add(client.stream());
@@ -144,7 +144,7 @@ TEST_F(StreamStress, ClientsCutAtOnceComeBackOneByOne) {
     due.emplace_back(retry_ms, i);
     moments_ms.push_back(retry_ms);
   }
-  // Of a hundred, ten fall into each tenth by chance; more than thirty never.
+  // By chance ten of a hundred fall into each tenth; more than thirty never do.
   EXPECT_LE(fullest_tenth(moments_ms, retry_min_ms, retry_spread_ms), clients * 3 / 10);
   // The check is shown clients that all come back after the same time.
   EXPECT_EQ(fullest_tenth(std::vector<int64_t>(clients, 2000), retry_min_ms, retry_spread_ms),

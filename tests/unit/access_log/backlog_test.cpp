@@ -1,4 +1,4 @@
-// What waits for the database in nginx's folder, and what of it goes when it grows too long.
+// Tests what waits for the database in nginx's folder, and what of it goes when it grows too long.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -74,7 +74,7 @@ TEST_F(Backlog, KeepsAFileThatGrewBehindItsListing) {
   EXPECT_TRUE(is_there(1));
 }
 
-// As the wall clock steps by an hour, and with it the times of files.
+// Steps the wall clock by an hour, and with it the times of files.
 TEST_F(Backlog, IsFinishedWhenNothingChangedForLongWhateverTheWallClockSays) {
   QuietFiles quiet(10'000);
   add(1, 100);

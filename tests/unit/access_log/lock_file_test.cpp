@@ -53,7 +53,7 @@ TEST_F(LockFileTest, TellsASuccessorTheSameId) {
   EXPECT_NE(id_of(folder_ + "/b.lock", "boot"), id);
 }
 
-// Of a disk, of an image, of a folder: whoever has the lock on the copy proves nothing.
+// A copy of a disk, of an image, of a folder: the holder of a lock on the copy proves nothing.
 TEST_F(LockFileTest, MakesANewIdOfACopy) {
   std::string path = folder_ + "/a.lock";
   std::string id = id_of(path, "boot");

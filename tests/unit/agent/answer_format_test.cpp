@@ -1,4 +1,4 @@
-// Whether an answer fits, and what a model is told when it does not.
+// Whether an answer fits, and the report to a model whose answer does not.
 #include "runner/agent/answer_format.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(AnswerFormat, TakesJsonOutOfItsFenceAndFromBehindThoughts) {
         "<thinking>so</thinking>\n{\"a\":1}", "So I say {}.\n</think>\n```\n{\"a\":1}\n```"}) {
     EXPECT_EQ(checked(any_object, text).output, R"({"a":1})") << text;
   }
-  // Words of the answer itself are none of these.
+  // Words of the answer itself are not among these.
   for (const char* text :
        {R"({"a":"<think>x</think>"})", R"({"a":"```"})", R"({"a":"</think>{}"})"}) {
     EXPECT_EQ(checked(any_object, text).output, text);
@@ -119,7 +119,7 @@ TEST(AnswerFormat, IsAskedForInThePromptWhereTheProviderHasNoMode) {
             std::string::npos);
   format.strict = true;
   EXPECT_EQ(format_instruction(ProviderKind::anthropic, format), "");
-  // What it is for has a place in OpenAI's mode alone.
+  // Only OpenAI's mode has a place for its purpose.
   format.description = "A list.";
   EXPECT_EQ(format_instruction(ProviderKind::openai, format), "");
   EXPECT_EQ(format_instruction(ProviderKind::anthropic, format),

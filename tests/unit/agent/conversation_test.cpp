@@ -1,5 +1,5 @@
-// What the model is told: inside its budget, and in a form that both wire forms' servers take. It
-// is checked by the fake model's reader of requests, which refuses what OpenAI and Anthropic
+// Tests the model's input: inside its budget, and in a form that both wire forms' servers accept.
+// It is checked by the fake model's reader of requests, which refuses what OpenAI and Anthropic
 // refuse.
 #include "runner/agent/conversation.h"
 #include "lib/utf8.h"
@@ -19,7 +19,7 @@
 namespace hostler::runner {
 namespace {
 
-// What a server of this form says against the messages; empty: it takes them.
+// Returns what a server of this form says against the messages; empty: it takes them.
 std::string refusal_of(const std::vector<ChatMessage>& messages, ProviderKind kind,
                        std::vector<ToolDefinition> tools = {}) {
   ModelRequest request;
@@ -108,8 +108,8 @@ class RandomRun {
   std::minstd_rand random_;
 };
 
-// What must be there whatever the budget: prompt, question, the newest exchange with its results
-// cut.
+// Returns what must be there whatever the budget: prompt, question, the newest exchange with its
+// results cut.
 size_t min_bytes(const RunParts& parts) {
   size_t bytes = parts.system_prompt.size();
   for (size_t i = parts.history.size(); i-- > 0;) {
@@ -203,7 +203,7 @@ TEST(Conversation, LosesOldResultsBeforeOldCallsAndHistoryBeforeBoth) {
   EXPECT_EQ(reported(0), "ucr~");
 }
 
-// What is sent with each turn, as its provider would compare it.
+// Returns what is sent with each turn, as its provider would compare it.
 std::string sent(const std::vector<ChatMessage>& messages) {
   std::string all;
   for (const ChatMessage& message : messages) {
@@ -289,7 +289,7 @@ TEST(Conversation, OfMoreMessagesThanAreReadBeginsWhereThatOfTheRunBeforeBegan) 
   EXPECT_LE(changed, 20) << "of 300";
 }
 
-// One that was given whole is not: however many messages it has, all that fit are sent.
+// A history that was given whole is not: however many messages it has, all that fit are sent.
 TEST(Conversation, OfAGivenHistoryIsToldHoweverManyMessagesItHas) {
   RunParts parts;
   parts.history_bytes = 1'000'000;

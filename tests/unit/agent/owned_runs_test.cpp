@@ -1,4 +1,4 @@
-// What a daemon owns against what it executes, page by page.
+// Tests what a daemon owns against what it executes, page by page.
 #include "runner/agent/owned_runs.h"
 
 #include <gtest/gtest.h>

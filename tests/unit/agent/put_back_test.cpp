@@ -1,5 +1,5 @@
-// What earlier runs are put back into a history whose client knows only the calls that were left
-// to it.
+// Tests what earlier runs are put back into a history whose client knows only the calls that were
+// left to it.
 #include "runner/agent/put_back.h"
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ TEST(EarlierTurns, StandBeforeResultsWhoseMessageIsMissing) {
             "user: q\n" + std::string(whole_run));
 }
 
-// Nobody but the client knows what came of its calls.
+// Only the client knows the outcome of its calls.
 TEST(EarlierTurns, StayAwayWithoutAllResultsOfTheClient) {
   for (const std::vector<ChatMessage>& history :
        {std::vector<ChatMessage>{calls("", {"a", "b"}), result("a", "A")},
@@ -123,7 +123,7 @@ TEST(EarlierTurns, LeaveAloneWhatIsNotAllTheirs) {
   std::vector<ChatMessage> mixed{calls("", {"a", "x"}), result("a", "A"), result("x", "X"),
                                  calls("", {"b"}), result("b", "B")};
   EXPECT_EQ(written(with_earlier_turns(mixed, searching_run("r"))), written(mixed));
-  // What was forgotten has no calls.
+  // A forgotten run has no calls.
   EXPECT_EQ(written(with_earlier_turns({calls("", {"a"}), result("a", "A")}, {{"r", "[]", "[]"}})),
             written({calls("", {"a"}), result("a", "A")}));
 }

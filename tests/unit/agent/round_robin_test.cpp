@@ -1,4 +1,4 @@
-// What a claim tells of the turns: those that come next, from where the last claim ended.
+// Tests the turns that a claim gets: those that come next, from where the last claim ended.
 #include "runner/agent/round_robin.h"
 
 #include <gtest/gtest.h>

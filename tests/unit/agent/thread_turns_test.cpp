@@ -1,4 +1,4 @@
-// What the next run of a thread is told of the runs before it.
+// Tests the history that the next run of a thread gets of the runs before it.
 #include <gtest/gtest.h>
 
 #include "runner/agent/conversation.h"

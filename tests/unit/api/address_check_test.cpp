@@ -1,4 +1,4 @@
-// What tenants may store as an address, when its name is looked up slowly or not at all.
+// Tests what tenants may store as an address, when its name is looked up slowly or not at all.
 #include "fcgi/http/address_check.h"
 
 #include <gtest/gtest.h>

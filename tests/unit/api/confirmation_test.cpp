@@ -1,4 +1,4 @@
-// What is read of an answer to a confirmation, and that nothing else is a decision.
+// Tests what is read of an answer to a confirmation, and that nothing else is a decision.
 #include "fcgi/api/runs/confirmation.h"
 
 #include <gmock/gmock.h>
@@ -83,7 +83,7 @@ TEST(Confirmation, IsNothingElse) {
   EXPECT_EQ(read(std::string("approve\0", 8)), "none");
 }
 
-// What was meant by them would not be what is called.
+// The author's meaning would differ from the call.
 TEST(Confirmation, HasNoOtherMembers) {
   for (const char* content : {
            R"({"decision":"approve","argument":{"query":"edited"}})",

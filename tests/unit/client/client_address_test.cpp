@@ -27,7 +27,7 @@ net::AddressPolicy policy(net::IpMode mode) {
   return made;
 }
 
-// What both headers say; which of them counts is the mode's.
+// Values of both headers; the mode decides which of them counts.
 struct Shape {
   const char* name;
   std::string_view peer;

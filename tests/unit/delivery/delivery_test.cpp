@@ -1,4 +1,4 @@
-// What is sent out, as text: signatures of webhooks, mails and their templates.
+// Tests what is sent out, as text: signatures of webhooks, mails and their templates.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -84,7 +84,7 @@ TEST(MailText, NamesTheProductAndBeginsSentencesWithACapital) {
   }
 }
 
-// The console takes the token from behind the #, and whoever has no console from its own line.
+// The console takes the token from behind the #, and readers without a console from its own line.
 TEST(MailText, LinksToTheConsoleAndKeepsTheTokenAloneOnALine) {
   const std::vector<std::pair<std::string, std::string>> screens = {{"verify_email", "verify"},
                                                                     {"change_email", "verify"},
@@ -124,7 +124,7 @@ TEST(MailText, HasSubjectsThatNothingIsFilledInto) {
     names.insert(row.name);
     EXPECT_EQ(row.subject.find("{{"), row.subject.npos) << row.name << "." << row.locale;
     EXPECT_EQ(mail::mail_text(row.name, row.locale, all)->subject, row.subject) << row.name;
-    // What programs may show as a subject.
+    // Text that programs may show as a subject.
     std::string_view title = row.html.substr(row.html.find("<title>"));
     title = title.substr(0, title.find("</title>"));
     EXPECT_EQ(title.find("{{"), title.npos) << row.name << "." << row.locale;

@@ -128,7 +128,7 @@ class HeldRow : public ::testing::Test {
   }
   Task<void> hold_while_others_work(postgres::DbSession& session) {
     co_await loop::sleep_ms(loop_, parameter("HELD_ROW_MS", 3000));
-    // Whoever is just tried again is not counted; a try ends with the lock's timeout.
+    // A run that is just tried again is not counted; a try ends with the lock's timeout.
     for (int i = 0; i < 100 && log_->runs_blocked() < std::ssize(held_); ++i) {
       co_await loop::sleep_ms(loop_, 10);
     }
@@ -249,7 +249,7 @@ TEST_F(HeldRow, OfAWebhookEndpointDelaysTheEndsOfItsOrganizationAlone) {
   EXPECT_EQ(types_of(held_.front()), "1 run.completed");
 }
 
-// What is left of a flight pays for nothing when the one that paid has left it.
+// The rest of a flight pays for nothing when the one that paid has left it.
 TEST_F(HeldRow, OfWhoPaysDelaysNoToolOfOthers) {
   held_ = {owned_run()};
   RunWriterPtr other = owned_run(1);
@@ -272,7 +272,7 @@ TEST_F(HeldRow, OfWhoPaysDelaysNoToolOfOthers) {
   EXPECT_EQ(count_of("run_turns", held_.front()), "1");
 }
 
-// What runs_blocked does not look at: the half of the flight that can commit does.
+// The half of the flight that can commit does, which runs_blocked does not look at.
 TEST_F(HeldRow, ThatNobodyFindsDelaysItsRunAlone) {
   held_ = {owned_run()};
   fixture().column("CREATE TABLE gates (id integer); INSERT INTO gates VALUES (1)");

@@ -118,7 +118,7 @@ TEST_F(EventLogTest, WritesNothingThatAnAbandonedWriterStillHad) {
   EXPECT_EQ(types_of(run_), "run.started");
 }
 
-// Of a flight that holds runs which are not the daemon's any more, the others are written.
+// If a flight has runs that are not the daemon's any more, the others are written.
 TEST_F(EventLogTest, LosesTheRunsOfAFlightThatAreNoLongerItsOwn) {
   std::vector<RunWriterPtr> runs;
   for (int i = 0; i < 5; ++i) runs.push_back(owned_run());
@@ -208,7 +208,7 @@ TEST_F(EventLogTest, GivesARunUpInTheTransactionOfItsQuestion) {
   EXPECT_EQ(fixture_.column("SELECT status FROM runs"), "waiting_for_input");
 }
 
-// The run's end is in the table, and nobody else tells of it.
+// The run's end is in the table, and nobody else reports it.
 TEST_F(EventLogTest, TellsOfACancelThatItsQuestionMet) {
   commit([&] { run_->append("run.started", "{}"); });
   fixture_.column("UPDATE runs SET cancel_requested_at = clock_timestamp() RETURNING id");
@@ -315,7 +315,7 @@ TEST_F(EventLogTest, CatchesUpWithItsNextFlush) {
   EXPECT_TRUE(run_task(loop_, run_->committed()));
 }
 
-// What gathers while nothing can be stored: models are read no further until there is room again.
+// Events gather while none can be stored: models are not read further until there is room again.
 TEST_F(EventLogTest, IsFullWhileTooMuchIsNotStored) {
   RunWriterPtr fenced = owned_run();
   fenced->append("message.delta", std::string(EventLog::pending_bytes_max, ' '));
@@ -342,7 +342,7 @@ TEST_F(EventLogTest, IsFullWhileTooMuchIsNotStored) {
   EXPECT_EQ(log_.pending_bytes(), 0);
 }
 
-// Whoever writes to the server that it knows asks nothing: the statement itself refuses another.
+// A writer to the server that it knows asks nothing: the statement itself refuses another.
 TEST_F(EventLogTest, IsRefusedByAServerThatItDoesNotKnow) {
   commit([&] { run_->append("run.started", "{}"); });
   postgres::DbSession session = database_.as_runner();

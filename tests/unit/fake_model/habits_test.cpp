@@ -29,7 +29,7 @@ Json json(std::string_view text) {
   return parsed.value_or(Json());
 }
 
-// What the refusal says; empty: there is none.
+// Returns the text of the refusal, or an empty one.
 std::string refusal_of(const std::string& script, std::string_view body, int64_t input_tokens = 0) {
   ChatRequest request;
   request.last_user_text = script;

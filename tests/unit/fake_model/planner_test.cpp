@@ -1,4 +1,4 @@
-// What the fake model answers to which request: the provider's checks in both wire forms, the
+// Tests what the fake model answers to which request: the provider's checks in both wire forms, the
 // turn of the script that the conversation has reached, and failures that wear off.
 #include <gtest/gtest.h>
 

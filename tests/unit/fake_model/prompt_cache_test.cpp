@@ -1,4 +1,4 @@
-// What the fake model keeps of prompts, and how it counts what it need not read again.
+// Tests what the fake model keeps of prompts, and how it counts what it need not read again.
 #include "dev/fake-model/prompt_cache.h"
 
 #include <gtest/gtest.h>

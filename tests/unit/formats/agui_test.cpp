@@ -100,7 +100,7 @@ TEST(Agui, WaitsForWebhooksWithoutItsClient) {
   AguiClient client = stream_of(story);
   EXPECT_EQ(client.results.count("w"), 1U);
   EXPECT_EQ(client.text(), "so");
-  // The client's result came before the webhook's: what was told then is not repeated.
+  // The client's result came before the webhook's, and its report is not repeated.
   Story mixed{started,
               call("w", "hook"),
               call("c", "weather"),

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* now = "2026-11-20T15:04:05.123Z";
 
-// Of the nth event n - 1 frames, each with its number; ends with every "pause" too.
+// The nth event has n - 1 frames, each with its number; ends with every "pause" too.
 class Numbered final : public formats::Encoder {
  public:
   bool append(const events::EventView& event, std::string& out) override {

@@ -1,5 +1,5 @@
 // A run as OpenAI's chat completions: the shapes of its API reference, what ends an answer, what is
-// taken back; and the same bytes wherever the events are parted or their state is made anew.
+// taken back; and the same bytes wherever the events are parted or their state is made again.
 #include "lib/formats/openai_chat.h"
 
 #include <gtest/gtest.h>
@@ -267,7 +267,7 @@ TEST(OpenaiChat, IsAWholeAnswerOfARunThatNeverBegan) {
   EXPECT_TRUE(told_as("openai_chat", {cancelled}).is_final());
 }
 
-// What a run may tell, at random: several turns, thoughts, tools, repairs.
+// Returns what a run may tell, at random: several turns, thoughts, tools, repairs.
 Story random_story(std::minstd_rand& random) {
   Story story = {started};
   int64_t turn_behind = 1;

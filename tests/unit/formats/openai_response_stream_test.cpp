@@ -17,7 +17,7 @@ namespace {
 
 using namespace testing_support;
 
-// What a run may tell, at random: several turns, thoughts, tools, repairs, many calls.
+// Returns what a run may tell, at random: several turns, thoughts, tools, repairs, many calls.
 Story random_story(std::minstd_rand& random) {
   Story story = {started};
   int64_t turn_behind = 1;
@@ -43,7 +43,7 @@ Story random_story(std::minstd_rand& random) {
   return story;
 }
 
-// What a client keeps that builds the output of the items' last events, as the SDKs do.
+// State of a client that builds the output of the items' last events, as the SDKs do.
 TEST(OpenaiResponse, HasInItsEndWhatItsEventsSaid) {
   unsigned seed = std::random_device{}();
   SCOPED_TRACE(seed);
@@ -76,7 +76,7 @@ TEST(OpenaiResponse, HasInItsEndWhatItsEventsSaid) {
   }
 }
 
-// Whoever comes back behind any frame gets the rest of the stream, byte for byte, wherever the
+// A client that comes back after any frame gets the rest of the stream, byte for byte, wherever the
 // events are parted.
 TEST(OpenaiResponse, GoesOnBehindEveryNumber) {
   unsigned seed = std::random_device{}();

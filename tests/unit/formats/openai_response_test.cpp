@@ -155,7 +155,7 @@ TEST(OpenaiResponse, EndsAsItsRunDoes) {
   EXPECT_EQ(objects.back().text_or("type"), "response.incomplete");
   EXPECT_EQ(final_response(objects).text_or("status"), "cancelled");
   EXPECT_TRUE(final_response(objects).find("completed_at")->is_null());
-  // One that never began.
+  // A run that never began.
   objects = objects_of(told_as("openai_response", {cancelled}).frames());
   EXPECT_EQ(types_of(objects), (opening + std::vector<std::string>{"incomplete"}));
 }

@@ -78,7 +78,7 @@ events::EventBatch events_of(const Story& story) {
   return events;
 }
 
-// As the relay begins it: behind the event with the number, or with all up to it.
+// Begins like the relay: after the event with the number, or with all up to it.
 formats::FrameBatch told_as(const std::string& name, const Story& story, const Facts& facts = none,
                             int64_t seq = 0) {
   int64_t frame = seq == 0 ? 0 : formats::frame_number(seq, formats::frames_of_event - 1);
@@ -202,7 +202,7 @@ TEST(UiMessages, LeaveTheClientItsCalls) {
   Story story = {started, call("a", "weather"), waiting_for("a")};
   EXPECT_EQ(middle_of(told_as("ui_chat", story, held)),
             Texts({start, start_step, input + "}", finish_step, finish_to_wait}));
-  // Of a run that was begun by another call nobody said whose tools they are.
+  // In a run that was begun by another call, the owner of the tools is unknown.
   EXPECT_EQ(middle_of(told_as("ui_chat", story)),
             Texts({start, start_step, input + R"(,"providerExecuted":true})",
                    input + R"(,"providerExecuted":false})", finish_step, finish_to_wait}));
@@ -314,7 +314,7 @@ TEST(UiMessages, SayWhyARunEndedAndLeaveNoCallOpen) {
   EXPECT_EQ(chunks.back(), R"({"type":"abort"})");
   EXPECT_NE(chunks[chunks.size() - 2].find(R"("status":"cancelled","reason":"requested")"),
             std::string::npos);
-  // An approval that nobody gave is none.
+  // A missing approval does not count.
   Story unanswered = {started, call("a", "post"), asking("tool_confirmation", "a"), cancelled[1]};
   EXPECT_EQ(parts_of(unanswered, held).find("approval"), std::string::npos);
   formats::UiMessage never_begun(none);
@@ -323,7 +323,7 @@ TEST(UiMessages, SayWhyARunEndedAndLeaveNoCallOpen) {
   EXPECT_TRUE(never_begun.is_empty());
 }
 
-// What a run may tell, at random, as daemons write it.
+// Returns what a run may tell, at random, as daemons write it.
 Story random_story(std::minstd_rand& random) {
   Story story = {started};
   size_t turn_behind = 1;
@@ -369,8 +369,8 @@ TEST(UiMessages, AreTheSameWhereverTheirStreamIsTakenUp) {
       formats::FrameBatch frames = told_as("ui_chat_replay", story, facts, seq);
       UiClient client;
       std::string end = client.read(frames.frames());
-      // As useChat does: what ended with a wait goes on by the answer, what was taken back is read
-      // again.
+      // Like useChat: a message that ended with a wait continues with the answer, and discarded
+      // text is read again.
       while (end == "tool-calls" && frames.last_seq() < last) {
         int64_t at = frames.last_seq();
         while (story[static_cast<size_t>(at)].type != "run.input_provided") ++at;

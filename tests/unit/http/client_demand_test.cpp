@@ -88,7 +88,8 @@ Task<std::string> leave_unread(http::HttpClient& client, loop::Loop& loop,
   co_return piece.value_or("");
 }
 
-// Whoever leaves an exchange whose socket is not read, or was closed meanwhile, leaves nothing.
+// A caller that leaves an exchange whose socket is not read, or was closed meanwhile, leaves
+// nothing.
 TEST_F(ReadsOnDemand, AndEndsAnExchangeThatIsNotRead) {
   std::atomic<bool> closed{false};
   ScriptedServer server([&closed](Peer& peer) {
@@ -137,7 +138,7 @@ Task<void> wait_in_vain(http::HttpClient& client, http::HttpRequest request, boo
   has_met = is_reading;
 }
 
-// Whoever is woken may end any exchange, so nobody is within the call of another one's reader.
+// A woken reader may end any exchange, so nobody is within the call of another one's reader.
 TEST_F(ReadsOnDemand, AndWakesNobodyElseWithinIt) {
   std::atomic<int> step{0};
   ScriptedServer server([&step](Peer& peer) {

@@ -1,4 +1,4 @@
-// What HttpHead reads out of an answer's fields.
+// Tests what HttpHead reads out of an answer's fields.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -32,7 +32,7 @@ http::HeaderList preflight(const CorsRequest& request) {
   return headers;
 }
 
-// What a preflight below a protocol's prefix adds to the names that are always there.
+// Returns what a preflight below a protocol's prefix adds to the names that are always there.
 std::string repeated(std::string_view asked) {
   std::string native;
   std::string out;

@@ -16,7 +16,7 @@ using testing::UnorderedElementsAre;
 using testing_support::json_request;
 using testing_support::TestRequest;
 
-// What reading the input ends with; ok() when it was well.
+// Error of reading the input, or ok().
 struct Outcome {
   std::optional<Error> error;
   bool ok() const { return !error; }

@@ -1,4 +1,4 @@
-// What logs may have of a request's path.
+// Tests what logs may have of a request's path.
 #include "lib/http/logged_path.h"
 
 #include <gtest/gtest.h>

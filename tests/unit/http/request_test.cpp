@@ -177,7 +177,7 @@ TEST(ResponseHead, PromisesTransportSecurityOnTlsOnly) {
   EXPECT_THAT(head, Not(HasSubstr("\r\nContent-")));
 }
 
-// nginx would keep it beside that of whoever answers in the end.
+// nginx would keep it beside that of the program that answers in the end.
 TEST(ResponseHead, LeavesCachingToWhoeverTheRequestIsSentOnTo) {
   Response response = Response::no_content();
   response.add_header("X-Accel-Redirect", "/_stream");

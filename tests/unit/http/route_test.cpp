@@ -126,7 +126,7 @@ TEST(Routes, AreAllFoundByTheirOwnPath) {
 }
 
 TEST(Routes, HaveGuardsThatTakeAllValuesOfTheirPaths) {
-  // What begins with words of OpenAI's has its id behind them.
+  // A name with a prefix of OpenAI's has its id after that.
   const std::map<std::string_view, std::string> named{
       {"conversation", "conv_" + std::string(some_id)},
       {"response", "resp_" + std::string(some_id)}};

@@ -135,7 +135,7 @@ class AnonymousLimit : public testing::Test {
   config::Settings settings_;
 };
 
-// What of a token's owner is known from the last answer, whichever organization it names.
+// The owner of a token is known from the last answer, whichever organization it names.
 TEST(Owners, AreKnownByTheirUserInEveryOrganization) {
   RateTable table;
   RateLimiter limiter(table);

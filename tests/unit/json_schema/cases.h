@@ -1,4 +1,5 @@
-// What the tests of lib/json_schema share: schemas and values as text, and tables of what fits.
+// Shared cases of the tests of lib/json_schema: schemas and values as text, and tables of values
+// that fit.
 #pragma once
 
 #include <gtest/gtest.h>

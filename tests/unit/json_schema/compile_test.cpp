@@ -1,4 +1,5 @@
-// What a schema may not hold is refused when it is declared: where it stands, and how to mend it.
+// Tests what a schema may not hold is refused when it is declared: where it stands, and how to mend
+// it.
 #include <fmt/format.h>
 
 #include "tests/unit/json_schema/cases.h"

@@ -58,7 +58,7 @@ TEST(JsonSchemaPattern, MeansWhatEcma262Means) {
   }
 }
 
-// As zod writes it for z.email(); ajv says the same of these.
+// Patterns as zod writes them for z.email(); ajv decides the same about these.
 TEST(JsonSchemaPattern, LooksAheadAtItsBeginning) {
   constexpr std::string_view mail =
       R"(^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+)"

@@ -1,5 +1,5 @@
-// What a model reads of a value that does not fit, and that no schema and no value costs more than
-// a bounded time and depth.
+// Tests what a model reads of a value that does not fit, and that no schema and no value costs more
+// than a bounded time and depth.
 #include <chrono>
 
 #include <fmt/format.h>
@@ -54,7 +54,7 @@ TEST(JsonSchemaFaults, SayWhereAndHowToMend) {
   for (const Row& row : rows) EXPECT_EQ(reported(row.schema, row.value), row.words) << row.schema;
 }
 
-// Of the variants of a union the one that the value means is explained, not all of them.
+// Only the variant of a union that the value means is explained, not all of them.
 TEST(JsonSchemaFaults, ExplainTheNearestVariant) {
   std::string variants;
   for (int i = 0; i < 10; ++i) {

@@ -33,7 +33,7 @@ class FairPermitsTest : public ::testing::Test {
     calls_.back().start(nullptr);
     return calls_.size() - 1;
   }
-  // Whoever may go on has gone on.
+  // Every task that may continue has continued.
   std::string begun() {
     run_task(loop_, sleep_ms(loop_, pause_ms));
     return begun_;

@@ -1,4 +1,4 @@
-// What is deferred runs once, on the next turn; or never, when it is dropped.
+// Tests what is deferred runs once, on the next turn; or never, when it is dropped.
 #include "lib/loop/loop.h"
 
 #include <gtest/gtest.h>

@@ -18,7 +18,7 @@ TEST(Shares, PassOverWhoHasTheirShare) {
   Shares::Slot second(shares, "a");
   EXPECT_TRUE(shares.is_full("a"));
   EXPECT_EQ(shares.full(), Ids{"a"});
-  // Whatever round it is.
+  // In any round.
   EXPECT_TRUE(shares.begin_round());
   EXPECT_EQ(shares.passed_over(), Ids{"a"});
   first.reset();

@@ -65,7 +65,7 @@ class StreamTest : public ::testing::Test, protected StreamOwner {
       return what();
     });
   }
-  // What the client has read by now, at most so much at a time. False: the stream's end.
+  // Returns what the client has read by now, at most so much at a time. False: the stream's end.
   bool read_some(size_t bytes_max = 1 << 20) {
     std::string bytes(bytes_max, '\0');
     ssize_t count = recv(client_, bytes.data(), bytes.size(), 0);
@@ -166,7 +166,7 @@ TEST_F(StreamTest, HearsWhatIsSaid) {
   EXPECT_TRUE(until([&] { return received_ == "hello"; }));
 }
 
-// Who waits at the door while there is no descriptor left is turned away, and the loop rests.
+// A client that waits while there is no descriptor left is turned away, and the loop rests.
 TEST_F(StreamTest, TurnsAwayWhoeverThereIsNoDescriptorFor) {
   int other = connected(path_);
   rlimit before{};

@@ -1,4 +1,4 @@
-// What becomes of a program whose tasks end: nothing, unless they were essential.
+// Tests what becomes of a program whose tasks end: nothing, unless they were essential.
 #include "lib/loop/task_set.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST(TaskSet, GoesOnWithoutATaskThatBroke) {
   EXPECT_TRUE(fixture.tasks.empty());
 }
 
-// As with a run that waits, is answered and claimed again in the turn in which its task ended.
+// Like a run that waits, is answered and claimed again in the turn in which its task ended.
 TEST(TaskSet, TakesANameAgainInTheTurnInWhichItsTaskEnded) {
   Fixture fixture;
   loop::Signal first, second;
@@ -122,7 +122,7 @@ TEST(TaskSet, LetsEssentialTasksBeErased) {
   EXPECT_EQ(fixture.failed, "");
 }
 
-// Whoever waits for the end may destroy what the tasks used.
+// A waiter for the end may destroy the things that the tasks used.
 TEST(TaskSet, TellsOfItsEndWhenTheLastTaskThatWasErasedIsGone) {
   loop::Signal signal;
   Fixture fixture;

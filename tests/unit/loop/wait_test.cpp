@@ -1,5 +1,5 @@
-// What a coroutine waits for: a signal with a limit tells which of both came, and leaves nothing
-// behind when its waiter is destroyed.
+// Tests what a coroutine waits for: a signal with a limit tells which of both came, and leaves
+// nothing behind when its waiter is destroyed.
 #include "lib/loop/wait.h"
 
 #include <gtest/gtest.h>

@@ -45,7 +45,7 @@ TEST(SmtpAnswers, WaitWhereTheyAreNotAboutThisMailboxOrMessage) {
     const char* reply;
     bool is_final;
   };
-  // As Postfix, Exim, Exchange and others say them.
+  // In the words of Postfix, Exim, Exchange and others.
   for (const Case& one : std::initializer_list<Case>{
            {recipient, "550 5.1.1 <a@b>: Recipient address rejected: User unknown", true},
            {recipient, "550-5.1.1 The account does not exist\r\n550 5.1.1 Try again", true},

@@ -1,4 +1,4 @@
-// What the lines of a mail server mean for the mail, lib/mail/smtp_reply.h.
+// Tests what the lines of a mail server mean for the mail, lib/mail/smtp_reply.h.
 #include "lib/mail/smtp_reply.h"
 
 #include <gtest/gtest.h>

@@ -68,7 +68,7 @@ TEST_F(RemoteAnswer, ThatBreaksOffLeavesOpenWhatHappened) {
   EXPECT_EQ(code_of(answer_of("text/event-stream", ": soon\n\n")), "tool.outcome_unknown");
 }
 
-// What begins a session is no call: nothing of it was sent, so that it may be tried again.
+// The beginning of a session is not a call: nothing was sent, so it may be tried again.
 TEST_F(RemoteAnswer, BeforeTheCallItselfIsNoEndOfIt) {
   RpcAnswer answer = answer_of("application/json", "<html>");
   answer.was_heard = false;

@@ -51,7 +51,7 @@ TEST_F(RemoteGuard, ReachesNoCanaryByAnyHostileUrl) {
       RpcAnswer answer = answer_of(fixture_.http(), url);
       EXPECT_EQ(answer.kind, RpcAnswer::Kind::failed) << url;
       EXPECT_FALSE(answer.was_heard) << url;
-      // What a server says of whoever authorizes for it; be it the platform's own.
+      // A server's word about its authorization server, also of the platform's own.
       OAuthReach asked{false, "https://mcp.example/mcp"};
       http::HttpAnswer fetched =
           run_task(fixture_.loop(), fixture_.http().fetch(bounded_request(url, asked)));

@@ -1,4 +1,4 @@
-// What results of tools are for models.
+// Tests what results of tools are for models.
 #include "runner/mcp/result_text.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ TEST(ResultText, SaysNothingTwice) {
            Row{R"({"content":[{"type":"text","text":"{\"a\":2}"},{"type":"text","text":"more"}],)"
                R"("structuredContent":{"a":2}})",
                R"("more\n\n{\"a\":2}")"},
-           // As frameworks wrap what is no object.
+           // Wrapped like frameworks do with values that are not objects.
            Row{R"({"content":[{"type":"text","text":"a\nb"}],)"
                R"("structuredContent":{"result":"a\nb"}})",
                R"("a\nb")"},

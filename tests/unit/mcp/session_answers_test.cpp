@@ -1,4 +1,4 @@
-// What answers of older servers say of a session, in the words of real ones.
+// Tests what answers of older servers say of a session, in the words of real ones.
 #include "runner/mcp/session_answers.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What MCP servers say of their tasks.
+// Tests what MCP servers say of their tasks.
 #include "runner/mcp/task_answer.h"
 
 #include <gtest/gtest.h>

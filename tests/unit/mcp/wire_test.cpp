@@ -1,4 +1,4 @@
-// What is written to MCP servers, and how their messages are read.
+// Tests what is written to MCP servers, and how their messages are read.
 #include "runner/mcp/wire.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST(Wire, AnOlderServerGetsItsSessionAndNoMore) {
   EXPECT_EQ(header_of(message, older, "MCP-Protocol-Version"), "none");
 }
 
-// What a call may become is said of revisions that have it in this form.
+// The offer of tasks is made only in revisions that have them in this form.
 TEST(Wire, TasksAreOfferedToModernServersAlone) {
   std::string modern = rpc_body(call_of("{}"), Speech());
   EXPECT_NE(modern.find(R"("extensions":{"io.modelcontextprotocol/tasks":{}})"), std::string::npos);

@@ -136,11 +136,11 @@ TEST(CallPieces, OfArgumentsThatAreRepeated) {
   EXPECT_EQ(
       calls({piece(R"("index":0,"id":"a")", "f", rome), piece(R"("index":0,"id":"a")", "f", rome)}),
       expected);
-  // A nested object that begins like the whole is none.
+  // A nested object that begins like the whole does not count.
   EXPECT_EQ(calls({piece(R"("index":0,"id":"a")", "f", R"({"x":)"),
                    piece(R"("index":0)", "", R"({"x":1})"), piece(R"("index":0)", "", "}")}),
             "a f {\"x\":{\"x\":1}}\n");
-  // Of a turn that was cut nobody knows.
+  // Nobody knows about a turn that was cut.
   EXPECT_EQ(calls({piece(R"("index":0,"id":"a")", "f", R"({"x":)"),
                    piece(R"("index":0)", "", R"({"x":1})")},
                   "length"),
@@ -174,7 +174,7 @@ TEST(CallPieces, MarksACallWhoseEndNobodyNamed) {
   EXPECT_FALSE(ReadTurn(ProviderKind::openai, {whole, "[DONE]"}).turn.is_broken_off);
 }
 
-// As much as a turn may have, byte by byte.
+// The maximum of a turn, byte by byte.
 TEST(CallPieces, TakeLinearTime) {
   ReadTurn turn(ProviderKind::openai);
   const std::string one = R"({"choices":[{"index":0,"delta":{"tool_calls":[)" +

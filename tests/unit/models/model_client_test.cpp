@@ -341,7 +341,7 @@ TEST_F(ModelClientTest, LeavesTextAndUsageToTheOneWhoCancels) {
   EXPECT_EQ(turn_.finish_reason, FinishReason::none);
 }
 
-// As JSON it is 48 MB.
+// In JSON it has 48 MB.
 TEST_F(ModelClientTest, WritesALongConversationBesideTheLoop) {
   std::string seen;
   ScriptedServer server([&seen](Peer& peer) {

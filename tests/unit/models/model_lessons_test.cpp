@@ -1,4 +1,4 @@
-// What a model client keeps of an answer that fails: calls that were begun, the tool that was
+// Tests what a model client keeps of an answer that fails: calls that were begun, the tool that was
 // refused, and what it learned.
 #include <gtest/gtest.h>
 

@@ -260,7 +260,7 @@ TEST(OpenAiReader, TakesTheOddToolCallsOfCompatibleServers) {
   EXPECT_NE(bare.turn.calls().at(0).id, bare.turn.calls().at(1).id);
   EXPECT_EQ(bare.turn.calls().at(0).id.size(), 29u);
 
-  // One id for all: their results could not be told apart, and would be refused.
+  // One id for all: their results could not be distinguished, and would be refused.
   ReadTurn same_id =
       read({call_chunk(R"({"index":0,"id":"a","function":{"name":"f"}})"),
             call_chunk(R"({"index":1,"id":"a","function":{"name":"g"}})"), calls_end});

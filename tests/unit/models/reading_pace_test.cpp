@@ -1,4 +1,4 @@
-// When a model is read on: where its observer has room, and has caught up with what it was told.
+// A model is read on when its observer has room, and has caught up with what it got.
 #include <gtest/gtest.h>
 
 #include <atomic>

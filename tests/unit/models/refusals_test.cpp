@@ -1,5 +1,5 @@
-// What providers' refusals say and teach: their words in all forms, the context's length, and the
-// members that a model does not take.
+// Tests what providers' refusals say and teach: their words in all forms, the context's length, and
+// the members that a model does not take.
 #include <gtest/gtest.h>
 
 #include "runner/models/context_excess.h"

@@ -1,4 +1,4 @@
-// What providers refuse in the schemas of tools, and what they are sent instead.
+// Tests what providers refuse in the schemas of tools, and what they are sent instead.
 #include "runner/models/tool_schema.h"
 
 #include <gtest/gtest.h>
@@ -126,7 +126,7 @@ TEST(ToolSchema, PointsIntoItsDefinitions) {
        {R"({"$ref":"#/$defs/r","$defs":{"r":{"type":"object","properties":{"a":{}}}}})",
         R"({"type":"object","properties":{"a":{}},)"
         R"("$defs":{"r":{"type":"object","properties":{"a":{}}}}})"},
-       // What leads to itself is moved once.
+       // A schema that leads to itself is moved once.
        {R"({"type":"object","properties":{"t":{"type":"object","properties":{)"
         R"("next":{"$ref":"#/properties/t"}}}}})",
         R"({"type":"object","properties":{"t":{"type":"object","properties":{)"

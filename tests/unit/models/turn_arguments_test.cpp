@@ -16,7 +16,7 @@ std::string call_chunk(std::string_view call) {
   return R"({"choices":[{"index":0,"delta":{"tool_calls":[)" + std::string(call) + "]}}]}";
 }
 
-// Whoever has a model of their own must not keep the daemon busy with what it says.
+// The owner of a model must not keep the daemon busy with its answers.
 TEST(TurnReader, LeavesArgumentsOutThatAreTooMany) {
   std::string zeros;
   for (size_t i = 0; i < turn_argument_values_max; ++i) zeros += "0,";

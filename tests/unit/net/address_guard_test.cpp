@@ -244,7 +244,7 @@ TEST(AddressGuard, KnowsThePortsOfOtherServices) {
   }
 }
 
-// Those of the interfaces that are up.
+// Addresses of the interfaces that are up.
 std::vector<net::IpAddress> addresses_of_interfaces() {
   std::vector<net::IpAddress> found;
   ifaddrs* first = nullptr;

@@ -1,5 +1,6 @@
-// What keeps tenants from this host's own public addresses, in a network that has one: the client
-// that dials, the check of what page readers are sent to, and the check of what tenants store.
+// Tests what keeps tenants from this host's own public addresses, in a network that has one: the
+// client that dials, the check of what page readers are sent to, and the check of what tenants
+// store.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <net/if.h>
@@ -50,7 +51,7 @@ bool may_enter_own_network() {
   return waitpid(child, &status, 0) == child && status == 0;
 }
 
-// Who of the three refuses the address.
+// The one of the three that refuses the address.
 std::string refused_by(const std::string& url, const std::vector<std::string>& allow_cidrs) {
   loop::Loop loop;
   net::CidrList allowed = net::CidrList::parse(allow_cidrs).value();

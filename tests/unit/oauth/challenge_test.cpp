@@ -1,4 +1,4 @@
-// What servers say with 401 and 403.
+// Tests what servers say with 401 and 403.
 #include "runner/oauth/challenge.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What is said to authorization servers, and what their answers mean.
+// Tests what is said to authorization servers, and what their answers mean.
 #include "runner/oauth/token_request.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST(ClientRequest, IsGuardedAndSentOnce) {
   EXPECT_GT(request.total_timeout_ms, 0);
 }
 
-// Everything else is a server's word, whoever registered the server.
+// Everything else is a server's word, for every server.
 TEST(ClientRequest, IsGuardedButAtTheOriginThatTheOperatorTyped) {
   const OAuthReach reach{false, "http://10.0.0.7:8080/mcp"};
   const OAuthClient client{"c", "", "none"};
@@ -152,7 +152,7 @@ TEST(Tokens, ThatAreRefusedAreSoForGoodOnlyByTheServersWord) {
     EXPECT_EQ(fault.error, "invalid_grant");
     EXPECT_EQ(fault.words.find("<b>"), std::string::npos);
   }
-  // Whoever stands before the server says nothing of the grant, whatever the status is.
+  // A program before the server says nothing about the grant, whatever the status is.
   for (int status : {400, 401, 403, 404, 410}) {
     for (const char* body : {"", "<html>", R"({"error":"invalid_client"})", R"({"error":7})",
                              R"({"message":"invalid_grant"})", R"(["invalid_grant"])"}) {

@@ -90,7 +90,7 @@ TEST(PasswordSemaphore, SharesItsTwoPermitsWithTheOtherWorkers) {
   PasswordLocks others(permits);
   ASSERT_TRUE(others.take());
   ASSERT_TRUE(others.take());
-  // Nobody tells of a permit that another process gives back: the semaphore looks again by itself.
+  // Nobody reports a permit that another process returned: the semaphore looks again by itself.
   loop::Timer leaver(loop, [&ours, &others] {
     EXPECT_EQ(ours.waiting(), 1);
     others.leave();
@@ -158,7 +158,7 @@ TEST(PasswordSemaphore, HasRoomForWhoIsKnownWhileNobodyElseHasAny) {
   EXPECT_THROW(semaphore.refuse_when_full(PasswordQueue::brief), Error);
   EXPECT_THROW(semaphore.refuse_when_full(PasswordQueue::patient), Error);
   EXPECT_FALSE(testing_support::run_task(loop, semaphore.hash("a", PasswordQueue::known)).empty());
-  // Of a process that died nobody waits.
+  // Nobody waits for a process that died.
   permits.clear(1);
   EXPECT_FALSE(testing_support::run_task(loop, semaphore.hash("a", PasswordQueue::brief)).empty());
 }

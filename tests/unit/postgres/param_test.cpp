@@ -12,7 +12,7 @@ namespace {
 
 namespace param = postgres::param;
 
-// As sql/embed_queries.py makes them.
+// Statements in the form of sql/embed_queries.py.
 constexpr postgres::Statement run_page{"test", "run_page", "SELECT $1, $2, $3, $4, $5", 5};
 struct RunPage {
   param::Uuid thread_id;

@@ -33,7 +33,7 @@ std::string parameter(const std::string& name, const std::string& value) {
   return message('S', name + '\0' + value + '\0');
 }
 
-// Whoever connects is let in without a password.
+// Every client is let in without a password.
 class Greeting {
  public:
   explicit Greeting(const std::string& version)

@@ -1,4 +1,4 @@
-// What every program does to itself before anything else.
+// Tests what every program does to itself before anything else.
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

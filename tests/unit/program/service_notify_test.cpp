@@ -1,4 +1,4 @@
-// What a service says to its manager, with a datagram socket in the manager's place.
+// Tests what a service says to its manager, with a datagram socket in the manager's place.
 #include "lib/program/service_notify.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Who may follow a run, what others are told, and that a stream ends with its right.
+// Tests who may follow a run, the answers to others, and that a stream ends with its right.
 #include <gtest/gtest.h>
 
 #include <iterator>

@@ -26,7 +26,7 @@ class StreamCursors : public ::testing::Test {
     return client;
   }
 
-  // As a daemon that claimed the run anew.
+  // Acts as a daemon that claimed the run again.
   void resume(const std::string& run_id, int64_t seq) {
     harness.sql(
         fmt::format("UPDATE runs SET take_overs = take_overs + 1 WHERE id = '{0}'; INSERT "

@@ -75,7 +75,7 @@ TEST(SlowReader, IsCutOffWhenItStandsStill) {
   std::vector<int64_t> before = stuck.seqs();
   EXPECT_EQ(before, one_to(static_cast<int64_t>(before.size())));
   EXPECT_LT(before.size(), 400U);
-  // Nothing is lost on coming back.
+  // A client that comes back has lost nothing.
   StreamClient again = harness.follow(run_id, "follow=false", std::to_string(before.back()));
   ASSERT_TRUE(again.read_to_end());
   EXPECT_EQ(again.seqs().back(), 400);

@@ -128,7 +128,7 @@ TEST_F(RunFormats, AreTheSameFromTheTable) {
   EXPECT_TRUE(held.body().ends_with("word 1300"));
 }
 
-// Who falls behind keeps the state of where they are.
+// A slow subscriber keeps the state of its place.
 TEST_F(RunFormats, GoOnForASlowReaderWhereItWas) {
   StreamClient slow = followed("counted");
   StreamClient quick = followed("counted");

@@ -1,4 +1,5 @@
-// Who is told to hold as many streams as may be, to whoever asks (sse-relay/open_streams.h).
+// Tests the report about callers that have reached their limit of streams
+// (sse-relay/open_streams.h).
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -21,7 +22,7 @@ StreamReader reader_at(std::string_view address) {
   return reader;
 }
 
-// "kind id streams/limit", each with a blank behind it.
+// "kind id streams/limit", each with a blank after it.
 std::string full(const OpenStreams& streams) {
   std::optional<Json> holders = parse_json_or_nothing(streams.full_holders(0));
   if (!holders || holders->as_array() == nullptr) return "no JSON";

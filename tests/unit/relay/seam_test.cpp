@@ -25,7 +25,7 @@ using testing_support::StreamHarness;
 using Last = StreamHarness::Last;
 using Seqs = std::vector<int64_t>;
 
-// What is wrong with what a subscriber got; empty: nothing.
+// Returns what is wrong with what a subscriber got; empty: nothing.
 std::string fault_of(const Seqs& got, int64_t events) {
   for (size_t at = 0; at < got.size(); ++at) {
     int64_t wanted = static_cast<int64_t>(at) + 1;
@@ -42,7 +42,7 @@ constexpr int threads = 10;
 constexpr int subscribers_of_a_thread = 25;
 static_assert(runs * threads * subscribers_of_a_thread == 5000);
 
-// Commits the run's events in small steps and tells of them in every way there is.
+// Commits the run's events in small steps and announces them in every way.
 void write_run(StreamHarness& harness, const std::string& run_id, unsigned seed,
                std::atomic<int64_t>& written) {
   std::minstd_rand random(seed);

@@ -1,4 +1,4 @@
-// What a request for a stream means: path, credential, cursors, follow.
+// Tests what a request for a stream means: path, credential, cursors, follow.
 #include <gtest/gtest.h>
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The line of the fault tests breaks where it is told to, once, and passes on everything else.
+// The line of the fault tests breaks where it should, once, and passes on everything else.
 #include "tests/support/peers/faulty_proxy.h"
 #include "tests/support/eventually.h"
 
@@ -33,7 +33,7 @@ class FaultyProxyTest : public testing::Test {
       setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     }
     ~Client() { close(fd); }
-    // What comes until `wanted` bytes are there, the end, a break or the limit.
+    // Returns what comes until `wanted` bytes are there, the end, a break or the limit.
     std::string ask(std::string_view text, size_t wanted) {
       send(fd, text.data(), text.size(), MSG_NOSIGNAL);
       std::string answer;
@@ -53,7 +53,7 @@ class FaultyProxyTest : public testing::Test {
   Client client(int wait_ms = 20'000) { return {proxy_, wait_ms}; }
 
   static constexpr std::string_view request = "GET / HTTP/1.1\r\n\r\n";
-  // What the server saw of the newest request.
+  // Returns what the server saw of the newest request.
   std::string seen() {
     std::lock_guard lock(mutex_);
     return seen_;

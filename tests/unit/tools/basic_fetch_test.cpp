@@ -32,7 +32,7 @@ class BasicFetch : public testing::Test {
     ToolOutcome outcome = fetch(url);
     return outcome.error_code.empty() ? "ok" : outcome.error_code;
   }
-  // What our own reader makes of an answer.
+  // Returns what our own reader makes of an answer.
   ToolOutcome read(const std::string& answer, std::string_view more = "") {
     KeepingPeer peer(answer);
     return fetch(peer.url("/p"), more);

@@ -1,4 +1,4 @@
-// The function tools of a run: what the model is told of them, and which arguments reach the
+// The function tools of a run: their definitions for the model, and which arguments reach the
 // client.
 #include "runner/tools/declared_tools.h"
 

@@ -74,7 +74,7 @@ TEST(HtmlText, TakesTheFirstTitleThatIsOne) {
 
 TEST(HtmlText, ReadsEntities) {
   EXPECT_EQ(content_of("&lt;p&gt; &#128512; &#x4e16; &eacute;"), "<p> 😀 世 é");
-  // What stands for nothing is shown as it is written, or not at all; it never makes bad UTF-8.
+  // An unknown entity is shown as it is written, or not at all; it never makes bad UTF-8.
   for (const char* odd : {"&bogus;", "&", "&&&", "&;", "&#", "&#;", "&#x;", "&#0;", "&#xD800;",
                           "&#x110000;", "&#99999999999999999999;", "&#x;&#x", "&amp", "&copy"}) {
     EXPECT_TRUE(is_utf8(content_of(odd))) << odd;

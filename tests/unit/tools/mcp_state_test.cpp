@@ -1,4 +1,4 @@
-// What is kept of a remote tool's call between its requests.
+// Tests what is kept of a remote tool's call between its requests.
 #include "runner/tools/mcp_state.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ std::string asked_with(std::string_view schema) {
       R"({{"a":{{"method":"elicitation/create","params":{{"requestedSchema":{}}}}}}})", schema);
 }
 
-// Whoever checks the answer relies on it (sql/schema/elicitations.sql).
+// The check of the answer relies on it (sql/schema/elicitations.sql).
 TEST(McpState, AsksNoFormThatIsNone) {
   for (const char* wrong :
        {"[]", "5", R"({"properties":[]})", R"({"properties":"x"})", R"({"properties":{"p":5}})",

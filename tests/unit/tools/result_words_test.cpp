@@ -1,4 +1,4 @@
-// What models read of results as they are stored.
+// Tests what models read of results as they are stored.
 #include "runner/tools/result_words.h"
 
 #include <gtest/gtest.h>

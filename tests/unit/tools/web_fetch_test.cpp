@@ -23,7 +23,7 @@ using testing_support::run_task;
 using testing_support::ScriptedServer;
 using testing_support::ToolFixture;
 
-// As the daemon has them: libuv makes its threads when the first work comes.
+// Threads like the daemon's: libuv makes its threads when the first work comes.
 const int pool_is_set = setenv("UV_THREADPOOL_SIZE", "64", 1);
 
 const std::string gamma_page =
@@ -279,7 +279,7 @@ TEST_F(WebFetch, SendsReadersToNamesThatMayBePublic) {
   EXPECT_EQ(code_of("HTTPS://93.184.215.14:8443/"), "ok");
 }
 
-// What hangs keeps its thread, also when nobody waits for it any more.
+// A hanging look-up keeps its thread, also when nobody waits for it any more.
 TEST_F(WebFetch, LooksUpFewNamesOfOneOrganizationAtOnce) {
   std::atomic<int> hanging = 0;
   std::promise<void> end;
@@ -329,7 +329,7 @@ TEST_F(WebFetch, OpensNoHostileAddressItself) {
   Canary canary;
   fixture_.set("web_fetch.provider", std::string("basic"));
   for (const char* url : hostile_urls) {
-    // A name with a dot behind it resolves on some machines only.
+    // A name with a dot after it resolves on some machines only.
     std::string code = code_of(with_port(url, canary.port()));
     EXPECT_TRUE(code == "tool.url_denied" || code == "tool.fetch_failed") << url << " " << code;
     EXPECT_EQ(code == "tool.fetch_failed",

@@ -215,7 +215,7 @@ TEST_F(WebSearch, ReadsOddResults) {
             {"url":"u","title":null,"content":7}]})"))
                 .result,
             R"({"results":[{"title":"","url":"u","content":""}]})");
-  // What our own reader refuses is mended.
+  // Addresses that our own reader refuses are mended.
   EXPECT_EQ(
       search_at(json_answer("{\"results\":[{\"url\":\"u\",\"content\":\"\\u0000 \\ud800 \xff\"}]}"))
           .result,

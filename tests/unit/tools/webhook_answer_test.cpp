@@ -1,4 +1,4 @@
-// What a server's answer to a call of a webhook tool means.
+// Tests what a server's answer to a call of a webhook tool means.
 #include "runner/tools/webhook_answer.h"
 
 #include <gtest/gtest.h>
