@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "lib/postgres/session.h"
+#include "tests/sql/budget_plan_values.h"
 #include "tests/sql/tool_plan_values.h"
 
 namespace hostler {
@@ -19,13 +20,6 @@ struct PlanValues {
   // An SQL expression by parameter name, or by statement and parameter ("run_wait.run_id").
   std::map<std::string, std::string> by_name;
 };
-
-// org: a quoted id.
-inline std::string budget_wanted(const std::string& org) {
-  return "jsonb_build_object('name', 'b', 'subject_type', 'org', 'subject_id', " + org +
-         ", 'unit', 'credits', 'amount', '5', 'window', 'day', 'time_zone', 'UTC', "
-         "'alert_percents', '[50]'::jsonb, 'on_exhausted', 'wait')";
-}
 
 inline PlanValues plan_values(postgres::DbSession& session) {
   auto ask = [&session](const std::string& question) {
@@ -357,22 +351,6 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"nodes_max", "1000"},
       {"admin_user_page.status", "'active'"},
       {"org_name", "'user1'"},
-      {"budget_id", ask("quote_literal(id) FROM budgets WHERE org_id = " + org +
-                        " AND subject_type = 'org' LIMIT 1")},
-      {"subject_type", "NULL"},
-      {"budget", "NULL"},
-      {"budget_page.end_user", "'eu1'"},
-      {"budget_show.end_user", "'eu1'"},
-      {"limit_budgets", "1000000"},
-      {"budget_create.org_id", "NULL"},
-      {"budget_create.wanted", budget_wanted(org)},
-      {"budget_update.changes", R"('{"amount": "2000000000"}')"},
-      {"operator_budget_create.wanted", budget_wanted(org)},
-      {"operator_budget_update.changes", R"('{"amount": "2000000000"}')"},
-      {"turns_hold.run_ids", "ARRAY[" + owned_run + "]::uuid[]"},
-      {"turns_hold.daemon_id", ask("quote_literal(owner_id) FROM runs WHERE id = " + owned_run)},
-      {"turns_hold.epochs",
-       "ARRAY[" + ask("epoch FROM runs WHERE id = " + owned_run) + "]::bigint[]"},
       {"ip_rule_create.type", "'blocklist'"},
       {"cidr", "'192.0.2.0/24'"},
       {"ip_rule_check.address", "'10.0.3.4'"},
@@ -406,6 +384,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"setting_set.value", "NULL"},
   };
   add_tool_plan_values(values.by_name, ask);
+  add_budget_plan_values(values.by_name, ask, org);
   return values;
 }
 
