@@ -12,6 +12,7 @@
 
 #include "ctl/admin.h"
 #include "ctl/backup.h"
+#include "ctl/budgets.h"
 #include "ctl/command_line.h"
 #include "ctl/completion.h"
 #include "ctl/doctor.h"
@@ -98,6 +99,7 @@ void add_commands(CommandLine& line) {
   add_outbox_commands(line);
   add_secret_commands(line);
   add_ledger_commands(line);
+  add_budget_commands(line);
   add_plan_commands(line);
   add_privacy_commands(line);
   add_config_commands(line);

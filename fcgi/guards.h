@@ -7,6 +7,7 @@
 #include "lib/ids.h"
 #include "queries/admin_referrals.h"
 #include "queries/admin_users.h"
+#include "queries/budgets.h"
 #include "queries/credits.h"
 #include "queries/feature_flags.h"
 #include "queries/ip_rules.h"
@@ -104,6 +105,19 @@ inline postgres::BoundStatement guard_redemption_code(const PathValues& path) {
 
 inline postgres::BoundStatement guard_ip_rule(const PathValues& path) {
   return query::IpRuleGuard{.rule_id = path.find("rule_id")};
+}
+
+// Of a path without ids: who may make none hears so before the faults of the body.
+inline postgres::BoundStatement guard_new_budget(const PathValues&) {
+  return query::BudgetCreateGuard{};
+}
+
+inline postgres::BoundStatement guard_budget(const PathValues& path) {
+  return query::BudgetGuard{.budget_id = path.find("budget_id")};
+}
+
+inline postgres::BoundStatement guard_budget_read(const PathValues& path) {
+  return query::BudgetShow{.budget_id = path.find("budget_id"), .end_user = std::nullopt};
 }
 
 inline postgres::BoundStatement guard_entitlement_override(const PathValues& path) {

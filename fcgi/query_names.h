@@ -94,6 +94,8 @@ inline constexpr auto query_rows = std::to_array<QueryRow>({
     {get,   "/v1/admin/invite-codes", "q limit cursor"},
     {get,   "/v1/admin/referrals", "inviter_user_id limit cursor"},
     {get,   "/v1/admin/referrals/tree", "user_id"},
+    {get,   "/v1/budgets", "limit cursor subject_type end_user"},
+    {get,   "/v1/budgets/{budget_id}", "end_user"},
     {get,   "/v1/ip-rules", "limit before"},
     {get,   "/v1/ip-rules/check", "address"},
     {del,   "/v1/ip-rules/{rule_id}", "force"},

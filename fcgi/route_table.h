@@ -315,6 +315,17 @@ inline constexpr auto public_routes = std::to_array<Route>({
     {del,   "/v1/entitlement-overrides/{override_id}", admin,
             dedicated, none, by_org, delete_entitlement_override, guard_entitlement_override},
 
+    // org.manage, or platform administrator, for writes; what applies to the caller: budget_of_caller() checks.
+    {get,   "/v1/budgets",                    user, dedicated, none, by_org, list_budgets},
+    {post,  "/v1/budgets",                    user,
+            idempotent, mib, by_org, create_budget, guard_new_budget},
+    {get,   "/v1/budgets/{budget_id}",        user,
+            dedicated, none, by_org, show_budget, guard_budget_read},
+    {patch, "/v1/budgets/{budget_id}",        user,
+            dedicated, mib, by_org, update_budget, guard_budget},
+    {del,   "/v1/budgets/{budget_id}",        user,
+            dedicated, none, by_org, delete_budget, guard_budget},
+
     {get,   "/v1/ip-rules",                   may("org.ip_rules.manage"),
             dedicated, none, by_org, list_ip_rules},
     {get,   "/v1/ip-rules/check",             may("org.ip_rules.manage"),

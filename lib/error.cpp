@@ -168,6 +168,7 @@ constexpr std::array<ErrorRow, static_cast<size_t>(count_)> table{{
     {settings_not_found, 404, "settings.not_found", "There is no such setting"},
     {end_users_not_found, 404, "end_users.not_found",
      "No thread, run or usage of the organization has this end user"},
+    {budgets_not_found, 404, "budgets.not_found", "There is no such budget"},
 }};
 
 constexpr bool table_is_in_order() {

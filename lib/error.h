@@ -151,6 +151,7 @@ enum class ErrorCode : uint16_t {
   webhooks_url_denied,
   settings_not_found,
   end_users_not_found,
+  budgets_not_found,
   count_  // not a code: the number of them
 };
 

@@ -36,6 +36,12 @@ constexpr auto table = std::to_array<ErrorReason>({
     {validation_error, "arguments_malformed", R"("arguments" must be an object; )" HOW_TO_DECIDE, bad_content},
     {validation_error, "balance_out_of_bounds", "would pass the bounds of a balance", {.field = "{field}", .fault = "out_of_range"}},
     {validation_error, "below_use_count", "must not be below the {use_count} uses there were", {.field = "max_uses", .fault = "out_of_range"}},
+    {validation_error, "budget_amount_bounds", "must be above 0 and at most {amount_max}", {.field = "{field}", .fault = "out_of_range"}},
+    {validation_error, "budget_credits_whole", "must be a whole number of credits above 0", {.field = "{field}", .fault = "bad_format"}},
+    {validation_error, "budget_subject_full", "has {count_max} budgets already, as many as may be: change one of them", {.field = "subject", .fault = "too_many"}},
+    {validation_error, "budget_subject_unknown", "the organization has no such {type}", {.field = "subject", .fault = "unknown"}},
+    {validation_error, "budget_usd_decimals", "must have at most 9 decimals", {.field = "{field}", .fault = "bad_format"}},
+    {validation_error, "budget_zone_unknown", "must be a time zone of the IANA's list, for example Europe/Berlin", {.field = "time_zone", .fault = "unknown"}},
     {validation_error, "call_not_asked", "the run does not wait for the result of this call", {.field = "results.{nth}.tool_call_id", .fault = "unknown"}},
     {validation_error, "call_unanswered",
      "the output of the call {call_id} is missing; send the outputs of all calls of a turn", {.field = "{field}", .fault = "required"}},
@@ -104,6 +110,8 @@ constexpr auto table = std::to_array<ErrorReason>({
     {auth_email_unverified, "address_not_verified", verify_first},
     {auth_fresh_login_required, "proved_long_ago", "Prove that it is you with POST /v1/auth/confirm."},
     {ip_blocked, "ip_rules_deny", "The IP rules of the organization refuse this address."},
+    {policy_denied, "budget_of_another", "The budget bounds somebody else; org.manage reads all."},
+    {policy_denied, "budget_of_platform", "A platform administrator set the budget; only they change it."},
     {policy_denied, "only_creator_answers", "Only the creator of a run may answer it."},
     {policy_denied, "only_server_answers", "Only the tool's own server may answer this call."},
     {policy_denied, "only_webhook_answers", "Only the tool's own server may answer this call, with its result_token."},
@@ -207,6 +215,7 @@ constexpr auto table = std::to_array<ErrorReason>({
      "Your address {address} would be refused. To add the rule anyway, set force."},
     {webhooks_not_found, "delivery_unknown", "The endpoint has no such delivery."},
     {webhooks_not_found, "in_another_org", elsewhere},
+    {budgets_not_found, "in_another_org", elsewhere},
 });
 // clang-format on
 #undef HOW_TO_DECIDE

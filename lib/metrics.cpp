@@ -39,8 +39,10 @@ std::string seconds(int64_t microseconds) {
 }
 
 std::string value_text(const MetricRow& row, int64_t value) {
+  // Both are kept in millionths.
   bool is_time = row.name.ends_with("_seconds") || row.name.ends_with("_seconds_total");
-  return is_time ? seconds(value) : std::to_string(value);
+  bool is_ratio = row.name.ends_with("_ratio");
+  return is_time || is_ratio ? seconds(value) : std::to_string(value);
 }
 
 size_t slab_bytes(size_t slot_count, int writers) {

@@ -91,6 +91,7 @@ std::string Daemon::metrics_text() {
   }
   if (maintainer_) counts.is_maintainer = maintainer_->epoch().has_value();
   counts.slots = options_.slots;
+  if (turn_holds_) counts.input_estimate_ratio = turn_holds_->estimates().ratio_millionths();
   if (tools_) counts.mcp_streams = static_cast<int64_t>(tools_->held_calls().held());
   if (access_log_) {
     counts.access_log_lines = access_log_->lines();
@@ -135,8 +136,9 @@ void Daemon::make_parts() {
   events_ = std::make_unique<EventLog>(loop_, events_db_, bus_, metrics_, id_, on_fenced);
   const config::LiveSettings& settings = settings_.live();
   tools_ = std::make_unique<ToolBox>(loop_, db_, http_, secrets_, settings);
-  agent_services_ = std::make_unique<AgentServices>(
-      AgentServices{loop_, db_, http_, *events_, secrets_, settings, *tools_, long_turns_});
+  turn_holds_ = std::make_unique<TurnHolds>(loop_, db_, settings, id_);
+  agent_services_ = std::make_unique<AgentServices>(AgentServices{
+      loop_, db_, http_, *events_, secrets_, settings, *tools_, long_turns_, *turn_holds_});
   outbox_ = std::make_unique<Outbox>(OutboxServices{loop_, db_, http_, secrets_, settings}, id_);
   OAuthServices mcp_services{loop_, db_, http_, secrets_, settings};
   connections_ = std::make_unique<ConnectionMaintenance>(mcp_services);

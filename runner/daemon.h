@@ -16,6 +16,7 @@
 #include "lib/time_text.h"
 #include "runner/access_log/tailer.h"
 #include "runner/agent/run_queue.h"
+#include "runner/agent/turn_holds.h"
 #include "runner/delivery/outbox.h"
 #include "runner/egress/egress_proxy.h"
 #include "runner/events/event_log.h"
@@ -96,6 +97,7 @@ class Daemon {
   std::unique_ptr<EventLog> events_;
   std::unique_ptr<ToolBox> tools_;
   LongTurns long_turns_;
+  std::unique_ptr<TurnHolds> turn_holds_;
   std::unique_ptr<AgentServices> agent_services_;
   std::unique_ptr<RunQueue> queue_;
   std::unique_ptr<FullStreams> full_streams_;

@@ -108,6 +108,13 @@ OneStatement list_redemption_codes(const Input& input);
 OneStatement update_redemption_code(const Input& input);
 Task<Response> redeem_code(Call& call);
 
+// budgets.cpp
+OneStatement list_budgets(const Input& input);
+OneStatement create_budget(const Input& input);
+OneStatement show_budget(const Input& input);
+OneStatement update_budget(const Input& input);
+OneStatement delete_budget(const Input& input);
+
 // threads.cpp
 OneStatement create_thread(const Input& input);
 OneStatement list_threads(const Input& input);

@@ -48,6 +48,8 @@ inline constexpr auto setting_rows = [] {
       "and cleans up."),
     integer_row("run.input_seconds", live, "86400", lifetime, "seconds",
       "How long a run waits for the user's input before it fails."),
+    integer_row("run.budget_wait_seconds", live, "2678400", lifetime, "seconds",
+      "How long a run waits for a budget that never renews before it fails."),
     integer_row("run.lease_seconds", live, "10", {2, 300}, "seconds",
       "How long a daemon owns a run without renewing; then another takes it over."),
 
@@ -174,6 +176,8 @@ inline constexpr auto setting_rows = [] {
       "The credits for one US dollar of model cost."),
     integer_row("credit.run_hold", live, "10", any_count, "credits",
       "The credits that a run reserves when it is created."),
+    integer_row("budget.min_output_tokens", live, "64", {1, 100'000}, "tokens",
+      "The output for which a budget and the balance must have room. With less left they are exhausted."),
     integer_row("credit.tool_call", live, "0", any_count, "credits",
       "The credits that a tool call on the platform's credentials costs."),
 
@@ -267,6 +271,8 @@ inline constexpr auto setting_rows = [] {
       "API keys of one organization that are neither revoked nor expired; 0: any number."),
     integer_row("limit.webhook_endpoints", live, "20", rate_or_off, "endpoints",
       "Webhook endpoints that one organization may keep; 0: any number."),
+    integer_row("limit.budgets", live, "1000", rate_or_off, "budgets",
+      "Budgets that one organization may keep; 0: any number."),
     integer_row("limit.streams_per_user", live, "20", rate_or_off, "streams",
       "Streams that one user's own tokens may have open; 0: any number."),
     integer_row("limit.streams", live, "200", rate_or_off, "streams",

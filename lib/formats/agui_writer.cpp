@@ -175,9 +175,11 @@ void interrupted(const Names& names, const Json& request, bool is_call_shown, st
     write_elicitation_schema(request.find("schema"), json);
   }
   json.key("metadata").begin_object().member("kind", request.text_or("kind"));
-  // An authorization has the page where the person connects. Only this continues the run.
-  for (std::string_view name : {"tool_name", "arguments", "server_id", "server_key", "url",
-                                "origin", "authorization_server", "scopes"}) {
+  // An authorization has the page where the person connects, a budget its id and name. Only a
+  // connection, or a change of the budget, continues the run.
+  for (std::string_view name :
+       {"tool_name", "arguments", "server_id", "server_key", "url", "origin",
+        "authorization_server", "scopes", "budget_id", "name", "renews_at"}) {
     if (const Json* value = request.find(name)) json.member_raw(name, value->dump());
   }
   json.end_object().end_object().end_array().end_object();

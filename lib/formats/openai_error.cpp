@@ -7,7 +7,9 @@
 namespace hostler::formats {
 namespace {
 
-bool is_about_credits(std::string_view code) { return code.starts_with("credits."); }
+bool is_about_credits(std::string_view code) {
+  return code.starts_with("credits.") || code.starts_with("budget.");
+}
 
 }  // namespace
 

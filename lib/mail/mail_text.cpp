@@ -38,7 +38,8 @@ std::string in_one_line(const std::string& text) {
 
 // Texts of these names people chose, and mail to strangers with.
 bool is_name(std::string_view field) {
-  return field == "username" || field == "inviter" || field == "org_name";
+  return field == "username" || field == "inviter" || field == "org_name" ||
+         field == "budget_name" || field == "end_user";
 }
 
 // A name must not read like a letter of its own: it is cut short, and no program that shows the

@@ -14,6 +14,7 @@
 #include "runner/agent/run_parts.h"
 #include "runner/agent/tool_calls.h"
 #include "runner/agent/tool_choice.h"
+#include "runner/agent/turn_allowance.h"
 #include "runner/models/run_failure.h"
 #include "runner/tools/tool_box.h"
 
@@ -99,7 +100,7 @@ void refuse_cut_calls(const RunPtr& run, RunParts& parts, const std::vector<CutC
     json.begin_object().member("tool_call_id", call.id);
     json.member("reason", cut_reason_name(found->reason)).end_object();
     run->writer->append("tool.cut", json.take());
-    commit_refusal(run, parts, call, cut_outcome(*found, parts.request.output_tokens_max));
+    commit_refusal(run, parts, call, cut_outcome(*found, parts.allowance.output_tokens));
   }
 }
 
@@ -190,12 +191,14 @@ void complete_arguments(Parts& parts) {
   }
 }
 
-Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
+// False: the run began to wait for a budget.
+Task<bool> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
   RunProgress& progress = run->progress;
   OpenTurn open;
   open.begun_ms = services.loop.now_ms();
   open.behind_seq = run->writer->last_seq();
-  co_await ask_model(services, run, parts);
+  bool is_answered = co_await ask_model(services, run, parts);
+  if (!is_answered) co_return false;
   if (progress.text.size() + progress.turn.text().size() > answer_bytes_max) {
     throw RunFailure("run.answer_too_long", "The answer is longer than 4 MiB.");
   }
@@ -214,7 +217,9 @@ Task<void> take_turn(AgentServices& services, RunPtr run, RunParts& parts) {
   bool is_misfit = open.is_misfit;
   std::string reason = open.verdict.reason;
   close_turn(services, run, parts, std::move(open));
+  check_lowered_limit(parts, progress.turn);
   if (is_misfit) throw misfit_failure(progress.turn, reason);
+  co_return true;
 }
 
 // Adds the answers that an earlier daemon discarded, as the model got them.
@@ -274,7 +279,8 @@ Task<RunOutcome> execute_run(AgentServices& services, RunPtr run, RunParts& part
     check_credits(*run->writer, parts);
     if (std::optional<RunFailure> failure = repeated_call(parts)) throw *std::move(failure);
     check_turn_limit(run->progress, parts.limits);
-    co_await take_turn(services, run, parts);
+    bool is_taken = co_await take_turn(services, run, parts);
+    if (!is_taken) co_return RunOutcome::waiting;
     // The last turn commits together with the run's outcome, any other before what follows it.
     if (!parts.is_answered()) co_await run->writer->committed();
   }

@@ -16,6 +16,7 @@
 namespace hostler::runner {
 
 class ToolBox;
+class TurnHolds;
 
 // Limit of turns whose model gets more than long_turn_bytes, as few models can. The text is kept
 // three times while it is sent, once as JSON, which may be six times as long. With a slow server
@@ -33,6 +34,7 @@ struct AgentServices {
   const config::LiveSettings& settings;
   ToolBox& tools;
   LongTurns& long_turns;
+  TurnHolds& turn_holds;
 };
 
 // Reads that wait while Postgres is away.

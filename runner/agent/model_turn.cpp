@@ -15,6 +15,7 @@
 #include "runner/agent/conversation.h"
 #include "runner/agent/thread_turns.h"
 #include "runner/agent/tool_choice.h"
+#include "runner/agent/turn_allowance.h"
 #include "runner/models/model_client.h"
 #include "runner/models/model_traits.h"
 #include "runner/models/run_failure.h"
@@ -179,20 +180,22 @@ Task<void> keep_traits(AgentServices& services, RunPtr run, RunParts& parts) {
   co_await services.db.attempt(std::move(batch));
 }
 
-Task<void> ask_model(AgentServices& services, RunPtr run, RunParts& parts) {
+Task<bool> ask_model(AgentServices& services, RunPtr run, RunParts& parts) {
   RunProgress& progress = run->progress;
   if (!parts.fitted_tools) co_await fit_run_tools(services, run, parts);
   std::optional<LongTurns::Permit> permit;
-  if (parts.prompt_bytes() > long_turn_bytes) {
-    LongTurns::Permit taken =
-        co_await services.long_turns.take(run->claim.org_id, run->claim.user_id);
-    permit.emplace(std::move(taken));
-  }
-  progress.turn_is_open = true;
   int adaptations = 0;
   for (;;) {
     ModelRequest request = request_of_turn(parts);
     progress.turn = ModelTurn();
+    bool is_allowed = co_await allow_turn(services, run, parts, request);
+    if (!is_allowed) co_return false;
+    if (!permit && parts.prompt_bytes() > long_turn_bytes) {
+      LongTurns::Permit taken =
+          co_await services.long_turns.take(run->claim.org_id, run->claim.user_id);
+      permit.emplace(std::move(taken));
+    }
+    progress.turn_is_open = true;
     TurnObserver observer(*run->writer, !progress.text.empty());
     co_await stream_model_turn(services.http, services.loop, std::move(request), progress.turn,
                                observer);
@@ -207,7 +210,8 @@ Task<void> ask_model(AgentServices& services, RunPtr run, RunParts& parts) {
     } else if (progress.turn.context_excess) {
       shorten_history(parts, parts.messages(), *progress.turn.context_excess);
     } else {
-      co_return;
+      learn_from_turn(services, run, parts, progress.turn);
+      co_return true;
     }
   }
 }

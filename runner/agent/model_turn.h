@@ -8,8 +8,9 @@
 namespace hostler::runner {
 
 // Fills run->progress.turn, which is open from here on. What the provider refused is kept for the
-// run and for its model. Throws RunFailure. parts outlives the task.
-Task<void> ask_model(AgentServices& services, RunPtr run, RunParts& parts);
+// run and for its model. False: the run began to wait for a budget instead. Throws RunFailure.
+// parts outlives the task.
+Task<bool> ask_model(AgentServices& services, RunPtr run, RunParts& parts);
 
 // Stores what the open turn taught of the model, for this run and all others; also of a turn that
 // failed. A store that fails costs another request that is refused, and nothing else.

@@ -147,6 +147,10 @@ RunParts parts_of(AgentServices& services, const RunPtr& run, const postgres::Ro
   if (!row.is_null("sampling")) add_sampling(parts.request, row.text("sampling"));
   if (!row.is_null("function_tools")) parts.functions = DeclaredTools(row.text("function_tools"));
   parts.credits_exhausted = row.boolean("credits_exhausted");
+  if (!row.is_null("max_output_tokens")) parts.max_output_tokens = row.integer("max_output_tokens");
+  parts.input_price = row.number("input_price");
+  parts.output_price = row.number("output_price");
+  parts.funds = {row.boolean("is_budgeted"), row.integer("unheld_max")};
   int64_t context_tokens = run->claim.context_tokens;
   int64_t learned_tokens = parts.request.traits.context_tokens;
   if (learned_tokens > 0) context_tokens = std::min(context_tokens, learned_tokens);

@@ -12,6 +12,7 @@
 #include "runner/agent/answer_format.h"
 #include "runner/agent/conversation.h"
 #include "runner/models/model.h"
+#include "runner/steps/run_steps.h"
 #include "runner/tools/declared_tools.h"
 
 namespace hostler::runner {
@@ -52,6 +53,15 @@ struct RunLimits {
   int64_t seconds = 0;  // of work, without waits
 };
 
+// What the turn that is asked for may take.
+struct TurnAllowance {
+  std::optional<int64_t> output_tokens;  // as the request says; none: the provider's own limit
+  bool is_lowered = false;               // they are fewer, because little is left
+  std::string lowered_by;                // of this budget; empty: of the balance
+  int64_t estimated_tokens = 0;          // of input, by its bytes
+  int64_t expected_tokens = 0;           // likewise, with what the model's counts taught
+};
+
 struct RunParts {
   ModelRequest request;  // complete but for messages and tools
   std::string system_prompt;
@@ -66,7 +76,12 @@ struct RunParts {
   DeclaredTools offered;    // webhook and remote tools, since its first turn
   std::optional<std::vector<ToolDefinition>> fitted_tools;  // as the provider takes them
   RunLimits limits;
-  std::optional<AnswerFormat> format;  // none: the answer is any text
+  std::optional<AnswerFormat> format;        // none: the answer is any text
+  std::optional<int64_t> max_output_tokens;  // the model's
+  double input_price = 0;   // dollars a million tokens, the dearest, with the model's multiplier
+  double output_price = 0;  // likewise
+  RunFunds funds;           // when it was begun
+  TurnAllowance allowance;
 
   std::vector<FinishedTurn> turns;
   std::map<CallKey, ToolResult> results;

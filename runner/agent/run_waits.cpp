@@ -18,12 +18,16 @@ namespace hostler::runner {
 namespace {
 
 // The run's last event for now: who follows it learns what is asked.
-Task<void> begin_wait(AgentServices& services, RunPtr run, std::string shown, std::string request) {
+Task<void> begin_wait(RunPtr run, std::string shown, std::string request, int64_t wait_seconds) {
   WaitRecord record;
   record.request_json = std::move(request);
-  record.wait_seconds = services.settings.current()->integer("run.input_seconds");
+  record.wait_seconds = wait_seconds;
   run->writer->wait(std::move(shown), std::move(record));
   co_await run->writer->committed();
+}
+
+int64_t input_seconds(AgentServices& services) {
+  return services.settings.current()->integer("run.input_seconds");
 }
 
 Task<std::string> new_request_id(AgentServices& services) {
@@ -70,7 +74,7 @@ Task<void> ask(AgentServices& services, RunPtr run, int turn, ToolCall call) {
   data.member_raw("arguments", shown_arguments(call));
   std::string shown = data.so_far() + "}";
   data.member("turn", turn).end_object();
-  co_await begin_wait(services, run, std::move(shown), data.take());
+  co_await begin_wait(run, std::move(shown), data.take(), input_seconds(services));
 }
 
 // The stored request leaves the arguments out. The answering client has them from the event or from
@@ -95,7 +99,7 @@ Task<void> ask_for_results(AgentServices& services, RunPtr run, const RunParts& 
     }
     json->end_array().end_object();
   }
-  co_await begin_wait(services, run, shown.take(), kept.take());
+  co_await begin_wait(run, shown.take(), kept.take(), input_seconds(services));
 }
 
 Task<void> ask_for_server(AgentServices& services, RunPtr run, int turn, ToolCall call,
@@ -110,7 +114,7 @@ Task<void> ask_for_server(AgentServices& services, RunPtr run, int turn, ToolCal
     if (json == &kept) json->member("turn", turn).member("key", question.key);
     json->end_object();
   }
-  co_await begin_wait(services, run, shown.take(), kept.take());
+  co_await begin_wait(run, shown.take(), kept.take(), input_seconds(services));
 }
 
 Task<void> ask_to_connect(AgentServices& services, RunPtr run, int turn, ToolCall call,
@@ -144,7 +148,35 @@ Task<void> ask_to_connect(AgentServices& services, RunPtr run, int turn, ToolCal
     if (json == &kept) json->member("turn", turn);
     json->end_object();
   }
-  co_await begin_wait(services, run, shown.take(), kept.take());
+  co_await begin_wait(run, shown.take(), kept.take(), input_seconds(services));
+}
+
+// limit.waiting_runs is checked as the wait is stored (run_wait).
+Task<void> wait_for_budget(AgentServices& services, RunPtr run, ExhaustedBudget budget) {
+  std::string request_id = co_await new_request_id(services);
+  std::shared_ptr<const config::Settings> settings = services.settings.current();
+  std::string message = "Waits until " + budget.name + " is raised or removed";
+  message += budget.renews_at.empty() ? "." : ", or renews at " + budget.renews_at + ".";
+  JsonWriter shown;
+  JsonWriter kept;
+  for (JsonWriter* json : {&shown, &kept}) {
+    json->begin_object().member("request_id", request_id).member("kind", "budget");
+    json->member("message", message).member("budget_id", budget.id).member("name", budget.name);
+    json->key("renews_at");
+    if (budget.renews_at.empty()) {
+      json->null();
+    } else {
+      json->text(budget.renews_at);
+    }
+    if (json == &kept) {
+      json->member("decided_at", budget.decided_at);
+      json->member("waiting_max", settings->integer("limit.waiting_runs"));
+    }
+    json->end_object();
+  }
+  int64_t wait_seconds =
+      budget.wait_seconds > 0 ? budget.wait_seconds : settings->integer("run.budget_wait_seconds");
+  co_await begin_wait(run, shown.take(), kept.take(), wait_seconds);
 }
 
 }  // namespace hostler::runner

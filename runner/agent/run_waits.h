@@ -1,12 +1,13 @@
 // How a run begins to wait: for a person who is asked about a call, for the results that others
-// owe, for an answer to a server's question, for somebody who connects with a server. Each gives
-// the run up. Used by runner/agent/tool_calls.cpp.
+// owe, for an answer to a server's question, for somebody who connects with a server, for a budget.
+// Each gives the run up. Used by runner/agent/tool_calls.cpp and turn_allowance.cpp.
 #pragma once
 
 #include <vector>
 
 #include "runner/agent/agent_services.h"
 #include "runner/agent/run_parts.h"
+#include "runner/agent/turn_holds.h"
 #include "runner/tools/mcp_call.h"
 
 namespace hostler::runner {
@@ -26,5 +27,8 @@ Task<void> ask_for_server(AgentServices& services, RunPtr run, int turn, ToolCal
 // A call of a remote tool whose server nobody is connected with.
 Task<void> ask_to_connect(AgentServices& services, RunPtr run, int turn, ToolCall call,
                           McpAuthorization authorization);
+
+// A turn for which too little is left of a budget. The same turn goes on later.
+Task<void> wait_for_budget(AgentServices& services, RunPtr run, ExhaustedBudget budget);
 
 }  // namespace hostler::runner

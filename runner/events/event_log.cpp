@@ -73,14 +73,18 @@ Task<void> EventLog::drained() {
 void EventLog::committed(InFlightBatch& batch, const postgres::Results& results) {
   ++flushes_;
   InFlightBatch::Stored stored = batch.stored(results);
-  std::unordered_set<std::string_view> solvent = batch.solvent_runs(results);
+  std::unordered_map<std::string_view, RunFunds> solvent = batch.solvent_runs(results);
   std::unordered_set<std::string_view> disowned = batch.disowned_runs(results);
   int64_t server = batch.server(results);
   if (server != 0) server_ = server;
   std::vector<events::SharedBatch> published;
   for (const LogEntry& entry : batch.entries) {
     const std::string& run_id = entry.writer->claim().id;
-    if (entry.steps.turn) entry.writer->set_credits_exhausted(!solvent.contains(run_id));
+    if (entry.steps.turn) {
+      auto funds = solvent.find(run_id);
+      entry.writer->set_credits_exhausted(funds == solvent.end());
+      if (funds != solvent.end()) entry.writer->set_funds(funds->second);
+    }
     bool is_ours = !disowned.contains(run_id) && !stored.lost_runs.contains(run_id);
     if (is_ours) {
       entry.writer->set_server(server);

@@ -354,15 +354,17 @@ postgres::BoundStatement InFlightBatch::locked_rows_query() const {
   return query::RunsBlocked{.run_ids = written, .paid_ids = paid, .ended_ids = ended};
 }
 
-std::unordered_set<std::string_view> InFlightBatch::solvent_runs(
+std::unordered_map<std::string_view, RunFunds> InFlightBatch::solvent_runs(
     const postgres::Results& results) const {
-  std::unordered_set<std::string_view> run_ids;
-  if (!committed_) return run_ids;
+  std::unordered_map<std::string_view, RunFunds> funds;
+  if (!committed_) return funds;
   const postgres::Result& rows = committed_->in(results);
   for (int i = 0; i < rows.size(); ++i) {
-    if (rows[i].boolean("may_go_on")) run_ids.insert(rows[i].text("id"));
+    if (!rows[i].boolean("may_go_on")) continue;
+    funds.emplace(rows[i].text("id"),
+                  RunFunds{rows[i].boolean("is_budgeted"), rows[i].integer("unheld_max")});
   }
-  return run_ids;
+  return funds;
 }
 
 // Runs are named by their positions among those that have events, from 1.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -35,8 +36,9 @@ class InFlightBatch {
   std::unordered_set<std::string_view> disowned_runs(const postgres::Results& results) const;
   postgres::BoundStatement locked_rows_query() const;
 
-  // Charged runs that have credits to continue; likewise.
-  std::unordered_set<std::string_view> solvent_runs(const postgres::Results& results) const;
+  // What charged runs that have credits to continue may spend next; likewise.
+  std::unordered_map<std::string_view, RunFunds> solvent_runs(
+      const postgres::Results& results) const;
   struct Stored {
     std::string_view at;                             // all of them; as long as the results live
     std::unordered_set<std::string_view> lost_runs;  // that are not this daemon's: of these nothing

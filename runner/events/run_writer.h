@@ -101,6 +101,8 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   bool has_ended() const { return has_ended_; }  // that is on disk: the daemon does not own it
   // The last turn took what there was: no other may follow.
   bool has_exhausted_credits() const { return has_exhausted_credits_; }
+  // Since the last turn was stored; nothing: none was.
+  const std::optional<RunFunds>& funds() const { return funds_; }
   loop::Signal& written() { return written_; }  // after each flush that concerns it
   // The server that has all that is on disk (server_number); 0: not known.
   int64_t server() const { return server_; }
@@ -122,6 +124,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   void apply_results(const LogEntry& entry);
   void set_server(int64_t server) { server_ = server; }
   void set_credits_exhausted(bool are_exhausted) { has_exhausted_credits_ = are_exhausted; }
+  void set_funds(RunFunds funds) { funds_ = funds; }
   // It is on disk, or the run is fenced: what was appended meanwhile may be taken.
   void land();
   void drop();  // what is pending, for good
@@ -166,6 +169,7 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   bool is_ending_ = false;
   bool has_ended_ = false;
   bool has_exhausted_credits_ = false;
+  std::optional<RunFunds> funds_;
   loop::Signal written_;
 };
 

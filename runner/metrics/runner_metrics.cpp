@@ -56,6 +56,7 @@ constexpr ReadRow<int64_t Own::*> own_rows[] = {
     {gauge, "hostler_runner_deliveries", "", "Webhooks and mails that are being sent.", &Own::deliveries},
     {counter, "hostler_runner_delivered_total", "", "Webhooks and mails that arrived.", &Own::delivered},
     {counter, "hostler_runner_delivery_failures_total", "", "Attempts to send a webhook or mail that failed.", &Own::deliveries_failed},
+    {gauge, "hostler_budget_input_estimate_ratio", "", "Input tokens that providers counted, as a share of those that were estimated.", &Own::input_estimate_ratio},
     {counter, "hostler_runner_access_log_lines_total", "", "Lines of nginx's access log that were read.", &Own::access_log_lines},
     {counter, "hostler_runner_access_log_skipped_total", "", "Lines among them that could not become a row.", &Own::access_log_skipped},
     {gauge, "hostler_runner_mcp_streams", "", "Streams of MCP servers that are held while a person is asked.", &Own::mcp_streams},
@@ -95,23 +96,13 @@ constexpr ReadRow<const char*> shared_rows[] = {
 // clang-format on
 
 // Codes with which a run can end, else other.
-constexpr std::array<std::string_view, 17> failure_codes{"model.rejected",
-                                                         "model.rate_limited",
-                                                         "model.unavailable",
-                                                         "model.stream_broken",
-                                                         "model.bad_response",
-                                                         "credits.exhausted",
-                                                         "run.timeout",
-                                                         "run.turn_limit",
-                                                         "run.answer_too_long",
-                                                         "run.repeated_call",
-                                                         "model.context_exceeded",
-                                                         "run.output_limit",
-                                                         "run.crashed",
-                                                         "output.schema_mismatch",
-                                                         "run.input_timeout",
-                                                         "internal.error",
-                                                         "other"};
+constexpr std::array<std::string_view, 18> failure_codes{
+    "model.rejected",      "model.rate_limited", "model.unavailable",
+    "model.stream_broken", "model.bad_response", "credits.exhausted",
+    "budget.exhausted",    "run.timeout",        "run.turn_limit",
+    "run.answer_too_long", "run.repeated_call",  "model.context_exceeded",
+    "run.output_limit",    "run.crashed",        "output.schema_mismatch",
+    "run.input_timeout",   "internal.error",     "other"};
 constexpr std::array<std::string_view, 4> end_states{"completed", "failed", "cancelled",
                                                      "waiting_for_input"};
 constexpr std::array<std::string_view, 3> tool_names{"web_search", "web_fetch", "other"};

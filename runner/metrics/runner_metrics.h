@@ -35,10 +35,11 @@ struct RunnerCounts {
   int64_t flushes_refused = 0;  // for a lock or for their time
   int64_t runs_blocked = 0;     // now
   int64_t event_bytes_pending = 0;
-  int64_t deliveries = 0;         // of the outbox, under way now
-  int64_t delivered = 0;          // webhooks and mails
-  int64_t deliveries_failed = 0;  // attempts, not messages
-  int64_t mcp_streams = 0;        // that are held while a person is asked
+  int64_t deliveries = 0;                    // of the outbox, under way now
+  int64_t delivered = 0;                     // webhooks and mails
+  int64_t deliveries_failed = 0;             // attempts, not messages
+  int64_t mcp_streams = 0;                   // that are held while a person is asked
+  int64_t input_estimate_ratio = 1'000'000;  // in millionths
   int64_t access_log_lines = 0;
   int64_t access_log_skipped = 0;
   int64_t access_log_unread_bytes = 0;

@@ -124,6 +124,7 @@ struct ModelRequest {
   std::optional<double> temperature;
   Sampling sampling;
   std::optional<int64_t> output_tokens_max;
+  bool cuts_at_limit = false;  // an answer that goes on behind that is broken off: it is held for
   std::optional<ResponseFormat> response_format;
   ModelTimeouts timeouts;
   std::string trace_id;     // of the run; empty: none is sent

@@ -36,6 +36,8 @@ class StreamedText : public ModelObserver {
   explicit StreamedText(ModelObserver& observer) : observer_(observer) {}
   void on_text(TextChannel channel, std::string_view piece) override {
     is_any_ = true;
+    ++pieces_;
+    bytes_ += static_cast<int64_t>(piece.size());
     observer_.on_text(channel, piece);
   }
   void on_retrying(int, int64_t, std::string_view) override {}
@@ -46,11 +48,23 @@ class StreamedText : public ModelObserver {
   bool is_behind() const override { return observer_.is_behind(); }
   Task<void> caught_up() override { return observer_.caught_up(); }
   bool is_any() const { return is_any_; }
+  // Tokens that were shown at least: a piece has one or more, and hardly any token has 8 bytes.
+  int64_t tokens_least() const { return std::max(pieces_, bytes_ / 8); }
 
  private:
   ModelObserver& observer_;
   bool is_any_ = false;
+  int64_t pieces_ = 0;
+  int64_t bytes_ = 0;
 };
+
+// Whether the provider goes on behind the limit that it was asked with, which bounds the cost.
+bool passes_limit(const ModelRequest& request, const StreamedText& shown) {
+  constexpr double share_max = 1.1;
+  if (!request.cuts_at_limit || !request.output_tokens_max) return false;
+  return static_cast<double>(shown.tokens_least()) >
+         share_max * static_cast<double>(*request.output_tokens_max);
+}
 
 // The head's status was not 2xx: what the provider says about it.
 Task<TryEnd> read_refused(loop::Loop& loop, http::HttpExchange& exchange,
@@ -120,7 +134,7 @@ Task<bool> read_rest(http::HttpExchange& exchange, BodyReader& body) {
 }
 
 Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelRequest& request,
-                      ModelTurn& turn, ModelObserver& observer) {
+                      ModelTurn& turn, StreamedText& observer) {
   Task<http::HttpRequest> writing = write_request(loop, request);
   http::HttpRequest call = co_await writing;
   if (!request.trace_id.empty()) {
@@ -152,12 +166,20 @@ Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelReque
   std::unique_ptr<TurnReader> reader =
       make_turn_reader(request.endpoint.provider_kind, turn, observer);
   BodyReader body(*reader, observer);
-  while (!body.is_over()) {
+  bool is_cut = false;
+  while (!body.is_over() && !is_cut) {
     if (observer.is_blocked()) co_await observer.has_room();
     if (observer.is_behind()) co_await observer.caught_up();
     std::optional<std::string> piece = co_await exchange.next_piece();
     if (!piece) break;
     body.feed(*piece);
+    is_cut = !reader->saw_last_event() && passes_limit(request, observer);
+  }
+  if (is_cut) {
+    body.end(true);
+    turn.finish_reason = FinishReason::length;
+    if (!turn.usage.measured) turn.usage.output_tokens = observer.tokens_least();
+    co_return TryEnd();
   }
   if (reader->saw_last_event() && !observer.is_full()) {
     Task<bool> rest = read_rest(exchange, body);

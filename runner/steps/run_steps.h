@@ -22,6 +22,12 @@ struct TurnRecord {
   int64_t run_hold = 0;
 };
 
+// What a run may spend on its next turn, as the claim or the last commit said.
+struct RunFunds {
+  bool is_budgeted = false;  // a budget may bound it: each turn needs a hold
+  int64_t unheld_max = 0;    // credits that a turn may cost without one
+};
+
 struct ToolRecord {
   int turn = 0;
   ToolCall call;

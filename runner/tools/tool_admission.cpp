@@ -39,6 +39,9 @@ Task<ToolAdmission> admit_call(ToolServices& services, ToolContext context, Tool
   if (answer == "credits") {
     co_return refused("credits.insufficient", "The organization has too few credits for the call.");
   }
+  if (answer == "budget") {
+    co_return refused("budget.exhausted", "Too little is left of a budget for the call.");
+  }
   if (answer == "limit") {
     co_return refused("tool.limit_exceeded",
                       "The organization has reached its limit of calls for today.");

@@ -40,7 +40,7 @@ claimed AS (
         run_worked_ms(r) AS worked_ms, r.persona_row_id, r.model_id, r.credits_exhausted, r.response_format,
         CASE WHEN r.last_seq > 0 THEN run_event_bytes(r.id) ELSE 0 END AS event_bytes,
         CASE WHEN r.turns > 0 THEN run_result_bytes(r.id) ELSE r.result_bytes END AS result_bytes, r.tools,
-        r.history_bytes, r.is_bare, r.sampling, r.client_facts)
+        r.history_bytes, r.is_bare, r.sampling, r.client_facts, r.budget_amount)
 SELECT c.id, c.org_id, c.thread_id, c.created_by_user_id, c.epoch, c.source, c.persona_id, c.model, c.trace_id,
     c.last_seq, c.turns, c.tool_calls, c.crash_count, c.take_overs, c.trials, c.is_cancelled, c.cancel_reason,
     c.worked_ms, c.event_bytes, c.result_bytes, free.after_input, free.served_nth, route.context_tokens,
@@ -48,7 +48,10 @@ SELECT c.id, c.org_id, c.thread_id, c.created_by_user_id, c.epoch, c.source, c.p
     c.tools AS function_tools, c.response_format, c.credits_exhausted, coalesce(granted.turns, $7) AS limit_turns,
     coalesce(granted.tool_calls, $8) AS limit_tool_calls, coalesce(granted.seconds, $9) AS limit_seconds,
     route.is_org_scope, route.provider_kind, route.base_url, route.secret_id, route.secret_org_id, route.secret_kind,
-    route.key_version, route.wrapped_key, route.sealed, route.learned, thread.history,
+    route.key_version, route.wrapped_key, route.sealed, route.learned, route.max_output_tokens,
+    route.input_price, route.output_price, c.budget_amount IS NOT NULL OR account.budgets > 0 AS is_budgeted,
+    unheld_credits_max(account.balance, account.held, account.turns_held, account.active_runs) AS unheld_max,
+    thread.history,
     c.history_bytes IS NOT NULL AS has_own_history,
     c.history_bytes IS NOT NULL AND (SELECT h.is_hidden FROM threads h WHERE h.id = c.thread_id) AS is_hidden,
     c.is_bare, c.sampling, c.client_facts ->> 'context' AS client_context,
@@ -61,11 +64,13 @@ LEFT JOIN LATERAL (
         p.max_turns
     FROM personas p WHERE p.id = c.persona_row_id OFFSET 0) AS persona ON true
 LEFT JOIN LATERAL (
-    SELECT m.context_tokens, model_learned(m) AS learned, m.org_id IS NOT NULL AS is_org_scope, l.provider_kind,
-        l.base_url, s.id AS secret_id,
-        s.org_id AS secret_org_id, s.kind AS secret_kind, s.key_version, s.wrapped_key, s.sealed
+    SELECT m.context_tokens, m.max_output_tokens, model_input_price(m) AS input_price,
+        model_output_price(m) AS output_price, model_learned(m) AS learned, m.org_id IS NOT NULL AS is_org_scope,
+        l.provider_kind, l.base_url, s.id AS secret_id, s.org_id AS secret_org_id, s.kind AS secret_kind,
+        s.key_version, s.wrapped_key, s.sealed
     FROM llm_models m JOIN llm_providers l ON l.id = m.provider_id LEFT JOIN secrets s ON s.id = l.secret_id
     WHERE m.id = c.model_id OFFSET 0) AS route ON true
+JOIN credit_accounts account ON account.org_id = c.org_id
 LEFT JOIN LATERAL (
     SELECT CASE WHEN count(*) <= 64 AND sum(octet_length(recent.content)) <= 32 * $3
                      AND count(*) = count(*) FILTER (WHERE octet_length(recent.content) <= $3)
@@ -172,12 +177,16 @@ SELECT coalesce(begun.state ->> 'system_prompt', p.system_prompt) AS system_prom
     p.max_turns, r.is_bare, r.sampling, r.client_facts ->> 'context' AS client_context, r.tools AS function_tools,
     r.response_format, r.credits_exhausted,
     limits.turns_max AS limit_turns, limits.tool_calls_max AS limit_tool_calls, limits.seconds_max AS limit_seconds,
-    m.org_id IS NOT NULL AS is_org_scope, l.provider_kind, l.base_url, model_learned(m) AS learned,
+    m.org_id IS NOT NULL AS is_org_scope, l.provider_kind, l.base_url, model_learned(m) AS learned, m.max_output_tokens,
+    model_input_price(m) AS input_price, model_output_price(m) AS output_price,
+    r.budget_amount IS NOT NULL OR a.budgets > 0 AS is_budgeted,
+    unheld_credits_max(a.balance, a.held, a.turns_held, a.active_runs) AS unheld_max,
     s.id AS secret_id, s.org_id AS secret_org_id, s.kind AS secret_kind, s.key_version, s.wrapped_key, s.sealed
 FROM runs r
 JOIN personas p ON p.id = r.persona_row_id
 JOIN llm_models m ON m.id = r.model_id
 JOIN llm_providers l ON l.id = m.provider_id
+JOIN credit_accounts a ON a.org_id = r.org_id
 CROSS JOIN run_limits(r.org_id, $2, $3, $4) AS limits
 LEFT JOIN secrets s ON s.id = l.secret_id
 LEFT JOIN LATERAL (
@@ -288,8 +297,21 @@ CROSS JOIN LATERAL (SELECT t.id FROM threads t WHERE t.id = wanted.id FOR UPDATE
 -- $13 run_holds bigint[], $14 statuses text[], $15 codes text[] (empty: no failure), $16 messages text[],
 -- $17 answers text[], $18 words text[] (of the answers), $19 incomplete boolean[],
 -- $20 event_bytes bigint[], $21 result_bytes bigint[] (of all events and results of the run that are stored with this)
-SELECT id, may_go_on FROM runs_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-    $19, $20, $21);
+SELECT id, may_go_on, is_budgeted, unheld_max
+FROM runs_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21);
+
+-- name: turns_hold
+-- Takes what turns may cost at most, before their models are asked; need not be durable. Elements of each array as for
+-- runs_commit. Answers a row for each run that the daemon has (turn_hold). wait_seconds: of an exhausted budget; null
+-- when it never renews.
+-- $1 daemon_id uuid, $2 run_ids uuid[], $3 epochs bigint[], $4 input_tokens bigint[], $5 output_tokens bigint[],
+-- $6 budget_min_output_tokens bigint, $7 credits_per_usd bigint
+SELECT h.run_id, h.outcome, h.output_tokens, h.is_lowered, h.lowered_by, h.waits_for,
+    (h.exhausted ->> 'wait_seconds')::bigint AS wait_seconds, h.exhausted ->> 'name' AS budget_name,
+    h.exhausted ->> 'budget_id' AS budget_id, h.exhausted ->> 'renews_at' AS renews_at,
+    h.exhausted ->> 'decided_at' AS decided_at, coalesce(h.exhausted ->> 'on_exhausted' = 'wait', false) AS may_wait
+FROM (SELECT set_config('synchronous_commit', 'off', true)) AS asynchronous
+CROSS JOIN turns_hold($1, $2, $3, $4, $5, $6, $7) AS h;
 
 -- name: run_output
 -- The answer of a run that completes in this transaction, in the form of its format. Called after its event and before

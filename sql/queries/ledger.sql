@@ -127,6 +127,24 @@ SELECT origin, id, org_id, what FROM (
                   coalesce(s.bytes, 0))
     FROM account a LEFT JOIN stored s ON s.org_id = a.org_id WHERE a.stored_bytes <> coalesce(s.bytes, 0)
     UNION ALL
+    SELECT 10, 'credit_accounts', a.org_id::text, a.org_id,
+           format('turns_held is %s, but the turns hold %s', a.turns_held, coalesce(t.held, 0))
+    FROM credit_accounts a
+    LEFT JOIN (SELECT h.org_id, sum(h.credits) AS held FROM turn_holds h GROUP BY h.org_id) AS t ON t.org_id = a.org_id
+    WHERE a.org_id > $1 AND a.org_id <= $2 AND a.turns_held <> coalesce(t.held, 0)
+    UNION ALL
+    SELECT 11, 'budget_windows', w.budget_id::text, w.org_id,
+           format('held is %s, but the turns hold %s', w.held, coalesce(t.held, 0))
+    FROM budget_windows w
+    LEFT JOIN (
+        SELECT k.budget_id, k.end_user, k.begins_at, sum(k.amount) AS held
+        FROM turn_holds h CROSS JOIN LATERAL unnest(h.budget_ids, h.end_users, h.begin_times, h.amounts)
+            AS k (budget_id, end_user, begins_at, amount)
+        WHERE h.org_id > $1 AND h.org_id <= $2
+        GROUP BY k.budget_id, k.end_user, k.begins_at) AS t
+        ON t.budget_id = w.budget_id AND t.end_user = w.end_user AND t.begins_at = w.begins_at
+    WHERE w.org_id > $1 AND w.org_id <= $2 AND w.held <> coalesce(t.held, 0)
+    UNION ALL
     SELECT 9, 'usage_of_end_user', coalesce(e.month, o.month) || ' ' || coalesce(e.end_user, o.end_user),
            coalesce(e.org_id, o.org_id),
            format('%s records are counted, there are %s', coalesce(o.record_count, 0), coalesce(e.record_count, 0))

@@ -73,6 +73,26 @@ SELECT webhook_cancel($1) = $1 AS more, NULL AS fault;
 -- $1 at_most integer
 SELECT credit_bulk_page($1) = $1 AS more, NULL AS fault;
 
+-- name: turn_holds_sweep
+-- Ends holds of turns whose daemon does not have the run any more.
+-- $1 at_most integer
+SELECT turn_holds_sweep($1) = $1 AS more, NULL AS fault;
+
+-- name: budget_renewals
+-- Lets runs go on whose budget has a new window.
+-- $1 at_most integer
+SELECT budget_renewals($1) = $1 AS more, NULL AS fault;
+
+-- name: budget_alerts_send
+-- Tells webhooks, owners and administrators that a share of a budget is spent.
+-- $1 at_most integer
+SELECT budget_alerts_send($1) > 0 AS more, NULL AS fault;
+
+-- name: budgets_prune
+-- Windows of budgets that were deleted, and windows that ended long ago.
+-- $1 at_most integer
+SELECT budgets_prune($1) = $1 AS more, NULL AS fault;
+
 -- name: idempotency_prune
 -- Answers that are older than a day.
 -- $1 at_most integer

@@ -4,17 +4,20 @@
 -- $1 thread_id uuid, $2 route_id uuid or null, $3 persona_id text or null, $4 strategy text,
 -- $5 metadata json, $6 limit_concurrent_runs bigint, $7 limit_concurrent_runs_per_user bigint,
 -- $8 limit_queued_runs bigint, $9 limit_stored_bytes bigint, $10 credit_run_hold bigint,
--- $11 limit_waiting_runs bigint, $12 tools json or null, $13 response_format json or null
-SELECT item, stopped FROM run_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13);
+-- $11 limit_waiting_runs bigint, $12 tools json or null, $13 response_format json or null,
+-- $14 budget json or null (the run's own)
+SELECT item, stopped
+FROM run_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, budget => $14);
 
 -- name: run_begin
 -- The same with the user's message that the run answers, or with the run's stream as the answer, or with both.
 -- $1 thread_id uuid, $2 content text or null, $3 words text, $4 stream boolean, $5 route_id uuid or null,
 -- $6 persona_id text or null, $7 strategy text, $8 metadata json, $9 limit_concurrent_runs bigint,
 -- $10 limit_concurrent_runs_per_user bigint, $11 limit_queued_runs bigint, $12 limit_stored_bytes bigint,
--- $13 credit_run_hold bigint, $14 limit_waiting_runs bigint, $15 tools json or null, $16 response_format json or null
+-- $13 credit_run_hold bigint, $14 limit_waiting_runs bigint, $15 tools json or null, $16 response_format json or null,
+-- $17 budget json or null (the run's own)
 SELECT item, stopped
-FROM run_create($1, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, NULL, $2, $3, $4);
+FROM run_create($1, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, NULL, $2, $3, $4, $17);
 
 -- name: thread_begin
 -- A new thread, its first message and the run that answers it.
@@ -22,8 +25,9 @@ FROM run_create($1, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, NULL,
 -- $5 thread_metadata json, $6 content text, $7 words text, $8 stream boolean, $9 route_id uuid or null,
 -- $10 persona_id text or null, $11 metadata json, $12 limit_concurrent_runs bigint,
 -- $13 limit_concurrent_runs_per_user bigint, $14 limit_stored_bytes bigint, $15 credit_run_hold bigint,
--- $16 limit_waiting_runs bigint, $17 tools json or null, $18 response_format json or null
-SELECT thread_begin($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) AS item;
+-- $16 limit_waiting_runs bigint, $17 tools json or null, $18 response_format json or null,
+-- $19 budget json or null (the run's own)
+SELECT thread_begin($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) AS item;
 
 -- name: run_begin_guard
 -- Raises what keeps the caller from a call that begins a run, when its body has a fault.

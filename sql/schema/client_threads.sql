@@ -142,6 +142,8 @@ BEGIN
     ELSIF abandons AND NOT decides THEN
         PERFORM run_cancel(r.id);
         end_seq := r.last_seq + 1;
+    ELSIF r.input_request ->> 'kind' = 'budget' THEN
+        PERFORM fail('runs.other_answer', 'waits_for_budget', jsonb_build_object('name', r.input_request ->> 'name'));
     ELSIF r.input_request ->> 'kind' = 'authorization' THEN
         PERFORM fail('runs.other_answer', 'waits_for_connection',
                      jsonb_build_object('server', r.input_request ->> 'server_key'));

@@ -1,6 +1,6 @@
 -- Holds and charges of runs, and the ledger that nobody can change.
 --
--- Locks are taken in this order: threads first, then runs, then accounts in the order of their ids.
+-- Locks are taken in this order: threads first, then runs, then accounts in the order of their ids, then budgets.
 
 -- balance is the sum of the organization's transactions at every commit; held is the sum of what runs reserve. Because
 -- they are counted here, a new run costs the same however many others exist. Every statement that begins or ends one
@@ -15,10 +15,12 @@ CREATE TABLE credit_accounts (
     -- Bytes of the messages, events and results that are kept for it: what it posted, and of runs what was there when
     -- a turn or an end was last committed. Those of a deleted thread until maintenance removes them (threads_empty).
     stored_bytes bigint NOT NULL DEFAULT 0,
-    waiting_runs count_from_zero NOT NULL DEFAULT 0  -- those that wait apart (waits_apart)
+    waiting_runs count_from_zero NOT NULL DEFAULT 0,  -- those that wait apart (waits_apart)
+    turns_held amount_from_zero NOT NULL DEFAULT 0,  -- what turns hold of the balance (budget_holds.sql), beside `held`
+    budgets count_from_zero NOT NULL DEFAULT 0  -- of the organization; of none nothing is looked up
 ) WITH (autovacuum_vacuum_scale_factor = 0.01);
 SELECT make_tenant_table('credit_accounts');
-GRANT SELECT ON credit_accounts TO hostler_api;
+GRANT SELECT ON credit_accounts TO hostler_api, hostler_runner;
 
 -- The ledger. number counts an organization's rows from 1 without gaps, in the order of their commits.
 CREATE TABLE credit_transactions (
@@ -106,6 +108,18 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         (greatest(input_tokens::numeric - cache_read_tokens - cache_write_tokens, 0) * price.input_usd_per_mtok
          + cache_read_tokens * price.cache_read_usd_per_mtok + cache_write_tokens * price.cache_write_usd_per_mtok
          + output_tokens * price.output_usd_per_mtok)))::bigint
+$$;
+
+-- The dearest price of a model's input, and that of its output, with its multiplier: dollars a million tokens.
+CREATE OR REPLACE FUNCTION model_input_price(price llm_models) RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT (greatest(price.input_usd_per_mtok, price.cache_read_usd_per_mtok, price.cache_write_usd_per_mtok)
+            * price.multiplier)::double precision
+$$;
+
+CREATE OR REPLACE FUNCTION model_output_price(price llm_models) RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT (price.output_usd_per_mtok * price.multiplier)::double precision
 $$;
 
 CREATE OR REPLACE FUNCTION model_credits(price llm_models, cost_nano_usd bigint, credits_per_usd bigint) RETURNS bigint

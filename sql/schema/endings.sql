@@ -60,6 +60,7 @@ BEGIN
         WHEN 'mcp_connections' THEN RETURN ending_page_mcp_connections(e, at_most, is_whole);
         WHEN 'mcp_server' THEN RETURN ending_page_mcp_server(e, at_most, is_whole);
         WHEN 'mcp_waits' THEN RETURN ending_page_mcp_waits(e, at_most, is_whole);
+        WHEN 'budget_waits' THEN RETURN ending_page_budget_waits(e, at_most);
         WHEN 'user_sessions' THEN RETURN ending_page_user_sessions(e, at_most, is_whole);
         WHEN 'user' THEN RETURN ending_page_user(e, at_most, is_whole);
     END CASE;

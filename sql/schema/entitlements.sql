@@ -83,6 +83,8 @@ BEGIN
         WHEN 'limit.tools' THEN (SELECT count(*) FROM tools t WHERE t.org_id = org AND t.deleted_at IS NULL)
         WHEN 'limit.mcp_servers' THEN (
             SELECT count(*) FROM mcp_servers s WHERE s.org_id = org AND s.deleted_at IS NULL)
+        WHEN 'limit.budgets' THEN (
+            SELECT count(*) FROM budgets b WHERE b.org_id = org AND b.deleted_at IS NULL)
         WHEN 'limit.webhook_endpoints' THEN (
             SELECT count(*) FROM webhook_endpoints e WHERE e.org_id = org AND e.deleted_at IS NULL)
         WHEN 'limit.concurrent_runs' THEN (SELECT a.active_runs FROM credit_accounts a WHERE a.org_id = org)

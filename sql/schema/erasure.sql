@@ -64,8 +64,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         WHEN 'export_mails' THEN ARRAY['owner_mails']
         WHEN 'org' THEN ARRAY['threads', 'runs', 'usage', 'usage_days', 'usage_months', 'ledger',
             'api_keys', 'personas', 'llm_models', 'llm_providers', 'tools', 'tool_providers', 'mcp_connections',
-            'mcp_servers', 'outbox', 'webhooks', 'invitations', 'ip_rules', 'members', 'audit', 'org']
-        WHEN 'end_user' THEN ARRAY['threads', 'runs', 'usage', 'usage_months', 'outbox'] END
+            'mcp_servers', 'budgets', 'outbox', 'webhooks', 'invitations', 'ip_rules', 'members', 'audit', 'org']
+        WHEN 'end_user' THEN ARRAY['threads', 'runs', 'usage', 'usage_months', 'budgets', 'outbox'] END
 $$;
 
 -- The rows that a page worked on: fewer than at_most end the step.
@@ -81,6 +81,7 @@ BEGIN
         WHEN 'usage_days' THEN erase_usage_days(e, at_most)
         WHEN 'usage_months' THEN erase_usage_months(e, at_most)
         WHEN 'api_keys' THEN erase_api_keys(e, at_most)
+        WHEN 'budgets' THEN erase_budgets(e, at_most)
         WHEN 'outbox' THEN erase_outbox(e, at_most)
         WHEN 'audit' THEN erase_audit(e, at_most)
         WHEN 'failed_logins' THEN erase_failed_logins(e, at_most)

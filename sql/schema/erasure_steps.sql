@@ -116,6 +116,8 @@ BEGIN
         DELETE FROM outbox o WHERE o.id = ANY (page);
         RETURN page;
     END IF;
+    DELETE FROM outbox o WHERE o.id = ANY (page) AND o.event_type = 'budget.threshold'
+        AND o.body::jsonb #>> '{data,end_user}' = e.end_user;
     UPDATE outbox o SET body = (o.body::jsonb || jsonb_build_object('data', (o.body::jsonb -> 'data')
         || '{"end_user": null, "metadata": {}, "error": null}'))::text
     WHERE o.id = ANY (page) AND o.kind = 'webhook' AND o.body::jsonb #> '{data,metadata}' IS NOT NULL

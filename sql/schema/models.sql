@@ -39,6 +39,7 @@ CREATE TABLE llm_models (
     cache_read_usd_per_mtok numeric(14, 6) NOT NULL DEFAULT 0 CHECK (cache_read_usd_per_mtok >= 0),
     cache_write_usd_per_mtok numeric(14, 6) NOT NULL DEFAULT 0 CHECK (cache_write_usd_per_mtok >= 0),
     multiplier numeric(10, 4) NOT NULL DEFAULT 1 CHECK (multiplier >= 0),
+    max_output_tokens integer CHECK (max_output_tokens > 0),  -- of one turn; null: 8,192
     -- Members that the provider was found to refuse or require (runner/models/model_traits.h); null: nothing yet.
     learned json,
     learned_at timestamptz,
@@ -133,7 +134,7 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
         'output_usd_per_mtok', m.output_usd_per_mtok::double precision,
         'cache_read_usd_per_mtok', m.cache_read_usd_per_mtok::double precision,
         'cache_write_usd_per_mtok', m.cache_write_usd_per_mtok::double precision,
-        'multiplier', m.multiplier::double precision,
+        'multiplier', m.multiplier::double precision, 'max_output_tokens', m.max_output_tokens,
         'learned', model_learned(m)::jsonb - 'origin', 'created_at', rfc3339(m.created_at))
 $$;
 
@@ -335,9 +336,9 @@ BEGIN
         PERFORM llm_default_clear(p.org_id);
     END IF;
     INSERT INTO llm_models (org_id, provider_id, model, is_default, context_tokens, input_usd_per_mtok,
-        output_usd_per_mtok, cache_read_usd_per_mtok, cache_write_usd_per_mtok, multiplier)
+        output_usd_per_mtok, cache_read_usd_per_mtok, cache_write_usd_per_mtok, multiplier, max_output_tokens)
     SELECT p.org_id, p.id, w.model, w.is_default, w.context_tokens, w.input_usd_per_mtok, w.output_usd_per_mtok,
-        w.cache_read_usd_per_mtok, w.cache_write_usd_per_mtok, w.multiplier
+        w.cache_read_usd_per_mtok, w.cache_write_usd_per_mtok, w.multiplier, w.max_output_tokens
     FROM jsonb_populate_record(NULL::llm_models, wanted) AS w
     ON CONFLICT (provider_id, model) WHERE deleted_at IS NULL DO NOTHING RETURNING * INTO created;
     IF created.id IS NULL THEN
@@ -362,7 +363,8 @@ BEGIN
         context_tokens = new_state.context_tokens, input_usd_per_mtok = new_state.input_usd_per_mtok,
         output_usd_per_mtok = new_state.output_usd_per_mtok,
             cache_read_usd_per_mtok = new_state.cache_read_usd_per_mtok,
-        cache_write_usd_per_mtok = new_state.cache_write_usd_per_mtok, multiplier = new_state.multiplier
+        cache_write_usd_per_mtok = new_state.cache_write_usd_per_mtok, multiplier = new_state.multiplier,
+        max_output_tokens = new_state.max_output_tokens
     WHERE m.id = old_state.id RETURNING * INTO new_state;
     PERFORM audit('llm_models.update', 'llm_model', old_state.id::text, old_state.org_id,
                   llm_model_json(old_state)::jsonb,

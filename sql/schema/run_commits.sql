@@ -12,7 +12,8 @@ RETURNS TABLE (nth bigint, run_id uuid, org_id uuid, thread_id uuid, user_id uui
     end_user text, is_new boolean, is_ended boolean, is_taken_back boolean, was_queued boolean, was_apart boolean,
     next_run_id uuid,
     is_notified boolean, cost bigint, credits bigint, number bigint, balance_after bigint, hold bigint,
-    held_change bigint, may_go_on boolean, bytes_before bigint)
+    held_change bigint, may_go_on boolean, bytes_before bigint, is_budgeted boolean, has_hold boolean,
+    unheld_max bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
@@ -25,11 +26,13 @@ DECLARE
     account_entries bigint;
     last_org_id uuid;
     held bigint;
+    account_turns_held bigint;
+    account_runs integer;
 BEGIN
     FOR nth, run_id, org_id, thread_id, user_id, model, shown_model, end_user, is_new, is_ended, is_taken_back,
         was_queued, was_apart, next_run_id, is_notified, cost, credits, is_free, used_before, held_before, may_go_on,
-        bytes_before,
-        account_balance, account_held, account_entries IN
+        bytes_before, is_budgeted, has_hold,
+        account_balance, account_held, account_entries, account_turns_held, account_runs IN
         SELECT p.nth, r.id, r.org_id, r.thread_id, r.created_by_user_id, r.model,
             -- A model is of its provider's organization.
             CASE WHEN m.org_id IS NULL THEN r.model ELSE 'own models' END, r.end_user,
@@ -48,7 +51,11 @@ BEGIN
                 SELECT FROM webhook_endpoints e WHERE e.org_id = r.org_id AND e.enabled
                     AND 'run.' || statuses[p.nth] = ANY (e.events)),
             c.cost, model_credits(m, c.cost, credits_per_usd[p.nth]), model_is_free(m), r.credits_used,
-            r.credits_held, NOT r.credits_exhausted, r.event_bytes + r.result_bytes, a.balance, a.held, a.entries
+            r.credits_held, NOT r.credits_exhausted, r.event_bytes + r.result_bytes,
+            a.budgets > 0 OR r.budget_amount IS NOT NULL,
+            -- EXISTS may be planned as a read of the whole table.
+            coalesce((SELECT true FROM turn_holds o WHERE o.run_id = r.id LIMIT 1), false),
+            a.balance, a.held, a.entries, a.turns_held, a.active_runs
         FROM unnest(which) AS p (nth)
         JOIN runs r ON r.id = run_ids[p.nth]
         JOIN credit_accounts a ON a.org_id = r.org_id
@@ -85,6 +92,7 @@ BEGIN
         held := held + held_change;
         balance_after := balance_after - credits;
         number := number + (credits > 0)::integer;
+        unheld_max := unheld_credits_max(balance_after, held, account_turns_held, account_runs);
         RETURN NEXT;
     END LOOP;
 END
@@ -98,13 +106,14 @@ $$;
 -- An element of each array a run, in the order of their ids, no run twice. stored_events and stored_results: bytes of
 -- all its events and results that are stored when this is, so that one that is sent again counts nothing. The threads
 -- of those that end are locked by an earlier statement; here the runs, then their accounts. Answers the runs that the
--- owner has; not may_go_on: no credits are left for another turn.
+-- owner has; not may_go_on: no credits are left for another turn; is_budgeted: the next turn needs a hold; without one
+-- it may cost unheld_max credits.
 CREATE OR REPLACE FUNCTION runs_commit(owner uuid, run_ids uuid[], epochs bigint[], final_seqs bigint[],
     turn_numbers bigint[], turn_parts text[], tokens_in bigint[], tokens_out bigint[],
     tokens_cache_read bigint[], tokens_cache_write bigint[], are_measured boolean[],
     credits_per_usd bigint[], run_holds bigint[], statuses text[], codes text[], failures text[], answers text[],
     answer_words text[], are_incomplete boolean[], stored_events bigint[], stored_results bigint[])
-RETURNS TABLE (id uuid, may_go_on boolean)
+RETURNS TABLE (id uuid, may_go_on boolean, is_budgeted boolean, unheld_max bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off AS $$
@@ -114,6 +123,11 @@ DECLARE
     moment timestamptz;
     held_ids uuid[];
     go_on boolean[];
+    budgeted boolean[];
+    unheld bigint[];
+    settled_ids uuid[];
+    settled_costs bigint[];
+    settled_credits bigint[];
     next_ids uuid[];
     taken_back uuid[];
     notified uuid[];
@@ -150,7 +164,7 @@ BEGIN
         SELECT c.nth, c.run_id, c.org_id, c.thread_id, c.user_id, c.model, c.shown_model, c.end_user, c.is_new,
             c.is_ended, c.is_taken_back, c.was_queued, c.was_apart, c.next_run_id, c.is_notified, c.cost, c.credits,
             c.number,
-            c.balance_after, c.hold, c.held_change, c.may_go_on,
+            c.balance_after, c.hold, c.held_change, c.may_go_on, c.is_budgeted, c.has_hold, c.unheld_max,
             CASE WHEN c.is_new OR c.is_ended THEN stored_events[c.nth] + stored_results[c.nth] - c.bytes_before
                  ELSE 0 END + CASE WHEN c.is_ended THEN octet_length(answers[c.nth]) ELSE 0 END AS stored_change
         FROM turns_charge(which, run_ids, turn_numbers, tokens_in, tokens_out, tokens_cache_read, tokens_cache_write,
@@ -262,9 +276,15 @@ BEGIN
     SELECT array_agg(s.run_id), array_agg(s.may_go_on),
         array_agg(s.next_run_id) FILTER (WHERE s.next_run_id IS NOT NULL),
         array_agg(s.run_id) FILTER (WHERE s.is_taken_back),
-        array_agg(s.run_id) FILTER (WHERE s.is_notified)
-    INTO held_ids, go_on, next_ids, taken_back, notified
+        array_agg(s.run_id) FILTER (WHERE s.is_notified), array_agg(s.is_budgeted), array_agg(s.unheld_max),
+        array_agg(s.run_id) FILTER (WHERE s.has_hold OR (s.is_budgeted AND s.is_new)),
+        array_agg(s.cost) FILTER (WHERE s.has_hold OR (s.is_budgeted AND s.is_new)),
+        array_agg(s.credits) FILTER (WHERE s.has_hold OR (s.is_budgeted AND s.is_new))
+    INTO held_ids, go_on, next_ids, taken_back, notified, budgeted, unheld, settled_ids, settled_costs, settled_credits
     FROM step s;
+    IF settled_ids IS NOT NULL THEN
+        PERFORM turns_settle(settled_ids, settled_costs, settled_credits, moment);
+    END IF;
     IF next_ids IS NOT NULL THEN
         UPDATE runs r SET queued = false WHERE r.id = ANY (next_ids);
     END IF;
@@ -282,7 +302,8 @@ BEGIN
         PERFORM webhook_queue(r, 'run.' || r.status, r.ended_at) FROM runs r
         WHERE r.id = ANY (notified) ORDER BY r.id;
     END IF;
-    RETURN QUERY SELECT h.id, h.may_go_on FROM unnest(held_ids, go_on) AS h (id, may_go_on);
+    RETURN QUERY SELECT h.id, h.may_go_on, h.is_budgeted, h.unheld_max
+        FROM unnest(held_ids, go_on, budgeted, unheld) AS h (id, may_go_on, is_budgeted, unheld_max);
 END
 $$;
 REVOKE EXECUTE ON FUNCTION turns_charge FROM hostler_api, hostler_runner;

@@ -84,13 +84,15 @@ $$;
 -- POST: their search_path, and one plan for all, because planning again takes longer than the call. freed: credits that
 -- the run holds which this one waits for, and which it gives back when it ends. history: the input of the run in place
 -- of its thread's messages; chat_run_create() stores it. message, words: the user's message that is stored with the
--- run, a microsecond before `moment`, as message_create() stores one.
+-- run, a microsecond before `moment`, as message_create() stores one. own_unit, own_amount:
+-- the run's own budget; other protocols name it in their metadata.
 CREATE OR REPLACE FUNCTION run_insert(run uuid, thread uuid, moment timestamptz, route uuid, persona_id text,
     end_user text, metadata json, run_source text, is_queued boolean, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint, credit_run_hold bigint,
     limit_waiting_runs bigint, function_tools json, response_format json,
     freed bigint DEFAULT 0, history json DEFAULT NULL, sampling json DEFAULT NULL, is_bare boolean DEFAULT false,
-    client_facts json DEFAULT NULL, message text DEFAULT NULL, words text DEFAULT NULL)
+    client_facts json DEFAULT NULL, message text DEFAULT NULL, words text DEFAULT NULL, own_unit text DEFAULT NULL,
+    own_amount bigint DEFAULT NULL)
 RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -171,6 +173,10 @@ BEGIN
     IF function_tools IS NOT NULL AND run_source <> 'openai' THEN
         PERFORM waiting_runs_check(org, limit_waiting_runs);
     END IF;
+    IF own_amount IS NULL AND (run_source = 'openai' OR client_facts IS NOT NULL) THEN
+        SELECT b.unit, b.amount INTO own_unit, own_amount
+        FROM (SELECT 1) AS o LEFT JOIN budget_of_metadata(metadata) AS b ON true;
+    END IF;
     wanted_format := CASE WHEN response_format IS NULL AND run_source <> 'retry' AND NOT is_bare
                           THEN chosen.persona_format::json
                           ELSE response_format END;
@@ -192,12 +198,12 @@ BEGIN
     INSERT INTO runs (id, org_id, thread_id, created_by_user_id, queued, source, trace_id, persona_id, persona_row_id,
                       model_id, model, provider_kind, credential_name, persona_model, credits_held, created_at,
                       end_user, metadata, tools, response_format, result_bytes, history_bytes, sampling, is_bare,
-                      client_facts)
+                      client_facts, budget_unit, budget_amount)
     VALUES (run, org, thread, current_user_id(), is_queued, run_source, trace,
             chosen.persona_key || '@' || chosen.version, chosen.persona_row_id, chosen.model_id, chosen.model,
             chosen.provider_kind, chosen.credential_name, coalesce(chosen.persona_model, ''), hold, moment, end_user,
             metadata, function_tools, wanted_format, declared_bytes, octet_length(history::text), sampling, is_bare,
-            client_facts);
+            client_facts, own_unit, own_amount);
     IF message IS NULL THEN
         RETURN json_build_object('run_id', run, 'trace_id', trace);
     END IF;
@@ -221,7 +227,7 @@ CREATE OR REPLACE FUNCTION run_create(thread uuid, route uuid, persona_id text, 
     metadata json, limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint, limit_queued_runs bigint,
     limit_stored_bytes bigint, credit_run_hold bigint, limit_waiting_runs bigint, function_tools json,
     response_format json, client_facts json DEFAULT NULL, content text DEFAULT NULL, words text DEFAULT NULL,
-    follows boolean DEFAULT false, OUT item json, OUT stopped uuid[])
+    follows boolean DEFAULT false, budget json DEFAULT NULL, OUT item json, OUT stopped uuid[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     room_before CONSTANT interval := CASE WHEN content IS NULL THEN '0' ELSE '1 microsecond' END;  -- for the message
@@ -248,7 +254,8 @@ BEGIN
                                limit_concurrent_runs, limit_concurrent_runs_per_user, limit_queued_runs,
                                limit_stored_bytes, credit_run_hold, limit_waiting_runs, function_tools,
                                response_format, client_facts => run_create.client_facts,
-                               message => run_create.content, words => run_create.words);
+                               message => run_create.content, words => run_create.words,
+                               own_unit => budget ->> 'unit', own_amount => budget_of_run_read(budget));
             RETURN;
         END IF;
         thread_row := thread_of_caller_locked(thread);
@@ -284,7 +291,8 @@ BEGIN
                        limit_concurrent_runs_per_user, limit_queued_runs, limit_stored_bytes, credit_run_hold,
                        limit_waiting_runs, function_tools, response_format, coalesce(freed, 0),
                        client_facts => run_create.client_facts, message => run_create.content,
-                       words => run_create.words);
+                       words => run_create.words, own_unit => budget ->> 'unit',
+                       own_amount => budget_of_run_read(budget));
 END
 $$;
 
@@ -321,7 +329,8 @@ BEGIN
                        last_run.metadata, 'retry', false, limit_concurrent_runs, limit_concurrent_runs_per_user,
                        limit_queued_runs, limit_stored_bytes, credit_run_hold, limit_waiting_runs, last_run.tools,
                        last_run.response_format, is_bare => last_run.is_bare,
-                       client_facts => run_retry.client_facts);
+                       client_facts => run_retry.client_facts, own_unit => last_run.budget_unit,
+                       own_amount => last_run.budget_amount);
     UPDATE messages SET hidden_by_run_id = run
     WHERE thread_id = thread_row.id AND id = answer
           AND (run_id = last_run.id OR last_run.status <> 'completed' AND id > (

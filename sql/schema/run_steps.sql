@@ -74,15 +74,17 @@ CREATE TABLE tool_call_days (
 SELECT make_tenant_table('tool_call_days');
 
 -- Before a tool is called on the platform's account: whether it may be. Answers admitted, credits (less than the cost
--- is available), limit (of the day) or fenced (the run is another daemon's). The cost is held for the run until the
--- call's result, or the run's end; day_setting: limit.platform_tool_calls_per_day of the settings. Locks the run, then
--- the account, then the day; of a call that costs nothing the day alone.
+-- is available), budget (less is left of one), limit (of the day) or fenced (the run is another daemon's). The cost is
+-- held until the call's result, or the run's end; day_setting: limit.platform_tool_calls_per_day of the settings. Locks
+-- the run, then the account, then the day; of a call that costs nothing the day alone.
 CREATE OR REPLACE FUNCTION run_tool_admit(org uuid, run uuid, run_epoch bigint, cost bigint, day_setting bigint)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     calls_max bigint := entitlement_integer(org, 'limit.platform_tool_calls_per_day', day_setting);
     available numeric;
+    r runs;
+    is_budgeted boolean := false;
 BEGIN
     IF cost > 0 THEN
         PERFORM FROM runs r WHERE r.id = run AND r.org_id = org AND r.epoch = run_epoch AND r.owner_id IS NOT NULL
@@ -94,6 +96,12 @@ BEGIN
         IF available < cost THEN
             RETURN 'credits';
         END IF;
+        SELECT * INTO STRICT r FROM runs WHERE id = run;
+        is_budgeted := r.budget_amount IS NOT NULL
+            OR EXISTS (SELECT FROM budgets b WHERE b.org_id = org AND b.deleted_at IS NULL);
+        IF is_budgeted AND NOT tool_hold(r, cost) THEN
+            RETURN 'budget';
+        END IF;
     END IF;
     IF calls_max > 0 THEN
         INSERT INTO tool_call_days AS d (org_id, day, calls) VALUES (org, utc_day(clock_timestamp()), 1)
@@ -101,6 +109,9 @@ BEGIN
             calls = CASE WHEN d.day = excluded.day THEN d.calls + 1 ELSE 1 END
         WHERE d.day <> excluded.day OR d.calls < calls_max;
         IF NOT FOUND THEN
+            IF is_budgeted THEN
+                PERFORM tool_settle(r, cost, 0);
+            END IF;
             RETURN 'limit';
         END IF;
     END IF;
@@ -137,6 +148,10 @@ BEGIN
         SELECT least(cost, r.credits_held), greatest(0, least(cost, a.balance::numeric - a.held + 9223372036854775807,
                                                               9223372036854775807 - r.credits_used))
         INTO STRICT released, charged FROM credit_accounts a WHERE a.org_id = r.org_id FOR UPDATE;
+        IF r.budget_amount IS NOT NULL OR EXISTS (SELECT FROM turn_holds h WHERE h.run_id = r.id)
+           OR EXISTS (SELECT FROM budgets b WHERE b.org_id = r.org_id AND b.deleted_at IS NULL) THEN
+            PERFORM tool_settle(r, cost, charged);
+        END IF;
         IF charged > 0 THEN
             PERFORM credit_post(r.org_id, -charged, 'consumption', 'run', r.id::text, NULL, -released);
             UPDATE runs SET credits_used = credits_used + charged, credits_held = credits_held - released
@@ -161,8 +176,8 @@ $$;
 -- An owned run begins to wait: it has no owner any more. request: {request_id, kind, message, turn, tool_call_id,
 -- tool_name, arguments}; instead of the last three of kind tool_results {calls: [{tool_call_id, tool_name,
 -- answered_by}]}; instead of the last one of elicitation {key, schema}, of authorization {server_id, server_key, url}.
--- When a cancel was asked for meanwhile, the run is cancelled instead; when what it waits for came meanwhile, it goes
--- on at once. Locks the run, then the account.
+-- Of budget: budget_waits.sql. When a cancel was asked for meanwhile, the run is cancelled instead; when what it waits
+-- for came meanwhile, it goes on at once. Locks the run, then the account.
 CREATE OR REPLACE FUNCTION run_wait(owner uuid, run uuid, run_epoch bigint, final_seq bigint, request jsonb,
     wait_seconds bigint)
 RETURNS boolean
@@ -197,6 +212,8 @@ BEGIN
         PERFORM run_take_early_results(r);
     ELSIF request ->> 'kind' = 'authorization' AND mcp_has_connected(r) THEN
         PERFORM run_go_on(r);
+    ELSIF request ->> 'kind' = 'budget' THEN
+        PERFORM budget_wait_begun(r);
     END IF;
     RETURN true;
 END
@@ -272,7 +289,9 @@ BEGIN
     ELSIF run_creator_ended(r.org_id, r.created_by_user_id, r.created_at) THEN
         PERFORM fail('runs.not_waiting', 'run_has_status', jsonb_build_object('status', 'cancelled'));
     END IF;
-    IF waits_for_results(r.input_request) THEN
+    IF r.input_request ->> 'kind' = 'budget' THEN
+        PERFORM fail('runs.other_answer', 'waits_for_budget', jsonb_build_object('name', r.input_request ->> 'name'));
+    ELSIF waits_for_results(r.input_request) THEN
         PERFORM fail('runs.other_answer', 'waits_for_results');
     ELSIF r.input_request ->> 'kind' = 'authorization' THEN
         PERFORM fail('runs.other_answer', 'waits_for_connection',

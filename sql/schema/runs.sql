@@ -8,11 +8,11 @@
 CREATE SEQUENCE run_epochs;
 GRANT USAGE ON SEQUENCE run_epochs TO hostler_runner;
 
--- Whether a run with this request waits for programs, or for a person whom a server asks: such a run counts in
+-- Whether a run with this request waits for programs, for a person whom a server asks, or for a budget: it counts in
 -- limit.waiting_runs instead of limit.concurrent_runs. One expression, which Postgres puts into what calls it.
 CREATE OR REPLACE FUNCTION waits_apart(input_request jsonb) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT coalesce(input_request ->> 'kind' IN ('tool_results', 'elicitation', 'authorization'), false)
+    SELECT coalesce(input_request ->> 'kind' IN ('tool_results', 'elicitation', 'authorization', 'budget'), false)
 $$;
 
 -- Whether it waits for results of calls.
@@ -85,6 +85,10 @@ CREATE TABLE runs (
     -- {behind_seq, facts}, when such a client answered the run last: the answer to that begins behind that event, with
     -- these facts before client_facts.
     client_answer json,
+    -- The key that made it; null: a login did.
+    api_key_id uuid DEFAULT (current_request() ->> 'api_key_id')::uuid,
+    budget_unit text,  -- of its own budget; null: it has none
+    budget_amount bigint,  -- credits, or nano-dollars
     FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01);
 
@@ -255,6 +259,11 @@ $$;
 CREATE OR REPLACE FUNCTION run_waiting(input_request jsonb, created_at timestamptz) RETURNS json
 LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
 BEGIN
+    IF input_request ->> 'kind' = 'budget' THEN
+        RETURN json_build_object('kind', 'budget', 'since', input_request ->> 'since',
+            'message', input_request ->> 'message', 'budget_id', input_request ->> 'budget_id',
+            'name', input_request ->> 'name', 'renews_at', input_request ->> 'renews_at');
+    END IF;
     RETURN json_build_object('kind', input_request ->> 'kind',
         'since', coalesce(input_request ->> 'since', rfc3339(created_at)),
         'message', coalesce(input_request ->> 'message', ''));

@@ -103,5 +103,34 @@ BEGIN
     RETURN array_fill(e.after_id, ARRAY[rows_done]);
 END
 $$;
-REVOKE EXECUTE ON FUNCTION is_platform_model, erase_usage, erase_usage_days, erase_usage_months
+-- A page of an erasure (erasure.sql): budgets and counts of an end user or an organization lose their names.
+CREATE OR REPLACE FUNCTION erase_budgets(e erasures, at_most integer) RETURNS uuid[]
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    page uuid[] := ARRAY(
+        SELECT b.id FROM budgets b
+        WHERE b.org_id = e.org_id AND b.deleted_at IS NULL
+              AND (e.kind = 'org' OR (b.subject_type = 'end_user' AND b.subject_id = e.end_user))
+        ORDER BY b.id LIMIT at_most);
+    counted uuid[];
+BEGIN
+    UPDATE credit_accounts SET budgets = budgets - cardinality(page) WHERE org_id = e.org_id;
+    UPDATE budgets b SET name = 'deleted', subject_id = '', deleted_at = clock_timestamp() WHERE b.id = ANY (page);
+    IF e.kind = 'org' OR cardinality(page) = at_most THEN
+        RETURN page;
+    END IF;
+    DELETE FROM budget_alerts a WHERE (a.budget_id, a.end_user, a.begins_at, a.percent) IN (
+        SELECT o.budget_id, o.end_user, o.begins_at, o.percent FROM budget_alerts o
+        WHERE o.org_id = e.org_id AND o.end_user = e.end_user AND o.end_user <> '' LIMIT at_most);
+    WITH gone AS (
+        DELETE FROM budget_windows w WHERE (w.budget_id, w.end_user, w.begins_at) IN (
+            SELECT o.budget_id, o.end_user, o.begins_at FROM budget_windows o
+            WHERE o.org_id = e.org_id AND o.end_user = e.end_user AND o.end_user <> ''
+            LIMIT at_most)
+        RETURNING w.budget_id)
+    SELECT array_agg(g.budget_id) INTO counted FROM gone g;
+    RETURN page || counted;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION is_platform_model, erase_budgets, erase_usage, erase_usage_days, erase_usage_months
     FROM hostler_api, hostler_runner;

@@ -137,6 +137,28 @@ SELECT sha256(convert_to(id::text, 'UTF8')), org_id, sha256(''), id,
 FROM secrets WHERE kind = 'idempotency';
 
 -- Half of the organizations have rules, the large one ten thousand.
+INSERT INTO budgets (org_id, name, subject_type, subject_id, unit, amount, period, time_zone, on_exhausted,
+                     is_of_platform, deleted_at)
+SELECT personal_org_id, 'b', k.subject_type, k.subject_id, 'credits', 1000000000, 'month', 'UTC', 'wait', false,
+    k.deleted_at
+FROM users CROSS JOIN LATERAL (
+    VALUES ('org', personal_org_id::text, NULL::timestamptz), ('end_user', '*', NULL),
+           ('end_user', 'gone', CASE WHEN login LIKE 'user3%' THEN clock_timestamp() END))
+    AS k (subject_type, subject_id, deleted_at);
+INSERT INTO budgets (org_id, name, subject_type, subject_id, unit, amount, period, time_zone, on_exhausted,
+                     is_of_platform)
+SELECT personal_org_id, 'b', 'end_user', 'eu' || n, 'usd', 1000, 'day', 'Europe/Berlin', 'fail', false
+FROM users, generate_series(1, 900) AS n WHERE login = 'user1';
+UPDATE credit_accounts a SET budgets = (SELECT count(*) FROM budgets b
+                                        WHERE b.org_id = a.org_id AND b.deleted_at IS NULL);
+INSERT INTO budget_windows (budget_id, end_user, begins_at, org_id, renews_at, spent)
+SELECT b.id, CASE WHEN b.subject_id = '*' THEN 'eu' || n ELSE '' END, clock_timestamp() - n * interval '30 days',
+    b.org_id, clock_timestamp() - (n - 1) * interval '30 days', n
+FROM budgets b, generate_series(1, 4) AS n;
+INSERT INTO budget_alerts (budget_id, end_user, begins_at, percent, org_id, done_at)
+SELECT w.budget_id, w.end_user, w.begins_at, 50, w.org_id, clock_timestamp() FROM budget_windows w;
+INSERT INTO turn_holds (run_id, org_id, epoch, credits, budget_ids, end_users, begin_times, amounts)
+SELECT uuidv7(), personal_org_id, 1, 1, '{}', '{}', '{}', '{}' FROM users;
 INSERT INTO ip_rules (org_id, type, cidr)
 SELECT id, 'blocklist', '192.0.2.1/32' FROM orgs WHERE name LIKE '%2';
 INSERT INTO ip_rules (org_id, type, cidr)

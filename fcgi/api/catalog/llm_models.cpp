@@ -16,6 +16,7 @@ constexpr Bounds context_bounds{1024, 100'000'000};
 constexpr Bounds own_context_bounds{1024, 2'000'000};
 constexpr NumberBounds price_bounds{0, 1'000'000};
 constexpr NumberBounds multiplier_bounds{0, 1000};
+constexpr Bounds output_bounds{1, 10'000'000};
 constexpr int64_t context_tokens_default = 128'000;
 
 constexpr std::array price_names{"input_usd_per_mtok", "output_usd_per_mtok",
@@ -36,6 +37,12 @@ void read_members(const Input& input, Fields& fields, bool is_new, JsonWriter& j
   }
   std::optional<double> multiplier = fields.optional_number("multiplier", multiplier_bounds);
   if (multiplier || is_new) json.member("multiplier", multiplier.value_or(1.0));
+  Nullable<int64_t> output = fields.nullable_integer("max_output_tokens", output_bounds);
+  if (output.value) {
+    json.member("max_output_tokens", *output.value);
+  } else if (output.is_given) {
+    json.key("max_output_tokens").null();
+  }
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ constexpr size_t url_chars_max = 2048;
 constexpr TextBounds url_bounds{.min = 1, .max = url_chars_max};
 constexpr size_t events_max = 16;  // given; duplicates are merged
 constexpr std::string_view event_names[] = {"run.completed", "run.failed", "run.cancelled",
-                                            "run.waiting_for_input"};
+                                            "run.waiting_for_input", "budget.threshold"};
 
 // Without duplicates, in the order they were given.
 std::vector<std::string> read_events(Fields& fields, std::vector<std::string> given) {
@@ -27,7 +27,8 @@ std::vector<std::string> read_events(Fields& fields, std::vector<std::string> gi
   for (std::string& name : given) {
     if (std::find(std::begin(event_names), std::end(event_names), name) == std::end(event_names)) {
       fields.fault("events", "unknown",
-                   "must be of run.completed, run.failed, run.cancelled, run.waiting_for_input");
+                   "must be of run.completed, run.failed, run.cancelled, run.waiting_for_input, "
+                   "budget.threshold");
     }
     if (std::find(events.begin(), events.end(), name) == events.end()) {
       events.push_back(std::move(name));

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "fcgi/api/billing/budget_input.h"
 #include "fcgi/api/handlers.h"
 #include "fcgi/api/runs/function_tools.h"
 #include "fcgi/api/runs/marks.h"
@@ -29,6 +30,7 @@ struct NewRun {
   std::optional<std::string> tools;            // as the run keeps them
   std::optional<std::string> response_format;  // JSON text
   std::string metadata;
+  std::optional<std::string> budget;   // its own, JSON text
   std::optional<std::string> content;  // of the message that it answers; nothing: the thread has it
   bool is_streamed = false;
 
@@ -45,6 +47,7 @@ NewRun read_new_run(Fields& fields, FunctionTools& tools) {
                         .value.value_or("reject");
   wanted.metadata = read_metadata(fields).value_or("{}");
   wanted.response_format = read_response_format(fields).value;
+  wanted.budget = read_run_budget(fields);
   tools = read_function_tools(fields);
   wanted.tools = tools.json;
   return wanted;
@@ -75,7 +78,8 @@ postgres::BoundStatement creation(const config::Settings& settings, const std::s
       .credit_run_hold = settings.integer("credit.run_hold"),
       .limit_waiting_runs = settings.integer("limit.waiting_runs"),
       .tools = wanted.tools,
-      .response_format = wanted.response_format};
+      .response_format = wanted.response_format,
+      .budget = wanted.budget};
 }
 
 postgres::BoundStatement beginning(const config::Settings& settings, const std::string& thread_id,
@@ -96,7 +100,8 @@ postgres::BoundStatement beginning(const config::Settings& settings, const std::
       .credit_run_hold = settings.integer("credit.run_hold"),
       .limit_waiting_runs = settings.integer("limit.waiting_runs"),
       .tools = wanted.tools,
-      .response_format = wanted.response_format};
+      .response_format = wanted.response_format,
+      .budget = wanted.budget};
 }
 
 postgres::BoundStatement beginning(const config::Settings& settings, const NewThread& thread,
@@ -119,7 +124,8 @@ postgres::BoundStatement beginning(const config::Settings& settings, const NewTh
       .credit_run_hold = settings.integer("credit.run_hold"),
       .limit_waiting_runs = settings.integer("limit.waiting_runs"),
       .tools = wanted.tools,
-      .response_format = wanted.response_format};
+      .response_format = wanted.response_format,
+      .budget = wanted.budget};
 }
 
 OneStatement in_thread(const Input& input, const std::string& thread_id, const NewRun& wanted) {

@@ -44,6 +44,14 @@ const std::map<std::pair<std::string, Actor>, Outcome> exceptions = {
     {{"GET /v1/openai/responses/{response}", Actor::platform}, Outcome::passes},
     {{"POST /v1/openai/responses/{response}/cancel", Actor::platform}, Outcome::passes},
     {{"GET /v1/subscriptions/{subscription_id}", Actor::platform}, Outcome::passes},
+    // budget_of_caller() looks for org.manage, and lets platform administrators change any.
+    {{"POST /v1/budgets", Actor::member}, Outcome::forbidden},
+    {{"POST /v1/budgets", Actor::member_elsewhere}, Outcome::forbidden},
+    {{"PATCH /v1/budgets/{budget_id}", Actor::member}, Outcome::forbidden},
+    {{"DELETE /v1/budgets/{budget_id}", Actor::member}, Outcome::forbidden},
+    {{"GET /v1/budgets/{budget_id}", Actor::platform}, Outcome::passes},
+    {{"PATCH /v1/budgets/{budget_id}", Actor::platform}, Outcome::passes},
+    {{"DELETE /v1/budgets/{budget_id}", Actor::platform}, Outcome::passes},
     // audit_org() and member_remove() check by the role.
     {{"GET /v1/audit-logs", Actor::member}, Outcome::forbidden},
     {{"GET /v1/audit-logs", Actor::member_elsewhere}, Outcome::forbidden},

@@ -82,7 +82,8 @@ postgres::BoundStatement RunFixture::run_of(const std::string& thread_id,
                           .credit_run_hold = 10,
                           .limit_waiting_runs = 1000,
                           .tools = std::nullopt,
-                          .response_format = std::nullopt};
+                          .response_format = std::nullopt,
+                          .budget = std::nullopt};
 }
 
 std::string RunFixture::new_run(const std::string& thread_id, const std::string& strategy,

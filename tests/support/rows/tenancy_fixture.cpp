@@ -240,6 +240,11 @@ void TenancyFixture::make_things(const std::set<std::string>& known_routes) {
                                  R"({"url":"https://93.184.215.14/x","events":["run.failed"]})");
     values["delivery_id"] = insert_delivery(stack, org_id, values["endpoint_id"]);
   }
+  values["budget_id"] =
+      made(of_owner, "/v1/budgets",
+           fmt::format(R"({{"name":"b","subject":{{"type":"org","id":"{}"}},"unit":"credits",)"
+                       R"("amount":1000000,"window":"total"}})",
+                       org_id));
   if (known_routes.contains("POST /v1/ip-rules")) {
     values["rule_id"] =
         made(of_owner, "/v1/ip-rules", R"({"type":"blocklist","cidr":"203.0.113.0/24"})");

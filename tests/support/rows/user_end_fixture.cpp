@@ -119,6 +119,10 @@ const std::vector<WritingCall>& writing_calls() {
       {"POST /v1/entitlement-overrides",
        R"({"org_id":"{org_id}","key":"limit.queued_runs","value":"9","value_type":"integer"})", ""},
       {"DELETE /v1/entitlement-overrides/{override_id}", "", "?org_id={org_id}"},
+      {"POST /v1/budgets", R"({"name":"b","subject":{"type":"org","id":"{org_id}"},"unit":"credits","amount":9,)"
+       R"("window":"day"})", ""},
+      {"PATCH /v1/budgets/{budget_id}", R"({"amount":10})", ""},
+      {"DELETE /v1/budgets/{budget_id}", "", ""},
       {"POST /v1/ip-rules", R"({"type":"blocklist","cidr":"198.51.100.0/24"})", ""},
       {"DELETE /v1/ip-rules/{rule_id}", "", ""},
       {"PUT /v1/admin/gateway-config", R"({"risk_reject_threshold":0})", ""},
@@ -245,6 +249,9 @@ void UserEndFixture::make_things() {
   values_["delivery_id"] =
       sql_value(stack_, filled("UPDATE outbox SET status = 'failed', next_attempt_at = NULL WHERE "
                                "endpoint_id = '{endpoint_id}' RETURNING id"));
+  values_["budget_id"] = made(
+      "/v1/budgets", R"({"name":"b","subject":{"type":"org","id":"{org_id}"},"unit":"credits",)"
+                     R"("amount":1000000,"window":"total"})");
   values_["rule_id"] = made("/v1/ip-rules", R"({"type":"blocklist","cidr":"203.0.113.0/24"})");
   std::string flag = "tests." + with_underscores(new_name("flag"));
   values_["key"] = made("/v1/feature-flags",

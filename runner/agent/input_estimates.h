@@ -1,0 +1,55 @@
+// What providers count for input that was estimated by its bytes, learned for each model.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace hostler::runner {
+
+class InputEstimates {
+ public:
+  // What a model's provider may count, with a margin, and with what its counts taught.
+  int64_t expected_tokens(const std::string& model, int64_t estimated) const {
+    auto found = ratios_.find(model);
+    double ratio = found == ratios_.end() ? 1.0 : std::max(found->second, 1.0);
+    return static_cast<int64_t>(std::ceil(static_cast<double>(estimated) * ratio * margin)) +
+           margin_tokens;
+  }
+
+  // A count above all before is believed at once, since it is money; one below it little by little.
+  void learn(const std::string& model, int64_t estimated, int64_t counted) {
+    if (estimated <= 0 || counted <= 0) return;
+    estimated_tokens_ += estimated;
+    counted_tokens_ += counted;
+    // Of little input the provider's own words are the larger part.
+    double ratio = static_cast<double>(std::max<int64_t>(counted - margin_tokens, 1)) /
+                   static_cast<double>(estimated);
+    if (ratios_.size() >= models_max && !ratios_.contains(model)) ratios_.clear();
+    double& known = ratios_.try_emplace(model, ratio).first->second;
+    known = ratio > known ? ratio : known * 0.9 + ratio * 0.1;
+  }
+
+  // All that was counted, as a share of what was estimated, in millionths.
+  int64_t ratio_millionths() const {
+    if (estimated_tokens_ == 0) return 1'000'000;
+    return static_cast<int64_t>(1e6 * static_cast<double>(counted_tokens_) /
+                                static_cast<double>(estimated_tokens_));
+  }
+
+ private:
+  // Providers count tokens in ways that bytes do not tell.
+  static constexpr double margin = 1.1;
+  static constexpr int64_t margin_tokens = 16;
+  // Names are the organizations' own.
+  static constexpr size_t models_max = 10'000;
+
+  std::map<std::string, double> ratios_;  // counted to estimated
+  int64_t estimated_tokens_ = 0;
+  int64_t counted_tokens_ = 0;
+};
+
+}  // namespace hostler::runner
