@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "lib/postgres/session.h"
+#include "tests/sql/factor_plan_values.h"
 #include "tests/sql/tool_plan_values.h"
 
 namespace hostler {
@@ -383,6 +384,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"setting_set.value", "NULL"},
   };
   add_tool_plan_values(values.by_name, ask);
+  add_factor_plan_values(values.by_name, ask, user, member);
   return values;
 }
 
