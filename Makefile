@@ -55,7 +55,7 @@ OPT_fuzz    := -O1 -gline-tables-only -fno-omit-frame-pointer $(clang_zeroing)
 LINK_fuzz   := -fsanitize=fuzzer,address,undefined -fprofile-instr-generate
 LINK_hardening := -pie -Wl,-z,relro,-z,now,-z,noexecstack
 
-PACKAGES := libpq libuv libcurl libsodium fmt openssl libxml-2.0 libmaxminddb re2 zlib libidn2 icu-i18n icu-uc
+PACKAGES := libpq libuv libcurl libsodium libfido2 fmt openssl libxml-2.0 libmaxminddb re2 zlib libidn2 icu-i18n icu-uc
 CPPFLAGS := -I. -I$(BUILD)/generated $(addprefix -isystem ,$(sort $(patsubst -I%,%,$(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null)))) \
 	-DHOSTLER_VERSION='"$(VERSION)"' $(EXTRA_CPPFLAGS)
 CXXFLAGS := -std=c++20 -pthread $(WARNINGS) $(HARDENING) $(OPT_$(VARIANT)) -MMD -MP $(EXTRA_CXXFLAGS)

@@ -12,6 +12,7 @@
 #include "lib/account/account_rules.h"
 #include "lib/ids.h"
 #include "lib/json.h"
+#include "queries/factors.h"
 #include "queries/operator.h"
 
 namespace hostler {
@@ -135,6 +136,74 @@ void add_status_command(CommandLine& line, CommandWord topic, const std::string&
   command.add_option("LOGIN", *login, "login, username or mail address").required();
 }
 
+int show_factors(const CommandCall& call, const std::string& login) {
+  OwnerSession owner = open(call.settings());
+  if (!owner.session) return fail(owner.status, owner.refusal);
+  postgres::Result factors =
+      owner.session->run(query::UserFactors{.login = account::login_key(login)});
+  JsonWriter json;
+  std::string lines;
+  json.begin_array();
+  for (int i = 0; i < factors.size(); ++i) {
+    std::string_view item = factors[i].text("item");
+    json.raw(item);
+    std::optional<Json> factor = parse_json_or_nothing(item);
+    lines += fmt::format("{} {} {}\n", factor->text_or("id"), factor->text_or("type"),
+                         factor->text_or("name"));
+  }
+  return answer(call.as_json, json.end_array().take(),
+                lines.empty() ? fmt::format("{} has no second factor\n", login) : lines);
+}
+
+int reset_factors(const CommandCall& call, const std::string& login) {
+  OwnerSession owner = open(call.settings());
+  if (!owner.session) return fail(owner.status, owner.refusal);
+  postgres::Result gone =
+      owner.session->run(query::UserFactorsReset{.login = account::login_key(login)});
+  std::string_view count = gone.text();
+  return answer(
+      call.as_json, fmt::format("{{\"factors_removed\":{}}}", count),
+      fmt::format("{} second factor{} of {} removed\n", count, count == "1" ? "" : "s", login));
+}
+
+// org: empty for the setting.
+int make_factors_optional(const CommandCall& call, const std::string& org) {
+  OwnerSession owner = open(call.settings());
+  if (!owner.session) return fail(owner.status, owner.refusal);
+  if (org.empty()) {
+    owner.session->run(query::FactorsOptional{});
+  } else {
+    owner.session->run(query::FactorsOptionalIn{.org_name = account::login_key(org)});
+  }
+  return answer(call.as_json, "{\"require_factor\":false}",
+                org.empty() ? "auth.require_factor is not stored any more\n"
+                            : fmt::format("{} asks for no second factor\n", org));
+}
+
+struct FactorsOrder {
+  std::string login;
+  std::string org;
+  bool is_reset = false;
+  bool is_optional = false;
+};
+
+int run_factors(const CommandCall& call, const FactorsOrder& order) {
+  if (order.is_optional) return make_factors_optional(call, order.org);
+  if (order.login.empty()) return fail(exit_usage, "say LOGIN, or --optional");
+  return order.is_reset ? reset_factors(call, order.login) : show_factors(call, order.login);
+}
+
+void add_factors_command(CommandLine& line, CommandWord topic) {
+  auto order = std::make_shared<FactorsOrder>();
+  CommandWord factors =
+      line.command(topic, "factors", "print the second factors of a user, or remove them",
+                   [order](const CommandCall& call) { return run_factors(call, *order); });
+  factors.add_option("LOGIN", order->login, "login, username or mail address");
+  factors.add_flag("--reset", order->is_reset, "remove them and the recovery codes");
+  factors.add_flag("--optional", order->is_optional, "forget a stored auth.require_factor");
+  factors.add_option("--org", order->org, "with --optional: of this organization instead");
+}
+
 void add_session_commands(CommandLine& line) {
   CommandWord topic = line.topic("session", "end sessions");
   auto session_id = std::make_shared<std::string>();
@@ -166,6 +235,7 @@ void add_user_commands(CommandLine& line) {
   add_status_command(line, topic, "suspend", "suspend a user: end the sessions and refuse logins",
                      "suspended");
   add_status_command(line, topic, "activate", "let a suspended user in again", "active");
+  add_factors_command(line, topic);
   line.command(topic, "looks", "recompute how names look, after an upgrade of ICU", refresh_looks);
   add_session_commands(line);
 }

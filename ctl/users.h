@@ -5,7 +5,7 @@
 
 namespace hostler {
 
-// user create, show, suspend, activate; session revoke.
+// user create, show, suspend, activate, factors; session revoke.
 void add_user_commands(CommandLine& line);
 
 }  // namespace hostler

@@ -188,6 +188,9 @@ Task<Response> answer(WorkerParts& parts, const Request& request, Client& client
   if (config::is_result_token(request.authorization) && match.route->by_result_token != nullptr) {
     answered.route = match.route = match.route->by_result_token;
   }
+  if (!request.authorization.empty() && match.route->by_caller != nullptr) {
+    answered.route = match.route = match.route->by_caller;
+  }
   Routed routed{request, target, *match.route, match.values};
   check_body_size(routed);
   if (routed.route.rate != Rate::none && !parts.settings.are_read()) {

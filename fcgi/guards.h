@@ -9,6 +9,7 @@
 #include "queries/admin_users.h"
 #include "queries/budgets.h"
 #include "queries/credits.h"
+#include "queries/factors.h"
 #include "queries/feature_flags.h"
 #include "queries/ip_rules.h"
 #include "queries/llm_catalog.h"
@@ -26,6 +27,10 @@ namespace hostler::route_table {
 
 inline postgres::BoundStatement guard_member(const PathValues& path) {
   return query::MemberGuard{.org_id = path.find("org_id"), .user_id = path.find("user_id")};
+}
+
+inline postgres::BoundStatement guard_factor(const PathValues& path) {
+  return query::FactorGuard{.factor_id = path.find("factor_id")};
 }
 
 inline postgres::BoundStatement guard_thread(const PathValues& path) {

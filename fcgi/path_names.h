@@ -18,6 +18,7 @@ struct PathName {
 // The 404 of a path value that is not a UUID. The first row that fits.
 inline constexpr std::array path_names{
     PathName{"session_id", ErrorCode::sessions_not_found},
+    PathName{"factor_id", ErrorCode::factors_not_found},
     PathName{"export_id", ErrorCode::exports_not_found},
     PathName{"thread_id", ErrorCode::threads_not_found},
     PathName{"run_id", ErrorCode::runs_not_found},

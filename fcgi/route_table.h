@@ -15,6 +15,11 @@ inline constexpr Route tool_results_by_token{
     post,       "/v1/runs/{run_id}/tool-results", open, dedicated, mib,
     by_address, answer_tool_call_by_token};
 
+// With a token, the same path begins what POST /v1/auth/confirm takes.
+inline constexpr Route passkey_of_caller{
+    post,   "/v1/auth/passkey:begin", before_factor(user), dedicated, none,
+    by_org, begin_passkey_confirm};
+
 // A row: method, path, access; sending, body limit, what calls count for, handler, and for a route
 // with ids and a body or a query the guard of its ids. Where a literal and a value both fit, the
 // literal stands first.
@@ -39,9 +44,15 @@ inline constexpr auto public_routes = std::to_array<Route>({
             dedicated, mib, by_address, log_in},
     {post,  "/v1/auth/refresh",               finds_caller(open),
             dedicated, none, by_address, refresh_session},
-    {post,  "/v1/auth/logout",                before_proof(user),
+    {post,  "/v1/auth/logout",                before_factor(before_proof(user)),
             dedicated, none, by_org, log_out},
-    {post,  "/v1/auth/confirm",               user, dedicated, mib, by_org, prove_session},
+    {post,  "/v1/auth/factor",                finds_caller(open),
+            dedicated, mib, by_address, answer_factor},
+    {post,  "/v1/auth/passkey:begin",         open, dedicated, none, by_address,
+            begin_passkey_login, nullptr, nullptr, nullptr, &passkey_of_caller},
+    {post,  "/v1/auth/passkey",               finds_caller(open),
+            dedicated, mib, by_address, log_in_by_passkey},
+    {post,  "/v1/auth/confirm",               before_factor(user), dedicated, mib, by_org, prove_session},
     {post,  "/v1/auth/email/verify/send",     before_proof(user),
             dedicated, none, by_org, send_email_verification},
     {post,  "/v1/auth/email/verify/confirm",  open,
@@ -53,13 +64,27 @@ inline constexpr auto public_routes = std::to_array<Route>({
     {post,  "/v1/auth/email/otp/verify",      finds_caller(open),
             dedicated, mib, by_address, verify_login_code},
 
-    {get,   "/v1/me",                         before_proof(user_or_key), pipelined, none, by_org, show_me},
+    {get,   "/v1/me",                         before_factor(before_proof(user_or_key)),
+            pipelined, none, by_org, show_me},
     {patch, "/v1/me",                         user, dedicated, mib, by_org, update_me},
     {del,   "/v1/me",                         may_end_caller(user), dedicated, mib, by_org, delete_me},
     {post,  "/v1/me/password",                user, dedicated, mib, by_org, change_password},
     {post,  "/v1/me/email",                   user, dedicated, mib, by_org, change_email},
     {get,   "/v1/me/sessions",                user, pipelined, none, by_org, list_sessions},
     {del,   "/v1/me/sessions/{session_id}",   user, dedicated, none, by_org, revoke_session},
+    {get,   "/v1/me/factors",                 before_factor(user), pipelined, none, by_org, list_factors},
+    {post,  "/v1/me/factors/totp",            fresh(before_factor(user)),
+            idempotent, mib, by_org, create_totp},
+    {post,  "/v1/me/factors/totp/{factor_id}:confirm", fresh(before_factor(user)),
+            dedicated, mib, by_org, confirm_totp, guard_factor},
+    {post,  "/v1/me/factors/passkeys:begin",  fresh(before_factor(user)),
+            dedicated, none, by_org, begin_passkey},
+    {post,  "/v1/me/factors/passkeys",        fresh(before_factor(user)),
+            idempotent, mib, by_org, create_passkey},
+    {del,   "/v1/me/factors/{factor_id}",     fresh(before_factor(user)),
+            dedicated, none, by_org, delete_factor},
+    {post,  "/v1/me/recovery-codes",          fresh(before_factor(user)),
+            idempotent, none, by_org, renew_recovery_codes},
     {get,   "/v1/me/invite-code",             user, pipelined, none, by_org, show_own_invite_code},
     {post,  "/v1/me/invite-code/reset",       user, idempotent, none, by_org, reset_own_invite_code},
 

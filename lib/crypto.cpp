@@ -97,6 +97,16 @@ std::string hmac_sha256(std::string_view key, std::string_view text) {
   return out;
 }
 
+std::string hmac_sha1(std::string_view key, std::string_view text) {
+  std::string out(20, '\0');
+  unsigned length = 0;
+  if (HMAC(EVP_sha1(), key.data(), length_of(key), bytes_of(text), text.size(), bytes_of(out),
+           &length) == nullptr) {
+    library_failed("HMAC");
+  }
+  return out;
+}
+
 bool equal_in_constant_time(std::string_view a, std::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
@@ -131,6 +141,19 @@ std::string to_base64(std::string_view bytes) {
 
 std::string to_base64url(std::string_view bytes) {
   return encode_base64(bytes, base64url_alphabet, false);
+}
+
+std::string to_base32(std::string_view bytes) {
+  constexpr const char* alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+  std::string out;
+  uint32_t bits = 0;
+  int count = 0;
+  for (char byte : bytes) {
+    bits = (bits << 8) | static_cast<unsigned char>(byte);
+    for (count += 8; count >= 5; count -= 5) out += alphabet[(bits >> (count - 5)) & 31];
+  }
+  if (count > 0) out += alphabet[(bits << (5 - count)) & 31];
+  return out;
 }
 
 std::optional<std::string> from_base64(std::string_view text) {

@@ -13,6 +13,7 @@ namespace hostler {
 std::string random_bytes(size_t count);
 std::string sha256(std::string_view text);                             // 32 bytes
 std::string hmac_sha256(std::string_view key, std::string_view text);  // 32 bytes
+std::string hmac_sha1(std::string_view key, std::string_view text);    // 20 bytes; for TOTP alone
 bool equal_in_constant_time(std::string_view a, std::string_view b);
 
 std::string to_hex(std::string_view bytes);
@@ -20,6 +21,7 @@ std::optional<std::string> from_hex(std::string_view hex);
 std::string to_base64(std::string_view bytes);  // with padding
 std::optional<std::string> from_base64(std::string_view text);
 std::string to_base64url(std::string_view bytes);  // without padding
+std::string to_base32(std::string_view bytes);     // RFC 4648, without padding
 
 // AES-256-GCM. key is 32 bytes; the result is nonce (12) + ciphertext + tag (16). bound is
 // authenticated, not stored: opening needs the same text again.

@@ -35,11 +35,12 @@ postgres::BoundStatement authentication(const StreamRequest& wanted, const Answe
   context.user_agent = wanted.user_agent;
   context.is_risky = answer.is_risky;
   context.needs_proof = answer.needs_proof;
+  context.needs_factor = answer.needs_factor;
   // An X-Org-Id that is not a UUID is reported after the caller is known.
   std::optional<std::string_view> org = std::nullopt;
   if (is_uuid(wanted.org_id)) org = wanted.org_id;
   bool is_key = wanted.credential.kind == account::Credential::Kind::api_key;
-  if (!is_key && !context.is_risky) {
+  if (!is_key && !context.is_risky && context.needs_factor != "everyone") {
     return query::AuthenticateByToken{.token_hash = wanted.credential.hash,
                                       .org_id = org,
                                       .permission = reads_runs,

@@ -115,6 +115,7 @@ AnswerContext answer_context(const ScgiRequest& request, const client::Gateway& 
   context.note = {std::move(facts.client_ip), facts.risk_score, {}};
   context.is_risky = facts.is_risky;
   context.needs_proof = facts.needs_proof;
+  context.needs_factor = std::move(facts.needs_factor);
   context.origin = request.origin;
   context.is_protocol = http::is_protocol_path(request.uri);
   context.is_tls = request.is_tls;

@@ -25,6 +25,7 @@ struct AnswerContext {
   bool is_tls = false;
   client::AccessNote note;   // for nginx's log
   bool is_risky = false;     // for whoever is no platform admin
+  std::string needs_factor;  // as client::ClientFacts has it
   bool needs_proof = false;  // of the caller's mail address
 };
 

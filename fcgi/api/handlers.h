@@ -52,6 +52,24 @@ OneStatement reset_own_invite_code(const Input& input);
 // session_proof.cpp
 Task<Response> prove_session(Call& call);
 
+// factor_login.cpp
+Task<Response> answer_factor(OpenCall& call);
+
+// passkeys.cpp
+OneStatement begin_passkey(const Input& input);
+Task<Response> create_passkey(Call& call);
+OneStatement begin_passkey_login(const Input& input);
+OneStatement begin_passkey_confirm(const Input& input);
+Task<Response> log_in_by_passkey(OpenCall& call);
+
+// own_factors.cpp
+OneStatement list_factors(const Input& input);
+OneStatement create_totp(const Input& input);
+Task<Response> confirm_totp(Call& call);
+OneStatement delete_factor(const Input& input);
+OneStatement renew_recovery_codes(const Input& input);
+OneStatement reset_user_factors(const Input& input);
+
 // exports.cpp
 OneStatement export_me(const Input& input);
 OneStatement export_org(const Input& input);

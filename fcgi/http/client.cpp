@@ -20,6 +20,7 @@ Client client_of(const client::Gateway& gateway, const Request& request) {
   client.risk_score = facts.risk_score;
   client.is_risky = facts.is_risky;
   client.needs_proof = facts.needs_proof;
+  client.needs_factor = std::move(facts.needs_factor);
   return client;
 }
 

@@ -16,6 +16,7 @@ struct Client {
   std::string_view user_agent;
   double risk_score = 0;
   bool is_risky = false;
+  std::string needs_factor;  // platform_admins or everyone need a second factor; empty: nobody
   bool needs_proof = false;  // callers need a proved mail address, but where they prove it
 };
 

@@ -48,6 +48,8 @@ struct Access {
   bool acts_in_path_org = false;
   // Serves also whose address is not proved, while auth.require_email_verification is on.
   bool before_proof = false;
+  // Serves also users who must have a second factor and have none yet.
+  bool before_factor = false;
   // The call may end its own caller: the path's {user_id}; without one, the caller.
   bool may_end_caller = false;
   // Open, and finds out who it is: there a platform admin passes whatever the risk, so that its
@@ -55,11 +57,16 @@ struct Access {
   bool finds_caller = false;
   // Needs a session begun or proved again within auth.fresh_seconds; of a scope the platform's.
   bool needs_fresh_login = false;
-  // Then only when the body has this member, and not as null. nullptr: always.
-  const char* fresh_for_member = nullptr;
+  // Then only when the body has one of these members (blanks between), and not as null. nullptr:
+  // always.
+  const char* fresh_for_members = nullptr;
 };
 constexpr Access before_proof(Access access) {
   access.before_proof = true;
+  return access;
+}
+constexpr Access before_factor(Access access) {
+  access.before_factor = true;
   return access;
 }
 constexpr Access may_end_caller(Access access) {
@@ -77,8 +84,8 @@ constexpr Access fresh(Access access) {
   return access;
 }
 
-constexpr Access fresh_for(const char* member, Access access) {
-  access.fresh_for_member = member;
+constexpr Access fresh_for(const char* members, Access access) {
+  access.fresh_for_members = members;
   return fresh(access);
 }
 
@@ -102,6 +109,8 @@ struct Route {
   Response (*render_error)(const Error&) = nullptr;
   // The row for clients that send a result_token in place of the credential of other routes.
   const Route* by_result_token = nullptr;
+  // Of an open route: the row for whoever shows an Authorization all the same.
+  const Route* by_caller = nullptr;
 };
 
 constexpr int64_t body_bytes_limit = 1 << 20;

@@ -1,6 +1,7 @@
 // See fcgi/identity/authentication.h.
 #include "fcgi/identity/authentication.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -35,11 +36,16 @@ bool is_platform_scope(const Routed& routed) {
 }
 
 // A body that is no JSON, or too much of it, carries nothing: its 400 follows.
-bool carries(std::string_view body, const char* member) {
+bool carries_one_of(std::string_view body, std::string_view members) {
   std::variant<Json, JsonFault> parsed = parse_bounded_json(body, json_values_of_body_max);
   const Json* json = std::get_if<Json>(&parsed);
-  const Json* value = json == nullptr ? nullptr : json->find(member);
-  return value != nullptr && !value->is_null();
+  while (json != nullptr && !members.empty()) {
+    size_t end = std::min(members.find(' '), members.size());
+    const Json* value = json->find(members.substr(0, end));
+    if (value != nullptr && !value->is_null()) return true;
+    members.remove_prefix(std::min(end + 1, members.size()));
+  }
+  return false;
 }
 
 client::RequestContext context_of(const Admitted& request, Asks asks) {
@@ -52,6 +58,8 @@ client::RequestContext context_of(const Admitted& request, Asks asks) {
   context.writes = asks == Asks::writing;
   if (context.writes) context.ends = user_ended(routed);
   context.needs_proof = request.client.needs_proof && !access.before_proof;
+  context.before_factor = access.before_factor;
+  if (!access.before_factor) context.needs_factor = request.client.needs_factor;
   context.is_risky = request.client.is_risky;
   context.fresh_seconds = request.fresh_seconds;
   context.org_named = org_with_rules(routed);
@@ -83,10 +91,11 @@ const char* required_permission(const Routed& routed) {
 }
 
 // Only writes and needs_proof, for which the token's row knows enough: not when its session was
-// proved.
+// proved. Tokens of platform administrators never keep what they grant, so that the row need not
+// know whether these have a second factor.
 bool asks_nothing_else(const client::RequestContext& context) {
   return !context.is_risky && !context.is_replay && context.fresh_seconds == 0 &&
-         context.ends.empty() && context.org_named.empty();
+         context.ends.empty() && context.org_named.empty() && context.needs_factor != "everyone";
 }
 
 postgres::BoundStatement authentication_with(const Admitted& request, std::string_view org_id,
@@ -128,8 +137,8 @@ int64_t fresh_seconds(const Routed& routed, const config::Settings& settings) {
   const Access& access = routed.route.access;
   if (!access.needs_fresh_login) return 0;
   if (access.audience == Access::Audience::scope && !is_platform_scope(routed)) return 0;
-  const char* member = access.fresh_for_member;
-  if (member != nullptr && !carries(routed.request.body, member)) return 0;
+  const char* members = access.fresh_for_members;
+  if (members != nullptr && !carries_one_of(routed.request.body, members)) return 0;
   return settings.integer("auth.fresh_seconds");
 }
 

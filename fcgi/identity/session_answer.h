@@ -16,6 +16,7 @@ namespace hostler {
 struct SessionTokens {
   Token access = make_token("hat_");
   Token refresh = make_token("hrt_");
+  Token factor = make_token("hft_");  // of a login that waits for a second factor
 };
 
 // Settings that the SQL functions of registrations and logins read, under the settings' own names:

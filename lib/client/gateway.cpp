@@ -59,6 +59,8 @@ Gateway::Gateway(const config::Settings& settings, RiskyNetworks risky)
     : risk_reject_threshold_(settings.number("gateway.risk_reject_threshold")),
       requires_proof_(settings.boolean("auth.require_email_verification")),
       risky_(std::move(risky)) {
+  std::string_view factor = settings.text("auth.require_factor");
+  if (factor != "none") requires_factor_ = factor;
   policy_.mode = net::ip_mode_named(settings.text("gateway.ip_mode"));
   for (const std::string& network : settings.strings("gateway.trusted_cidrs")) {
     std::optional<std::string> canonical = net::canonical_network(network);
@@ -77,6 +79,7 @@ ClientFacts Gateway::facts_of(const RequestOrigin& origin) const {
   facts.risk_score = risk_score(risk);
   facts.is_risky = risk_reject_threshold_ > 0 && facts.risk_score >= risk_reject_threshold_;
   facts.needs_proof = requires_proof_;
+  facts.needs_factor = requires_factor_;
   if (policy_.trusts(origin.address.peer)) facts.trace_id = trace_id_of(origin.traceparent);
   return facts;
 }

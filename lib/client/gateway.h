@@ -36,6 +36,7 @@ struct ClientFacts {
   double risk_score = 0;
   bool is_risky = false;                // the score has reached the threshold
   bool needs_proof = false;             // only callers with a proved mail address are served
+  std::string needs_factor;             // of whom: platform_admins or everyone; empty: of nobody
   std::optional<std::string> trace_id;  // of a trusted proxy
 };
 
@@ -48,6 +49,7 @@ class Gateway {
   net::AddressPolicy policy_;
   double risk_reject_threshold_;
   bool requires_proof_;
+  std::string requires_factor_;
   RiskyNetworks risky_;
 };
 

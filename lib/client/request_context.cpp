@@ -28,6 +28,8 @@ std::string request_context_json(const RequestContext& context) {
   if (context.fresh_seconds > 0) json.member("fresh_seconds", context.fresh_seconds);
   if (!context.ends.empty()) json.member("ends", context.ends);
   if (context.needs_proof) json.member("needs_proof", true);
+  if (context.before_factor) json.member("before_factor", true);
+  if (!context.needs_factor.empty()) json.member("needs_factor", context.needs_factor);
   if (context.is_risky) json.member("is_risky", true);
   if (!context.login_hmac.empty()) json.member("login_hmac", context.login_hmac);
   if (!context.org_named.empty()) json.member("org_named", context.org_named);

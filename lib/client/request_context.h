@@ -17,9 +17,11 @@ struct RequestContext {
   std::string_view trace_id;
   std::string_view client_ip;
   std::string_view user_agent;
-  bool is_risky = false;     // for whoever is no platform admin
-  bool needs_proof = false;  // of the caller's mail address
-  bool is_replay = false;    // an attempt that was refused: only who it was is asked
+  bool is_risky = false;          // for whoever is no platform admin
+  bool needs_proof = false;       // of the caller's mail address
+  bool before_factor = false;     // also for whoever lacks a second factor that is asked for
+  std::string_view needs_factor;  // platform_admins or everyone (auth.require_factor); or empty
+  bool is_replay = false;         // an attempt that was refused: only who it was is asked
   bool writes = false;
   int64_t fresh_seconds = 0;  // how long ago the session may have been proved; 0: any time
   std::string_view ends;      // the user that a write may end, or "self"

@@ -150,6 +150,13 @@ inline constexpr auto setting_rows = [] {
       "How long a login counts as fresh, where a fresh one is needed; 0: no fresh login is "
       "needed."),
 
+    choice_row("auth.require_factor", live, "none", "none|platform_admins|everyone",
+      "Who may do nothing before they have a second factor, beside the members of organizations that ask for one."),
+    integer_row("auth.factor_failures_per_hour", live, "20", {1, 1000}, "answers",
+      "How many wrong second factors an account takes within an hour; then it takes none."),
+    strings_row("auth.webauthn_origins", live, SettingForm::origin,
+      "Origins beside that of mail.site_url whose pages may use passkeys, such as https://app.example.com."),
+
     text_row("captcha.site_key", live, "",
       "The public key of the Turnstile captcha; the captcha is on when both keys are set."),
     secret_row("captcha.secret_key", live,

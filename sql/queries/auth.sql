@@ -23,10 +23,10 @@ SELECT candidate_id, stored_hash, coalesce(email_verified, false) AS email_verif
 FROM login_begin($1, $2);
 
 -- name: login_finish
--- Writes what became of a login and answers ok, refused, suspended or risky.
+-- Writes what became of a login and answers ok, refused, suspended, risky or factor.
 -- $1 login text, $2 candidate_id uuid or null, $3 is_right boolean, $4 checked_hash text, $5 new_hash text or null,
--- $6 access_hash bytea, $7 refresh_hash bytea, $8 settings jsonb (values by names of settings)
-SELECT login_finish($1, $2, $3, $4, $5, $6, $7, $8) AS outcome;
+-- $6 access_hash bytea, $7 refresh_hash bytea, $8 factor_hash bytea, $9 settings jsonb (values by names of settings)
+SELECT outcome, factors FROM login_finish($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: session_refresh
 -- Rotates the first refresh token that lives and answers ok, invalid or reused.

@@ -33,8 +33,8 @@ SELECT subject_id, secret_id FROM login_code_subject($1);
 SELECT login_code_send($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: login_code_verify
--- Answers ok, refused or suspended.
--- $1 email_key text, $2 hmac bytea, $3 access_hash bytea, $4 refresh_hash bytea, $5 limit_otp_guesses integer,
--- $6 limit_otp_failures_per_account_day integer, $7 auth_access_token_seconds integer,
--- $8 auth_refresh_token_seconds integer, $9 limit_sessions_per_user integer
-SELECT login_code_verify($1, $2, $3, $4, $5, $6, $7, $8, $9) AS outcome;
+-- Answers ok, refused, suspended or factor.
+-- $1 email_key text, $2 hmac bytea, $3 access_hash bytea, $4 refresh_hash bytea, $5 factor_hash bytea,
+-- $6 limit_otp_guesses integer, $7 limit_otp_failures_per_account_day integer, $8 auth_access_token_seconds integer,
+-- $9 auth_refresh_token_seconds integer, $10 limit_sessions_per_user integer
+SELECT outcome, factors FROM login_code_verify($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);

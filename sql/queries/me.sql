@@ -11,7 +11,7 @@ SELECT me_update($1) AS item;
 -- name: own_password_begin
 -- What the caller's password is checked with; raises the limits on failures.
 -- $1 settings jsonb (values by names of settings)
-SELECT stored_hash, login, email, may_forget FROM own_password_begin($1);
+SELECT stored_hash, login, email, may_forget, has_factor, is_confirmed FROM own_password_begin($1);
 
 -- name: own_password_refused
 -- Counts a wrong password.
@@ -19,7 +19,7 @@ SELECT stored_hash, login, email, may_forget FROM own_password_begin($1);
 SELECT own_password_refused($1, $2);
 
 -- name: own_password_set
--- $1 own_hash text or null (forgotten), $2 new_hash text, $3 auth_forgot_password_seconds integer
+-- $1 own_hash text or null (forgotten, or confirmed), $2 new_hash text, $3 auth_forgot_password_seconds integer
 SELECT own_password_set($1, $2, $3);
 
 -- name: session_prove_by_password
@@ -33,7 +33,7 @@ SELECT session_prove_by_code($1, $2, $3) AS outcome;
 
 -- name: me_delete
 -- Deletes the caller and answers the runs that were stopped.
--- $1 own_hash text
+-- $1 own_hash text or null (confirmed)
 SELECT me_delete($1);
 
 -- name: session_page

@@ -11,6 +11,7 @@ CREATE TABLE users (
     password_hash text,
     status text COLLATE "C" NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended', 'deleted')),
     platform_admin boolean NOT NULL DEFAULT false,
+    has_factor boolean NOT NULL DEFAULT false,  -- a second factor that counts (factors.sql)
     personal_org_id uuid NOT NULL,
     avatar_url text,
     locale text NOT NULL DEFAULT 'en',
@@ -61,6 +62,7 @@ CREATE TABLE orgs (
     name text NOT NULL,
     type text NOT NULL CHECK (type IN ('personal', 'workspace')),
     ip_rule_count integer NOT NULL DEFAULT 0,  -- maintained with ip_rules: authenticate() reads no more than this
+    require_factor boolean NOT NULL DEFAULT false,  -- members without a second factor may do nothing here
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     seen_day date,  -- of a workspace: when a member was seen last (dashboard.sql)
     -- A workspace that is deleted stops at closed_at, can be restored until erase_at, and is erased then

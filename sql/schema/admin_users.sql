@@ -87,6 +87,16 @@ EXCEPTION WHEN unique_violation THEN
 END
 $$;
 
+-- Tells the address that an account had that an administrator set another, or whether it counts as proved.
+CREATE OR REPLACE FUNCTION email_set_mail(old_state users, is_another boolean) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    PERFORM mail_queue('email_set', old_state.email, old_state.locale, jsonb_strip_nulls(jsonb_build_object(
+        'username', old_state.username, 'is_another', nullif(is_another, false))), NULL, old_state.email_key,
+        old_state.id);
+END
+$$;
+
 -- The part of a profile that the audit log keeps. It outlives the user, so it has neither names nor address, nor hashes
 -- of them.
 CREATE OR REPLACE FUNCTION user_audit_state(u users) RETURNS jsonb
@@ -114,6 +124,11 @@ BEGIN
     IF old_state.id IS NULL THEN
         PERFORM fail('users.not_found', 'user_deleted');
     END IF;
+    -- With the proof of the address the factors go: DELETE …/factors refuses that.
+    IF old_state.platform_admin AND old_state.has_factor AND of_user <> current_user_id()
+       AND (changes ->> 'email_key' <> old_state.email_key OR changes ->> 'email_verified' = 'false') THEN
+        PERFORM fail('auth.forbidden', 'factors_of_admin');
+    END IF;
     IF changes ? 'username' THEN
         PERFORM user_rename(old_state, changes ->> 'username', changes -> 'username_look');
     END IF;
@@ -128,6 +143,10 @@ BEGIN
     WHERE id = of_user RETURNING * INTO new_state;
     named_anew := jsonb_build_object('username_changed', new_state.username <> old_state.username,
                                      'email_changed', new_state.email <> old_state.email);
+    IF new_state.email <> old_state.email
+       OR (new_state.email_verified_at IS NULL) <> (old_state.email_verified_at IS NULL) THEN
+        PERFORM email_set_mail(old_state, new_state.email <> old_state.email);
+    END IF;
     IF user_audit_state(new_state) <> user_audit_state(old_state) OR named_anew @? '$.* ? (@ == true)' THEN
         PERFORM audit('users.update', 'user', of_user::text, NULL, user_audit_state(old_state),
                       user_audit_state(new_state) || named_anew);
@@ -184,7 +203,7 @@ BEGIN
                   '{"status": "deleted"}');
 END
 $$;
-REVOKE EXECUTE ON FUNCTION admin_user_detail_json, user_set_email, user_audit_state, workspaces_hand_over
-    FROM hostler_api, hostler_runner;
-REVOKE EXECUTE ON FUNCTION admin_user, admin_user_show, admin_user_page, admin_user_update, admin_user_delete
-    FROM hostler_runner;
+REVOKE EXECUTE ON FUNCTION admin_user_detail_json, user_set_email, email_set_mail, user_audit_state,
+    workspaces_hand_over FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION admin_user, admin_user_show, admin_user_page, admin_user_update, admin_user_delete FROM
+    hostler_runner;

@@ -117,7 +117,7 @@ BEGIN
                s.revoked_at IS NULL AND s.epoch = u.session_epoch AND u.status = 'active' AS alive,
            u.platform_admin, m.role,
                coalesce(org, u.personal_org_id) AS org_id, o.ip_rule_count, u.email_verified_at, u.personal_org_id,
-               s.proved_at, o.closed_at, o.erase_at
+               s.proved_at, o.closed_at, o.erase_at, u.has_factor, coalesce(o.require_factor, false) AS require_factor
         INTO of_user
         FROM access_tokens t JOIN sessions s ON s.id = t.session_id JOIN users u ON u.id = s.user_id
         LEFT JOIN orgs o ON o.id = coalesce(org, u.personal_org_id)
@@ -153,6 +153,15 @@ BEGIN
                    (context ->> 'client_ip')::inet, user_id, platform_admin)) THEN
             PERFORM fail('ip.blocked', 'ip_rules_deny', refused => refused_caller(is_key, org_id, user_id));
         END IF;
+        IF NOT is_key AND NOT context ? 'before_factor' THEN
+            IF NOT of_user.has_factor
+               AND (of_user.require_factor OR asks_for_factor(context, platform_admin)
+                    OR (context ? 'org_named'
+                        AND lacks_factor_named((context ->> 'org_named')::uuid, user_id, platform_admin))) THEN
+                PERFORM fail('auth.factor_setup_required', 'factor_missing',
+                             refused => refused_caller(is_key, org_id, user_id));
+            END IF;
+        END IF;
         IF is_rejected(context, platform_admin) THEN
             PERFORM fail('risk.rejected', refused => refused_caller(is_key, org_id, user_id));
         END IF;
@@ -181,11 +190,13 @@ $$;
 -- Authenticates by one look-up, then the caller's identity becomes the transaction's (tenant, user, request).
 -- token_hash: SHA-256 of the token; is_key: it begins with hst_. org: X-Org-Id or null (the user's own; a key's own).
 -- permission: the one needed, 'platform_admin', or null. takes_key: whether the route admits keys. context: {trace_id,
--- client_ip, user_agent, org_named, is_risky, is_replay, writes, ends, needs_proof, fresh_seconds}: org_named is an
--- organization in path or query, is_risky asks to refuse all but platform admins, is_replay not to check address and
--- risk (the audit of a refusal), writes to hold the user until the transaction ends, ends is the user whom the call
--- ends, needs_proof refuses callers without verified address, fresh_seconds those whose session was proved longer ago.
--- Raises the 401, 403 or 404 when the caller may not pass.
+-- client_ip, user_agent, org_named, is_risky, is_replay, writes, ends, needs_proof, needs_factor, before_factor,
+-- fresh_seconds}: org_named is an organization in path or query, is_risky asks to refuse all but platform admins,
+-- is_replay not to check address and risk (the audit of a refusal), writes to hold the user until the transaction ends,
+-- ends is the user whom the call ends, needs_proof refuses callers without verified address, needs_factor those whom
+-- auth.require_factor asks for a second factor and who have none (organizations may ask, too), before_factor asks for
+-- none, fresh_seconds refuses those whose session was proved longer ago. Raises the 401, 403 or 404 when the caller may
+-- not pass.
 CREATE OR REPLACE FUNCTION authenticate(token_hash bytea, is_key boolean, org uuid, permission text, takes_key boolean,
     context jsonb, OUT user_id uuid, OUT org_id uuid, OUT role text, OUT platform_admin boolean, OUT session_id uuid,
     OUT api_key_id uuid, OUT permissions text[])
@@ -240,15 +251,19 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT e.user_id, e.revoked_at, e.epoch FROM sessions e WHERE e.id = t.session_id OFFSET 0) AS s
         CROSS JOIN LATERAL (
-            SELECT n.status, n.email_verified_at, n.platform_admin, n.personal_org_id, n.session_epoch FROM users n
+            SELECT n.status, n.email_verified_at, n.platform_admin, n.personal_org_id, n.session_epoch, n.has_factor
+            FROM users n
             WHERE n.id = s.user_id OFFSET 0) AS u
         CROSS JOIN LATERAL (
             SELECT r.org_id, r.role FROM org_members r
             WHERE r.org_id = coalesce(org, u.personal_org_id) AND r.user_id = s.user_id OFFSET 0) AS m
         CROSS JOIN LATERAL (
-            SELECT g.ip_rule_count FROM orgs g WHERE g.id = m.org_id AND g.closed_at IS NULL OFFSET 0) AS o
+            SELECT g.ip_rule_count, g.require_factor FROM orgs g
+            WHERE g.id = m.org_id AND g.closed_at IS NULL OFFSET 0) AS o
         WHERE t.expires_at > clock_timestamp() AND s.revoked_at IS NULL AND s.epoch = u.session_epoch
               AND u.status = 'active' AND (u.email_verified_at IS NOT NULL OR NOT context ? 'needs_proof')
+              AND (u.has_factor OR NOT (o.require_factor OR asks_for_factor(context, u.platform_admin))
+                   OR context ? 'before_factor')
               AND (o.ip_rule_count = 0 OR ip_admits(m.org_id, (context ->> 'client_ip')::inet));
     END IF;
     IF ids IS NULL

@@ -77,16 +77,19 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT (jsonb_build_object('record', kind) || line)::text || E'\n'
 $$;
 
--- The next organization of a person's export: one that is not closed and whose IP rules admit who asked. Looks at 100.
+-- The next organization of a person's export: one that is not closed, whose IP rules admit who asked, and that asks for
+-- no second factor that they lack. Looks at 100.
 CREATE OR REPLACE FUNCTION export_next_org(x exports, OUT org uuid, OUT looked_at uuid)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     o record;
 BEGIN
-    FOR o IN SELECT g.id, g.closed_at, g.ip_rule_count FROM org_members m JOIN orgs g ON g.id = m.org_id
+    FOR o IN SELECT g.id, g.closed_at, g.ip_rule_count, g.require_factor
+             FROM org_members m JOIN orgs g ON g.id = m.org_id
              WHERE m.user_id = x.user_id AND m.org_id > x.org_at ORDER BY m.org_id LIMIT 100 LOOP
         looked_at := o.id;
-        IF o.closed_at IS NULL AND (o.ip_rule_count = 0 OR ip_admits(o.id, x.client_ip)) THEN
+        IF o.closed_at IS NULL AND (o.ip_rule_count = 0 OR ip_admits(o.id, x.client_ip))
+           AND (NOT o.require_factor OR (SELECT u.has_factor FROM users u WHERE u.id = x.user_id)) THEN
             org := o.id;
             RETURN;
         END IF;
@@ -194,7 +197,9 @@ BEGIN
     ELSIF x.part = 'begin' THEN
         x.part := 'orgs';
         text_out := (SELECT export_line('user', to_jsonb(u) - ARRAY['password_hash', 'search_text'])
-                     FROM users u WHERE u.id = x.user_id);
+                     FROM users u WHERE u.id = x.user_id)
+            || (SELECT coalesce(string_agg(export_line('factor', factor_json(f)::jsonb), '' ORDER BY f.id), '')
+                FROM factors f WHERE f.user_id = x.user_id AND f.confirmed_at IS NOT NULL);
     ELSIF x.part = ANY (parts) THEN
         FOR listed IN SELECT l.id, l.line FROM export_list(x, at_most) AS l LOOP
             text_out := text_out || export_line(CASE x.part WHEN 'org_runs' THEN 'run' ELSE rtrim(x.part, 's') END,

@@ -106,10 +106,12 @@ BEGIN
 END
 $$;
 
--- POST /v1/auth/email/otp/verify. Answers ok, refused or suspended; what it wrote is to be committed in each case.
+-- POST /v1/auth/email/otp/verify. Answers ok, refused, suspended or factor, as login_finish(); what it wrote is to be
+-- committed in each case.
 CREATE OR REPLACE FUNCTION login_code_verify(address text, given_hmac bytea, access_hash bytea, refresh_hash bytea,
-    limit_otp_guesses integer, limit_otp_failures_per_account_day integer, auth_access_token_seconds integer,
-    auth_refresh_token_seconds integer, limit_sessions_per_user integer DEFAULT NULL) RETURNS text
+    factor_hash bytea, limit_otp_guesses integer, limit_otp_failures_per_account_day integer,
+    auth_access_token_seconds integer, auth_refresh_token_seconds integer,
+    limit_sessions_per_user integer DEFAULT NULL, OUT outcome text, OUT factors jsonb)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     user_row users;
@@ -123,21 +125,27 @@ BEGIN
     IF NOT login_code_take(address, user_row.id, given_hmac, NULL, limit_otp_guesses,
                            limit_otp_failures_per_account_day) THEN
         PERFORM audit_login_failed(user_row.id, 'otp');
-        RETURN 'refused';
+        outcome := 'refused';
+        RETURN;
     END IF;
     IF user_row.status <> 'active' THEN
         PERFORM audit('auth.login', 'user', user_row.id::text, user_row.personal_org_id, NULL, '{"by": "otp"}',
                       'denied', user_row.id);
-        RETURN 'suspended';
+        outcome := 'suspended';
+        RETURN;
     END IF;
     IF user_row.email_verified_at IS NULL THEN
-        PERFORM email_first_proved(user_row);
+        PERFORM email_first_proved(user_row);  -- with it all factors are gone
+    ELSIF user_row.has_factor THEN
+        factors := factor_token_begin(user_row, 'otp', factor_hash);
+        outcome := 'factor';
+        RETURN;
     END IF;
     begun := session_begin(user_row.id, 'otp', access_hash, refresh_hash, auth_access_token_seconds,
                            auth_refresh_token_seconds, limit_sessions_per_user);
     PERFORM audit('auth.login', 'session', begun::text, user_row.personal_org_id, NULL, '{"by": "otp"}', 'ok',
                   user_row.id);
-    RETURN 'ok';
+    outcome := 'ok';
 END
 $$;
 
@@ -150,6 +158,9 @@ DECLARE
     me users;
 BEGIN
     SELECT * INTO STRICT me FROM users WHERE id = current_user_id() FOR NO KEY UPDATE;
+    IF me.has_factor THEN
+        PERFORM factor_proof_fail();
+    END IF;
     IF NOT login_code_take(me.email_key, me.id, given_hmac, (current_request() ->> 'session_id')::uuid,
                            limit_otp_guesses, limit_otp_failures_per_account_day) THEN
         PERFORM audit('auth.confirm', 'user', me.id::text, current_org(), NULL, '{"by": "otp"}', 'failed');

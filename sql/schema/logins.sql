@@ -64,10 +64,11 @@ BEGIN
 END
 $$;
 
--- The second half, after the password was checked against checked_hash. Answers ok, refused, suspended or risky; what
--- it wrote is to be committed in each case. new_hash: the same password with today's parameters, or null.
+-- The second half, after the password was checked against checked_hash. Answers ok, refused, suspended, risky or
+-- factor; what it wrote is to be committed in each case. new_hash: the same password with today's parameters, or null.
+-- factor: a second factor is still asked for; the client may answer with factors (types) and the token of factor_hash.
 CREATE OR REPLACE FUNCTION login_finish(typed text, candidate uuid, is_right boolean, checked_hash text, new_hash text,
-    access_hash bytea, refresh_hash bytea, settings jsonb) RETURNS text
+    access_hash bytea, refresh_hash bytea, factor_hash bytea, settings jsonb, OUT outcome text, OUT factors jsonb)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     key text := coalesce(candidate::text, name_key(typed));
@@ -80,30 +81,38 @@ BEGIN
         PERFORM set_config('synchronous_commit', 'off', true);  -- a guess need not wait for the disk
         PERFORM login_failed(key, settings);
         PERFORM audit_login_failed(candidate);
-        RETURN 'refused';
+        outcome := 'refused';
+        RETURN;
     END IF;
     PERFORM login_guard(key, settings);
     IF user_row.status <> 'active' THEN
         PERFORM audit('auth.login', 'user', user_row.id::text, user_row.personal_org_id, NULL, NULL, 'denied',
                       user_row.id);
-        RETURN 'suspended';
+        outcome := 'suspended';
+        RETURN;
     END IF;
     IF is_rejected(current_request(), user_row.platform_admin) THEN
         PERFORM audit('auth.login', 'user', user_row.id::text, user_row.personal_org_id, NULL, NULL, 'denied',
                       user_row.id);
-        RETURN 'risky';
+        outcome := 'risky';
+        RETURN;
     END IF;
     UPDATE login_failures SET is_forgiven = true
     WHERE login_key = key AND client_ip = request_network() AND NOT is_forgiven;
     IF new_hash IS NOT NULL THEN
         UPDATE users SET password_hash = new_hash WHERE id = user_row.id;
     END IF;
+    IF user_row.has_factor THEN
+        factors := factor_token_begin(user_row, 'password', factor_hash);
+        outcome := 'factor';
+        RETURN;
+    END IF;
     begun := session_begin(user_row.id, 'password', access_hash, refresh_hash,
                            (settings ->> 'auth.access_token_seconds')::integer,
                            (settings ->> 'auth.refresh_token_seconds')::integer,
                            (settings ->> 'limit.sessions_per_user')::integer);
     PERFORM audit('auth.login', 'session', begun::text, user_row.personal_org_id, NULL, NULL, 'ok', user_row.id);
-    RETURN 'ok';
+    outcome := 'ok';
 END
 $$;
 

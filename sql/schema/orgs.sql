@@ -6,13 +6,13 @@
 CREATE OR REPLACE FUNCTION org_json(o orgs, role text) RETURNS json
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT json_build_object('id', o.id, 'slug', o.slug, 'name', o.name, 'type', o.type, 'role', role,
-        'created_at', rfc3339(o.created_at), 'erase_at', rfc3339(o.erase_at))
+        'require_factor', o.require_factor, 'created_at', rfc3339(o.created_at), 'erase_at', rfc3339(o.erase_at))
 $$;
 
 -- An organization as the audit log keeps it.
 CREATE OR REPLACE FUNCTION org_state(o orgs) RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT jsonb_build_object('slug', o.slug, 'name', o.name, 'type', o.type)
+    SELECT jsonb_build_object('slug', o.slug, 'name', o.name, 'type', o.type, 'require_factor', o.require_factor)
 $$;
 
 CREATE OR REPLACE FUNCTION member_json(m org_members, u users) RETURNS json
@@ -120,7 +120,8 @@ BEGIN
         PERFORM fail('orgs.personal', 'slug_is_fixed');
     END IF;
     BEGIN
-        UPDATE orgs SET slug = coalesce(changes ->> 'slug', slug), name = coalesce(changes ->> 'name', name)
+        UPDATE orgs SET slug = coalesce(changes ->> 'slug', slug), name = coalesce(changes ->> 'name', name),
+            require_factor = coalesce((changes ->> 'require_factor')::boolean, require_factor)
         WHERE id = old_state.id RETURNING * INTO new_state;
     EXCEPTION WHEN unique_violation THEN
         PERFORM fail('orgs.slug_taken');

@@ -8,15 +8,17 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
                    AND s.created_at > clock_timestamp() - make_interval(secs => auth_forgot_password_seconds))
 $$;
 
--- Values for checking the caller's own password. Guesses count like failed logins.
+-- Values for checking the caller's own password. Guesses count like failed logins. is_confirmed: a proof of a moment ago
+-- serves in place of the password. In an account with a factor nothing else does.
 CREATE OR REPLACE FUNCTION own_password_begin(settings jsonb,
-    OUT stored_hash text, OUT login text, OUT email text, OUT may_forget boolean)
+    OUT stored_hash text, OUT login text, OUT email text, OUT may_forget boolean, OUT has_factor boolean,
+    OUT is_confirmed boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     PERFORM login_guard(current_user_id()::text, settings);
     may_forget := may_forget_password((settings ->> 'auth.forgot_password_seconds')::integer);
-    SELECT u.password_hash, u.login, u.email INTO STRICT stored_hash, login, email
-    FROM users u WHERE u.id = current_user_id();
+    SELECT u.password_hash, u.login, u.email, u.has_factor, session_is_confirmed(u)
+    INTO STRICT stored_hash, login, email, has_factor, is_confirmed FROM users u WHERE u.id = current_user_id();
 END
 $$;
 
@@ -30,14 +32,17 @@ BEGIN
 END
 $$;
 
--- The caller's row, locked, if the password that was checked is still theirs; without one, when they may forget it.
+-- The caller's row, locked, if the password that was checked is still theirs; without one, when they may forget it or
+-- confirmed the session a moment ago. An account with a factor needs a proof by it.
 CREATE OR REPLACE FUNCTION own_row_locked(checked_hash text, auth_forgot_password_seconds integer) RETURNS users
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     me users;
 BEGIN
     SELECT * INTO STRICT me FROM users WHERE id = current_user_id() FOR NO KEY UPDATE;
-    IF checked_hash IS NULL AND may_forget_password(auth_forgot_password_seconds) THEN
+    IF me.has_factor AND NOT session_is_confirmed(me) THEN
+        PERFORM factor_proof_fail();
+    ELSIF checked_hash IS NULL AND (session_is_confirmed(me) OR may_forget_password(auth_forgot_password_seconds)) THEN
         RETURN me;
     ELSIF checked_hash IS DISTINCT FROM me.password_hash OR checked_hash IS NULL THEN
         PERFORM fail('auth.wrong_password', 'password_just_changed');
@@ -52,7 +57,11 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     own uuid := (current_request() ->> 'session_id')::uuid;
 BEGIN
-    UPDATE sessions AS s SET proved_at = clock_timestamp() WHERE s.id = own AND session_lives(s);
+    UPDATE sessions AS s SET proved_at = clock_timestamp(), confirmed_at = clock_timestamp(),
+        code_proved_at = CASE how WHEN 'otp' THEN clock_timestamp() ELSE code_proved_at END,
+        factor_proved_at = CASE WHEN how IN ('totp', 'recovery', 'passkey') THEN clock_timestamp()
+            ELSE factor_proved_at END
+    WHERE s.id = own AND session_lives(s);
     IF NOT FOUND THEN
         PERFORM fail('auth.invalid_token', 'session_ended');
     END IF;
@@ -63,7 +72,13 @@ $$;
 -- POST /v1/auth/confirm {password}: proves the session again, if what was checked is still the caller's password.
 CREATE OR REPLACE FUNCTION session_prove_by_password(checked_hash text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    me users;
 BEGIN
+    SELECT * INTO STRICT me FROM users WHERE id = current_user_id() FOR NO KEY UPDATE;
+    IF me.has_factor THEN
+        PERFORM factor_proof_fail();
+    END IF;
     PERFORM own_row_locked(checked_hash, 0);
     PERFORM session_proved('password');
 END

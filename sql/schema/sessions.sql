@@ -3,7 +3,7 @@
 CREATE TABLE sessions (
     id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     user_id uuid NOT NULL REFERENCES users,
-    begun_by text NOT NULL CHECK (begun_by IN ('register', 'password', 'otp')),
+    begun_by text NOT NULL CHECK (begun_by IN ('register', 'password', 'otp', 'passkey')),
     client_ip inet,
     neighbourhood inet,  -- of client_ip, for is_at_home()
     user_agent text NOT NULL DEFAULT '',
@@ -13,6 +13,9 @@ CREATE TABLE sessions (
     refresh_reused boolean NOT NULL DEFAULT false,  -- a token came back after its rotation: somebody copied it
     -- Time at which its last user proved who they are: at its begin, or by POST /v1/auth/confirm.
     proved_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    confirmed_at timestamptz,      -- by POST /v1/auth/confirm
+    factor_proved_at timestamptz,  -- by a second factor, at the login or by POST /v1/auth/confirm
+    code_proved_at timestamptz,    -- by a mailed code, likewise
     epoch bigint NOT NULL DEFAULT 0  -- users.session_epoch when it began; in a later epoch it is over
 );
 CREATE INDEX sessions_user ON sessions (user_id, id);
@@ -181,9 +184,10 @@ BEGIN
                      ORDER BY q.last_seen_at DESC, q.id DESC
                      OFFSET coalesce(limit_sessions_per_user, 100) - 1 LIMIT 1000))
                  ORDER BY s.id FOR NO KEY UPDATE);
-    INSERT INTO sessions (user_id, begun_by, client_ip, neighbourhood, user_agent, epoch)
+    INSERT INTO sessions (user_id, begun_by, client_ip, neighbourhood, user_agent, epoch, code_proved_at)
     VALUES (of_user, how, request_ip(), neighbourhood_of(request_ip()),
-            left(coalesce(current_request() ->> 'user_agent', ''), 500), now_epoch)
+            left(coalesce(current_request() ->> 'user_agent', ''), 500), now_epoch,
+            CASE how WHEN 'otp' THEN clock_timestamp() END)
     RETURNING id INTO begun;
     PERFORM session_tokens(begun, access_hash, refresh_hash, auth_access_token_seconds, auth_refresh_token_seconds);
     RETURN begun;
@@ -304,6 +308,14 @@ BEGIN
     highest := greatest(highest, taken);
     DELETE FROM login_codes WHERE email_key IN
         (SELECT email_key FROM login_codes WHERE expires_at < ended ORDER BY expires_at LIMIT at_most);
+    GET DIAGNOSTICS taken = ROW_COUNT;
+    highest := greatest(highest, taken);
+    DELETE FROM factor_tokens WHERE hash IN
+        (SELECT hash FROM factor_tokens WHERE expires_at < ended ORDER BY expires_at LIMIT at_most);
+    GET DIAGNOSTICS taken = ROW_COUNT;
+    highest := greatest(highest, taken, factors_pending_prune(ended, at_most));
+    DELETE FROM webauthn_challenges WHERE hash IN
+        (SELECT hash FROM webauthn_challenges WHERE expires_at < ended ORDER BY expires_at LIMIT at_most);
     GET DIAGNOSTICS taken = ROW_COUNT;
     highest := greatest(highest, taken);
     DELETE FROM access_tokens WHERE hash IN

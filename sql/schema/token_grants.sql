@@ -47,16 +47,18 @@ CREATE TRIGGER token_grants_changed AFTER UPDATE OF revoked_at, user_id ON sessi
     WHEN ((OLD.revoked_at, OLD.user_id) IS DISTINCT FROM (NEW.revoked_at, NEW.user_id))
     EXECUTE FUNCTION token_grants_changed();
 CREATE TRIGGER token_grants_changed
-    AFTER UPDATE OF status, platform_admin, email_verified_at, personal_org_id, session_epoch ON users
-    FOR EACH ROW WHEN ((OLD.status, OLD.platform_admin, OLD.email_verified_at, OLD.personal_org_id, OLD.session_epoch)
+    AFTER UPDATE OF status, platform_admin, email_verified_at, personal_org_id, session_epoch, has_factor ON users
+    FOR EACH ROW WHEN ((OLD.status, OLD.platform_admin, OLD.email_verified_at, OLD.personal_org_id, OLD.session_epoch,
+                        OLD.has_factor)
         IS DISTINCT FROM (NEW.status, NEW.platform_admin, NEW.email_verified_at, NEW.personal_org_id,
-                          NEW.session_epoch))
+                          NEW.session_epoch, NEW.has_factor))
     EXECUTE FUNCTION token_grants_changed();
 CREATE TRIGGER token_grants_changed AFTER UPDATE OR DELETE ON org_members FOR EACH ROW
     EXECUTE FUNCTION token_grants_changed();
 -- A workspace is nobody's personal organization, and may have thousands of members.
-CREATE TRIGGER token_grants_changed AFTER UPDATE OF ip_rule_count, type ON orgs FOR EACH ROW
-    WHEN (OLD.type = 'personal' AND (OLD.ip_rule_count, OLD.type) IS DISTINCT FROM (NEW.ip_rule_count, NEW.type))
+CREATE TRIGGER token_grants_changed AFTER UPDATE OF ip_rule_count, type, require_factor ON orgs FOR EACH ROW
+    WHEN (OLD.type = 'personal' AND (OLD.ip_rule_count, OLD.type, OLD.require_factor)
+          IS DISTINCT FROM (NEW.ip_rule_count, NEW.type, NEW.require_factor))
     EXECUTE FUNCTION token_grants_changed();
 
 -- Whether what a token grants may be used from the context's address; of IP rules one is kept that they admit.
@@ -99,7 +101,8 @@ BEGIN
           JOIN orgs o ON o.id = u.personal_org_id JOIN org_members m ON m.org_id = o.id AND m.user_id = u.id
           WHERE a.session_id = session AND a.user_id IS NULL AND a.expires_at > clock_timestamp()
                 AND s.revoked_at IS NULL AND s.epoch = u.session_epoch AND u.status = 'active' AND NOT u.platform_admin
-                AND o.type = 'personal' AND (o.ip_rule_count = 0 OR ip_admits(o.id, address))
+                AND o.type = 'personal' AND (u.has_factor OR NOT o.require_factor)
+                AND (o.ip_rule_count = 0 OR ip_admits(o.id, address))
           ORDER BY a.expires_at DESC LIMIT 4
           FOR SHARE OF s, u, o, m SKIP LOCKED FOR NO KEY UPDATE OF a SKIP LOCKED) AS now
     WHERE t.hash = now.hash;

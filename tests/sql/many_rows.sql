@@ -51,6 +51,25 @@ SELECT sha256(convert_to('revert' || id, 'UTF8')), id, 'old-' || email, 'old-' |
 FROM users;
 INSERT INTO login_codes (email_key, user_id, hmac, expires_at)
 SELECT email, id, 'x', clock_timestamp() + interval '10 minutes' FROM users;
+-- Everybody has a factor, but that of user1 waits for its first code.
+INSERT INTO factors (user_id, type, name, secret_id, confirmed_at)
+SELECT id, 'totp', 'phone', uuidv7(), CASE WHEN login <> 'user1' THEN clock_timestamp() END FROM users;
+INSERT INTO secrets (id, kind, key_version, wrapped_key, sealed) SELECT secret_id, 'totp', 1, 'x', 'x' FROM factors;
+INSERT INTO factors (user_id, type, name, confirmed_at, credential_id, public_key, algorithm)
+SELECT id, 'passkey', 'laptop', clock_timestamp(), convert_to(login, 'UTF8'), 'x', -7 FROM users WHERE login <> 'user1';
+INSERT INTO webauthn_challenges (hash, purpose, user_id, session_id, expires_at)
+SELECT sha256(convert_to('challenge' || id, 'UTF8')), 'create', id, '01900000-0000-7000-8000-000000000001',
+       clock_timestamp() + interval '5 minutes'
+FROM users;
+INSERT INTO webauthn_challenges (hash, purpose, expires_at)
+SELECT sha256(convert_to('login' || id, 'UTF8')), 'login', clock_timestamp() + interval '5 minutes' FROM users;
+UPDATE users SET has_factor = true WHERE login <> 'user1';
+INSERT INTO recovery_codes (user_id, hash)
+SELECT id, sha256(convert_to('recovery' || id || n, 'UTF8')) FROM users, generate_series(1, 3) AS n;
+INSERT INTO factor_tokens (hash, user_id, begun_by, client_ip, user_agent, epoch, expires_at)
+SELECT sha256(convert_to('factor' || id, 'UTF8')), id, 'password', '10.0.3.4', '', session_epoch,
+       clock_timestamp() + interval '1 hour'
+FROM users;
 INSERT INTO api_keys (org_id, user_id, name, key_prefix, hash)
 SELECT personal_org_id, id, 'key', 'hst_', sha256(convert_to('key' || id || n, 'UTF8'))
 FROM users, generate_series(1, 3) AS n;

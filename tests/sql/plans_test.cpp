@@ -45,6 +45,8 @@ const std::map<std::string, std::string> refused = {
     {"me_delete", "the last owner of a workspace stays; admin_user_delete deletes somebody else"},
     {"session_prove_by_password", "the tests act without a session"},
     {"session_prove_by_code", "the tests act without a session"},
+    {"session_prove_by_factor", "the tests act without a session"},
+    {"recovery_codes_renew", "the caller's factor waits for its first code"},
     {"persona_delete", "the built-in persona stays; the others are found by the same id"},
 };
 

@@ -121,7 +121,7 @@ inline Findings foreign_header(const SourceFile& file) {
     std::string_view header;  // how the include begins
     std::string path;         // how the paths of its owners begin
   };
-  static const std::array<Owner, 17> owners = {{
+  static const std::array<Owner, 18> owners = {{
       {"rapidjson/", "lib/json.cpp"},
       {"re2/", "lib/json_schema/pattern.cpp"},
       {"zlib.h", "lib/gzip.cpp"},
@@ -129,6 +129,7 @@ inline Findings foreign_header(const SourceFile& file) {
       {"fcgi", "fcgi/connection."},
       {"openssl/", "lib/crypto.cpp"},
       {"sodium", "lib/account/password.cpp"},
+      {"fido", "lib/account/webauthn.cpp"},
       {"curl/", "lib/http/client lib/mail/smtp"},
       {"uv.h", "lib/loop/ lib/net/name_lookup"},
       {"toml", "lib/config/settings_load.cpp"},

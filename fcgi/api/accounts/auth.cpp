@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "fcgi/api/accounts/captcha.h"
+#include "fcgi/api/accounts/factor_answer.h"
 #include "fcgi/api/accounts/own_password.h"
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
@@ -158,6 +159,7 @@ postgres::BoundStatement login_end(const Attempt& attempt, const SessionTokens& 
                             .new_hash = attempt.new_hash,
                             .access_hash = tokens.access.hash,
                             .refresh_hash = tokens.refresh.hash,
+                            .factor_hash = tokens.factor.hash,
                             .settings = account_settings(settings)};
 }
 
@@ -256,6 +258,9 @@ Task<Response> log_in(OpenCall& call) {
   std::string_view outcome = finished.front().text("outcome");
   if (outcome == "suspended") throw Error(ErrorCode::auth_user_suspended);
   if (outcome == "risky") throw Error(ErrorCode::risk_rejected);
+  if (outcome == "factor") {
+    throw factor_asked(tokens, finished.front().text("factors"), settings);
+  }
   if (outcome != "ok") throw Error(ErrorCode::auth_invalid_credentials);
   co_return session_response(tokens, settings);
 }

@@ -68,9 +68,10 @@ Task<Response> change_email(Call& call) {
   }
   fields.check();
   OwnAccount account = co_await load_own_account(call);
-  if (!current && !account.may_forget) {
+  check_factor_proof(account);
+  if (!current && !account.may_forget && !account.is_confirmed) {
     throw Error(ErrorCode::auth_wrong_password,
-                "Send current_password, or log in by a mailed code first.");
+                "Send current_password, or prove the session with POST /v1/auth/confirm.");
   }
   std::optional<std::string> checked_hash;
   if (current) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fcgi/api/accounts/captcha.h"
+#include "fcgi/api/accounts/factor_answer.h"
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
 #include "fcgi/identity/caller_database.h"
@@ -60,6 +61,7 @@ postgres::BoundStatement code_verification(const config::Settings& settings, std
       .hmac = std::move(hmac),
       .access_hash = tokens.access.hash,
       .refresh_hash = tokens.refresh.hash,
+      .factor_hash = tokens.factor.hash,
       .limit_otp_guesses = settings.integer("limit.otp_guesses"),
       .limit_otp_failures_per_account_day = settings.integer("limit.otp_failures_per_account_day"),
       .auth_access_token_seconds = settings.integer("auth.access_token_seconds"),
@@ -112,6 +114,9 @@ Task<Response> verify_login_code(OpenCall& call) {
   postgres::Result verified = co_await call.database.query(std::move(verification));
   std::string_view outcome = verified.front().text("outcome");
   if (outcome == "suspended") throw Error(ErrorCode::auth_user_suspended);
+  if (outcome == "factor") {
+    throw factor_asked(tokens, verified.front().text("factors"), call.input.settings);
+  }
   if (outcome != "ok") throw Error(ErrorCode::auth_otp_invalid);
   co_return session_response(tokens, call.input.settings);
 }

@@ -24,14 +24,17 @@ Task<Response> change_password(Call& call) {
   std::optional<std::string> current = fields.optional_text("current_password", given_password);
   std::string wanted = fields.required_text("new_password", any_text);
   OwnAccount account = co_await load_own_account(call);
-  if (!current && !account.may_forget) {
+  bool may_omit = account.may_forget || account.is_confirmed;
+  if (!current && !may_omit && !account.has_factor) {
     fields.fault("current_password", "required",
-                 "is required, unless this session began by a mailed code a moment ago");
+                 "is required, unless this session began by a mailed code a moment ago, or POST "
+                 "/v1/auth/confirm proved it");
   }
   std::optional<account::TextFault> fault =
       account::password_fault(wanted, account.login, account.email);
   if (fault) fields.fault("new_password", std::move(fault->code), std::move(fault->message));
   fields.check();
+  check_factor_proof(account);
   std::optional<std::string> checked_hash;
   if (current) {
     co_await check_own_password(call, *current, account.stored_hash, "auth.password_changed");
@@ -49,11 +52,20 @@ Task<Response> change_password(Call& call) {
 
 Task<Response> delete_me(Call& call) {
   Fields fields = call.input.body();
-  std::string current = fields.required_text("current_password", given_password);
-  fields.check();
+  std::optional<std::string> current = fields.optional_text("current_password", given_password);
   OwnAccount account = co_await load_own_account(call);
-  co_await check_own_password(call, std::move(current), account.stored_hash, "users.delete_self");
-  postgres::BoundStatement deletion = query::MeDelete{.own_hash = account.stored_hash};
+  if (!current && !account.is_confirmed && !account.has_factor) {
+    fields.fault("current_password", "required",
+                 "is required, unless POST /v1/auth/confirm proved the session a moment ago");
+  }
+  fields.check();
+  check_factor_proof(account);
+  std::optional<std::string> checked_hash;
+  if (current) {
+    co_await check_own_password(call, *current, account.stored_hash, "users.delete_self");
+    checked_hash = account.stored_hash;
+  }
+  postgres::BoundStatement deletion = query::MeDelete{.own_hash = checked_hash};
   co_await call.database.query(std::move(deletion));
   Response response = Response::no_content();
   response.add_header("Set-Cookie", cleared_refresh_cookie(call.input.settings));

@@ -21,7 +21,17 @@ Task<OwnAccount> load_own_account(Call& call) {
   account.login = row.text("login");
   account.email = row.text("email");
   account.may_forget = row.boolean("may_forget");
+  account.has_factor = row.boolean("has_factor");
+  account.is_confirmed = row.boolean("is_confirmed");
   co_return account;
+}
+
+void check_factor_proof(const OwnAccount& account) {
+  if (!account.has_factor || account.is_confirmed) return;
+  Error error(ErrorCode::auth_factor_required,
+              "Prove that it is you by the second factor: POST /v1/auth/confirm.");
+  error.other_status = 422;
+  throw error;
 }
 
 Task<void> check_own_password(Call& call, std::string given, std::string stored_hash,

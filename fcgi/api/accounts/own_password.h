@@ -20,11 +20,15 @@ struct OwnAccount {
   std::string stored_hash;  // empty: there is no password
   std::string login;
   std::string email;
-  bool may_forget;  // the session began by a mailed code a moment ago
+  bool may_forget;    // the session began by a mailed code a moment ago
+  bool has_factor;    // then the password alone changes nothing
+  bool is_confirmed;  // a moment ago, which serves in place of the password
 };
 
 // Throws auth.rate_limited after too many wrong passwords.
 Task<OwnAccount> load_own_account(Call& call);
+// The 422 of an account with a factor that was not shown a moment ago.
+void check_factor_proof(const OwnAccount& account);
 
 // Throws auth.wrong_password, also if there is no password. Each such guess counts like a failed
 // login, and the audit log records it under the action.

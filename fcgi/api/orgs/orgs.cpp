@@ -53,12 +53,14 @@ OneStatement update_org(const Input& input) {
   Fields fields = input.body();
   std::optional<std::string> slug = fields.optional_text("slug", slug_bounds);
   std::optional<std::string> name = fields.optional_text("name", name_bounds);
+  std::optional<bool> require_factor = fields.optional_boolean("require_factor");
   if (slug) check_slug(fields, *slug);
   fields.check_patch();
   JsonWriter changes;
   changes.begin_object();
   if (slug) changes.member("slug", *slug);
   if (name) changes.member("name", *name);
+  if (require_factor) changes.member("require_factor", *require_factor);
   changes.end_object();
   return OneStatement::row(query::OrgUpdate{.changes = changes.take()});
 }

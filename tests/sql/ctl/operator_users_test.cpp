@@ -102,6 +102,39 @@ TEST_F(OperatorUsers, WhoAreTheLastAdministratorStaySo) {
   EXPECT_EQ(ask("SELECT string_agg(login, ' ') FROM users WHERE platform_admin"), "other");
 }
 
+TEST_F(OperatorUsers, LoseTheirSecondFactors) {
+  ASSERT_EQ(create("user", "ada").status, 0);
+  ask("UPDATE users SET email_verified_at = now() RETURNING 1");
+  EXPECT_EQ(run({"user", "factors", "ada"}).out, "ada has no second factor\n");
+  ask("WITH s AS (SELECT secret_insert(NULL, 'totp', jsonb_build_object('id', uuidv7(), "
+      "'key_version', 1, 'wrapped_key', 'eA==', 'sealed', 'eA==')) AS id) INSERT INTO factors "
+      "(user_id, type, name, secret_id, confirmed_at) SELECT u.id, 'totp', 'phone', s.id, now() "
+      "FROM users u, s RETURNING 1");
+  EXPECT_EQ(ask("SELECT has_factor FROM users"), "t");
+  EXPECT_THAT(run({"user", "factors", "ada"}).out, HasSubstr(" totp phone\n"));
+  ProgramRun reset = run({"user", "factors", "--reset", "ada"});
+  EXPECT_EQ(reset.out, "1 second factor of ada removed\n") << reset.err;
+  EXPECT_EQ(ask("SELECT has_factor FROM users"), "f");
+  EXPECT_EQ(ask("SELECT count(*) FROM secrets WHERE kind = 'totp'"), "0");
+  EXPECT_EQ(ask("SELECT count(*) FROM audit_logs WHERE action = 'factors.reset'"), "1");
+  EXPECT_EQ(ask("SELECT string_agg(template, ' ') FROM outbox"), "factors_changed");
+  EXPECT_EQ(run({"user", "factors"}).status, 64);
+  EXPECT_EQ(run({"user", "factors", "nobody"}).status, 65);
+}
+
+// For when nobody gets in to say so.
+TEST_F(OperatorUsers, AreAskedForNoSecondFactorAnyMore) {
+  ASSERT_EQ(create("user", "ada").status, 0);
+  ask("INSERT INTO settings (key, value) VALUES ('auth.require_factor', '\"everyone\"') RETURNING "
+      "1");
+  ask("UPDATE orgs SET require_factor = true RETURNING 1");
+  ProgramRun freed = run({"user", "factors", "--optional"});
+  EXPECT_EQ(freed.status, 0) << freed.err;
+  EXPECT_EQ(ask("SELECT count(*) FROM settings WHERE key = 'auth.require_factor'"), "0");
+  EXPECT_EQ(run({"user", "factors", "--optional", "--org", "ada"}).status, 0);
+  EXPECT_EQ(ask("SELECT bool_or(require_factor) FROM orgs"), "f");
+}
+
 TEST_F(OperatorUsers, LoseOneSessionOrAll) {
   ASSERT_EQ(create("user", "ada").status, 0);
   for (int i = 0; i < 3; ++i) add_session("ada");
