@@ -21,7 +21,7 @@ const audited = (page, action) =>
   page
     .getByRole('status', { name: 'Last change' })
     .getByText(action, { exact: true })
-    .waitFor();
+    .waitFor({ state: 'attached' });
 
 // Parts that may differ in two calls in a row: time goes on, and the calls themselves are counted.
 const goes_on = /^\/v1\/admin\/(access-log|nodes|dashboard|usage)|^\/v1\/audit-logs/;
