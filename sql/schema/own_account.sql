@@ -8,8 +8,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
                    AND s.created_at > clock_timestamp() - make_interval(secs => auth_forgot_password_seconds))
 $$;
 
--- Values for checking the caller's own password. Guesses count like failed logins. is_confirmed: a proof of a moment ago
--- serves in place of the password. In an account with a factor nothing else does.
+-- Values for checking the caller's own password. Guesses count like failed logins. is_confirmed: a proof of a moment
+-- ago serves in place of the password. In an account with a factor nothing else does.
 CREATE OR REPLACE FUNCTION own_password_begin(settings jsonb,
     OUT stored_hash text, OUT login text, OUT email text, OUT may_forget boolean, OUT has_factor boolean,
     OUT is_confirmed boolean)
