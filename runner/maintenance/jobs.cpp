@@ -79,7 +79,7 @@ constexpr Job jobs[] = {
     paged<query::WebhookPrune, pruned_max>(minute_ms),
     paged<query::WebhookCancel, pruned_max>(1'000),
     paged<query::CreditBulkPage, changed_max>(1'000),
-    paged<query::TurnHoldsSweep, inputs_expired_max>(1'000),
+    paged<query::TurnHoldsExpire, inputs_expired_max>(1'000),
     by_clock(paged<query::BudgetRenewals, inputs_expired_max>(1'000)),
     paged<query::BudgetAlertsSend, inputs_expired_max>(1'000),
     by_clock(paged<query::BudgetsPrune, pruned_max>(minute_ms)),

@@ -73,10 +73,10 @@ SELECT webhook_cancel($1) = $1 AS more, NULL AS fault;
 -- $1 at_most integer
 SELECT credit_bulk_page($1) = $1 AS more, NULL AS fault;
 
--- name: turn_holds_sweep
+-- name: turn_holds_expire
 -- Ends holds of turns whose daemon does not have the run any more.
 -- $1 at_most integer
-SELECT turn_holds_sweep($1) = $1 AS more, NULL AS fault;
+SELECT turn_holds_expire($1) = $1 AS more, NULL AS fault;
 
 -- name: budget_renewals
 -- Lets runs go on whose budget has a new window.

@@ -5,7 +5,7 @@
 -- output limit. What other turns hold makes a turn wait until a hold ends.
 
 -- A run holds for one turn at a time, or for its tool calls. epoch: of the daemon that took it; of any other, or of a
--- run that nobody owns, the hold is over (turn_holds_sweep). The arrays have an element for each budget; that of the
+-- run that nobody owns, the hold is over (turn_holds_expire). The arrays have an element for each budget; that of the
 -- run's own budget has the run's id.
 CREATE TABLE turn_holds (
     run_id uuid PRIMARY KEY,
@@ -51,7 +51,7 @@ $$;
 -- Replaces the holds of these runs by what they cost: of each the cost in nano-dollars and in credits, 0 for nothing.
 -- The runs and their accounts are locked by the caller, each run named once. What was held counts in the window of the
 -- hold, anything else in the window of `moment`, so that no window is passed by a turn that ends in the next one.
-CREATE OR REPLACE FUNCTION turns_settle(run_ids uuid[], costs bigint[], credits bigint[], moment timestamptz)
+CREATE OR REPLACE FUNCTION turn_holds_replace(run_ids uuid[], costs bigint[], credits bigint[], moment timestamptz)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan
@@ -165,7 +165,7 @@ DECLARE
     amounts bigint[] := '{}';
 BEGIN
     IF EXISTS (SELECT FROM turn_holds h WHERE h.run_id = r.id) THEN
-        PERFORM turns_settle(ARRAY[r.id], '{0}', '{0}', moment);
+        PERFORM turn_holds_replace(ARRAY[r.id], '{0}', '{0}', moment);
     END IF;
     SELECT * INTO STRICT m FROM llm_models WHERE id = r.model_id;
     SELECT * INTO STRICT account FROM credit_accounts WHERE org_id = r.org_id;
@@ -285,7 +285,7 @@ DECLARE
 BEGIN
     SELECT * INTO h FROM turn_holds o WHERE o.run_id = r.id;
     IF h.run_id IS NOT NULL AND h.epoch <> r.epoch THEN
-        PERFORM turns_settle(ARRAY[r.id], '{0}', '{0}', moment);
+        PERFORM turn_holds_replace(ARRAY[r.id], '{0}', '{0}', moment);
         h := NULL;
     END IF;
     of_run := coalesce((SELECT k.amount FROM unnest(h.budget_ids, h.amounts) AS k (budget_id, amount)
@@ -316,7 +316,7 @@ END
 $$;
 
 -- Replaces the hold of one tool call by what it cost. Other calls of the run keep theirs. Locked as for tool_hold().
-CREATE OR REPLACE FUNCTION tool_settle(r runs, cost bigint, charged bigint) RETURNS void
+CREATE OR REPLACE FUNCTION tool_hold_replace(r runs, cost bigint, charged bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     moment CONSTANT timestamptz := clock_timestamp();
@@ -327,7 +327,7 @@ BEGIN
     -- How many calls hold: each added one element for each budget.
     calls := coalesce((SELECT max(k.calls) FROM (SELECT count(*) AS calls FROM unnest(h.budget_ids) AS i (id)
                                                  GROUP BY i.id) AS k), 0);
-    PERFORM turns_settle(ARRAY[r.id], '{0}', ARRAY[charged], moment);
+    PERFORM turn_holds_replace(ARRAY[r.id], '{0}', ARRAY[charged], moment);
     IF calls > 1 AND h.epoch = r.epoch THEN
         WITH kept AS (
             SELECT k.budget_id, k.end_user, k.begins_at, k.amount,
@@ -349,7 +349,7 @@ $$;
 
 -- Maintenance: ends holds of turns whose daemon does not have the run any more. Answers how many. Locks runs, then
 -- accounts.
-CREATE OR REPLACE FUNCTION turn_holds_sweep(at_most integer) RETURNS integer
+CREATE OR REPLACE FUNCTION turn_holds_expire(at_most integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     lost uuid[];
@@ -364,11 +364,11 @@ BEGIN
     -- A new owner may have taken its own hold meanwhile.
     lost := ARRAY(SELECT h.run_id FROM turn_holds h JOIN runs r ON r.id = h.run_id
                   WHERE h.run_id = ANY (lost) AND (r.owner_id IS NULL OR r.epoch <> h.epoch));
-    PERFORM turns_settle(lost, array_fill(0::bigint, ARRAY[cardinality(lost)]),
+    PERFORM turn_holds_replace(lost, array_fill(0::bigint, ARRAY[cardinality(lost)]),
                          array_fill(0::bigint, ARRAY[cardinality(lost)]), clock_timestamp());
     RETURN cardinality(lost);
 END
 $$;
-REVOKE EXECUTE ON FUNCTION turns_settle, turn_hold, tool_hold, tool_settle, turn_bounds
+REVOKE EXECUTE ON FUNCTION turn_holds_replace, turn_hold, tool_hold, tool_hold_replace, turn_bounds
     FROM hostler_api, hostler_runner;
-REVOKE EXECUTE ON FUNCTION turns_hold, turn_holds_sweep FROM hostler_api;
+REVOKE EXECUTE ON FUNCTION turns_hold, turn_holds_expire FROM hostler_api;

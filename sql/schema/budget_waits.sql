@@ -9,7 +9,7 @@ CREATE TABLE budget_alerts (
     percent integer NOT NULL,
     org_id uuid NOT NULL,
     reached_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    after_user_id uuid,  -- users up to this one have their mail; null: nobody was told yet
+    after_user_id uuid,  -- users up to this one have their mail; null: nobody has yet
     done_at timestamptz,
     PRIMARY KEY (budget_id, end_user, begins_at, percent)
 );
@@ -93,7 +93,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     INSERT INTO endings (kind, subject_id) VALUES ('budget_waits', budget)
 $$;
 
--- The sweep of budget_wake(): the oldest runs first. Those that began to wait after the change stay. Locks runs, then
+-- A page of the work of budget_wake(): the oldest runs first. Those that began to wait after the change stay. Locks runs, then
 -- accounts.
 CREATE OR REPLACE FUNCTION ending_page_budget_waits(e endings, at_most integer) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$

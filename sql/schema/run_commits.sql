@@ -125,9 +125,9 @@ DECLARE
     go_on boolean[];
     budgeted boolean[];
     unheld bigint[];
-    settled_ids uuid[];
-    settled_costs bigint[];
-    settled_credits bigint[];
+    replaced_ids uuid[];
+    replaced_costs bigint[];
+    replaced_credits bigint[];
     next_ids uuid[];
     taken_back uuid[];
     notified uuid[];
@@ -280,10 +280,11 @@ BEGIN
         array_agg(s.run_id) FILTER (WHERE s.has_hold OR (s.is_budgeted AND s.is_new)),
         array_agg(s.cost) FILTER (WHERE s.has_hold OR (s.is_budgeted AND s.is_new)),
         array_agg(s.credits) FILTER (WHERE s.has_hold OR (s.is_budgeted AND s.is_new))
-    INTO held_ids, go_on, next_ids, taken_back, notified, budgeted, unheld, settled_ids, settled_costs, settled_credits
+    INTO held_ids, go_on, next_ids, taken_back, notified, budgeted, unheld, replaced_ids, replaced_costs,
+        replaced_credits
     FROM step s;
-    IF settled_ids IS NOT NULL THEN
-        PERFORM turns_settle(settled_ids, settled_costs, settled_credits, moment);
+    IF replaced_ids IS NOT NULL THEN
+        PERFORM turn_holds_replace(replaced_ids, replaced_costs, replaced_credits, moment);
     END IF;
     IF next_ids IS NOT NULL THEN
         UPDATE runs r SET queued = false WHERE r.id = ANY (next_ids);

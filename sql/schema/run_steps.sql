@@ -110,7 +110,7 @@ BEGIN
         WHERE d.day <> excluded.day OR d.calls < calls_max;
         IF NOT FOUND THEN
             IF is_budgeted THEN
-                PERFORM tool_settle(r, cost, 0);
+                PERFORM tool_hold_replace(r, cost, 0);
             END IF;
             RETURN 'limit';
         END IF;
@@ -150,7 +150,7 @@ BEGIN
         INTO STRICT released, charged FROM credit_accounts a WHERE a.org_id = r.org_id FOR UPDATE;
         IF r.budget_amount IS NOT NULL OR EXISTS (SELECT FROM turn_holds h WHERE h.run_id = r.id)
            OR EXISTS (SELECT FROM budgets b WHERE b.org_id = r.org_id AND b.deleted_at IS NULL) THEN
-            PERFORM tool_settle(r, cost, charged);
+            PERFORM tool_hold_replace(r, cost, charged);
         END IF;
         IF charged > 0 THEN
             PERFORM credit_post(r.org_id, -charged, 'consumption', 'run', r.id::text, NULL, -released);

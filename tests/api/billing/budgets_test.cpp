@@ -155,7 +155,7 @@ TEST(Budgets, AreReadByTheMembersWhomTheyBound) {
   add_member(stack(), org_id, member, "member");
   Client of_owner = owner.client.with_org(org_id);
   Client of_member = member.client.with_org(org_id);
-  std::string common = add(of_owner, wish("org", org_id)).member("id");
+  std::string wide = add(of_owner, wish("org", org_id)).member("id");
   std::string own = add(of_owner, wish("member", member.id)).member("id");
   std::string others = add(of_owner, wish("member", owner.id)).member("id");
   EXPECT_EQ(of_owner.get("/v1/budgets").json().as_array()->size(), 3u);
@@ -166,7 +166,7 @@ TEST(Budgets, AreReadByTheMembersWhomTheyBound) {
   EXPECT_TRUE(is_problem(of_member.get("/v1/budgets/" + others), 403, "policy.denied"));
   EXPECT_TRUE(is_problem(of_member.patch("/v1/budgets/" + own, "{"), 403, "auth.forbidden"));
   EXPECT_TRUE(is_problem(add(of_member, "{"), 403, "auth.forbidden"));
-  EXPECT_TRUE(is_problem(of_member.del("/v1/budgets/" + common), 403, "auth.forbidden"));
+  EXPECT_TRUE(is_problem(of_member.del("/v1/budgets/" + wide), 403, "auth.forbidden"));
   Client key = stack().client(make_api_key(stack(), owner, org_id));
   EXPECT_TRUE(is_problem(key.get("/v1/budgets"), 403, "auth.user_token_required"));
 }

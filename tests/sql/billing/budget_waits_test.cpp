@@ -50,7 +50,7 @@ class BudgetWaits : public ::testing::Test {
   }
   void wake() {
     postgres::DbSession session = database_.as_runner();
-    session.run(query::EndingSweep{.at_most = 400});
+    session.run(query::EndingContinue{.at_most = 400});
     session.run(query::BudgetRenewals{.at_most = 100});
   }
   std::string counted_waits() {
@@ -156,19 +156,19 @@ TEST_F(BudgetWaits, TellEachPercentOnce) {
     commit_turn(session, run, number, credits);
     for (int i = 0; i < 5; ++i) session.run(query::BudgetAlertsSend{.at_most = 100});
   };
-  auto told = [&] {
+  auto sent = [&] {
     return fixture_.column(
         "SELECT string_agg(fields ->> 'percent', ' ' ORDER BY id) FROM outbox WHERE kind = 'mail'");
   };
   turn(1, 5);
-  EXPECT_EQ(told(), "");
+  EXPECT_EQ(sent(), "");
   turn(2, 50);
-  EXPECT_EQ(told(), "10 50") << "two at once";
+  EXPECT_EQ(sent(), "10 50") << "two at once";
   turn(3, 1);
-  EXPECT_EQ(told(), "10 50");
+  EXPECT_EQ(sent(), "10 50");
   change_budget(database_, fixture_, id, R"({"amount": "1000"})");
   turn(4, 100);
-  EXPECT_EQ(told(), "10 50") << "raising the amount repeats none";
+  EXPECT_EQ(sent(), "10 50") << "raising the amount repeats none";
 }
 
 // Local midnight as Postgres reads it, before, in and after both changes of summer time.

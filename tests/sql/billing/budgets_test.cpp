@@ -164,11 +164,11 @@ TEST_F(Budgets, EndHoldsOfADaemonThatIsGone) {
   OwnedRun lost = claimed_run();
   EXPECT_EQ(hold(lost, 1000, 8000).outcome, "held");
   postgres::DbSession runner = database_.as_runner();
-  auto sweep = [&] { runner.run(query::TurnHoldsSweep{.at_most = 100}); };
-  sweep();
+  auto expire = [&] { runner.run(query::TurnHoldsExpire{.at_most = 100}); };
+  expire();
   EXPECT_EQ(counts(id), "0 17") << "the daemon has it";
   runner.run(query::DaemonStop{.daemon_id = lost.daemon_id});
-  sweep();
+  expire();
   EXPECT_EQ(counts(id), "0 0");
   EXPECT_EQ(turns_held(), "0");
   OwnedRun taken = lost;
