@@ -189,8 +189,9 @@ TEST(Budgets, ChangeWhatMayChange) {
   EXPECT_TRUE(is_problem(user.client.del(path), 404, "budgets.not_found"));
 }
 
-TEST(RunBudget, IsReadFromTheBodyAndFromMetadata) {
+TEST(RunBudget, IsReadFromTheBody) {
   TestUser user = register_user(stack());
+  make_model(user);
   auto begin = [&](std::string_view budget) {
     return user.client.post("/v1/runs",
                             fmt::format(R"({{"content":"hello","budget":{}}})", budget));
