@@ -11,6 +11,7 @@
 
 #include "lib/crypto.h"
 #include "queries/runs.h"
+#include "runner/agent/turn_holds.h"
 #include "runner/tools/tool_box.h"
 #include "tests/support/eventually.h"
 #include "tests/support/rigs/child.h"
@@ -38,7 +39,9 @@ class Queue {
                 [this](const RunWriterPtr& writer) { queue_.on_fenced(writer); }),
         tools_(loop_, db_, http_, secrets_, settings_),
         long_turns_(loop_, long_turn_shares),
-        services_{loop_, db_, http_, events_, secrets_, settings_, tools_, long_turns_},
+        turn_holds_(loop_, db_, settings_, daemon_id),
+        services_{loop_,     db_,    http_,       events_,    secrets_,
+                  settings_, tools_, long_turns_, turn_holds_},
         queue_(services_, tasks_, daemon_id, {}, std::move(streams)),
         tasks_(loop_, [](const std::string&, const std::exception_ptr&) {}) {
     tasks_.add_forever("events", events_.write_events());
@@ -79,6 +82,7 @@ class Queue {
   EventLog events_;
   ToolBox tools_;
   LongTurns long_turns_;
+  TurnHolds turn_holds_;
   AgentServices services_;
   RunQueue queue_;
   loop::TaskSet tasks_;  // last: its coroutines use all of the above
