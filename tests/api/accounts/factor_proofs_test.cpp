@@ -1,4 +1,4 @@
-// What a second factor proves: POST /v1/auth/confirm, and what asks for current_password; and what
+// Proofs by a second factor: POST /v1/auth/confirm, and what asks for current_password; and what
 // takes factors away: the first proof of an address, its revert, administrators.
 #include <gtest/gtest.h>
 
