@@ -1,5 +1,5 @@
 // Users who must have a second factor may do nothing else before: by auth.require_factor, and by
-// the organization that a request names; GET /v1/runs/{run_id}/events, which the daemon serves, too.
+// the organization that a request names. The daemon's GET /v1/runs/{run_id}/events is refused, too.
 #include <gtest/gtest.h>
 
 #include <memory>
