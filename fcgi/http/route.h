@@ -109,7 +109,7 @@ struct Route {
   Response (*render_error)(const Error&) = nullptr;
   // The row for clients that send a result_token in place of the credential of other routes.
   const Route* by_result_token = nullptr;
-  // Of an open route: the row for whoever shows an Authorization all the same.
+  // The row of an open route for requests that carry an Authorization.
   const Route* by_caller = nullptr;
 };
 

@@ -74,7 +74,7 @@ class Reader {
 
 }  // namespace
 
-std::optional<std::string> authenticator_data_of(std::string_view attestation_object) {
+std::optional<std::string> authenticator_part_of(std::string_view attestation_object) {
   Reader reader(attestation_object);
   std::optional<Head> map = reader.head();
   if (!map || map->major != Major::map || map->value > 8) return std::nullopt;

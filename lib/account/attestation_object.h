@@ -9,7 +9,7 @@
 
 namespace hostler::account {
 
-// Nothing when the text is not such a map, or lacks the member authData.
-std::optional<std::string> authenticator_data_of(std::string_view attestation_object);
+// Returns nothing when the text is not such a map, or lacks the member authData.
+std::optional<std::string> authenticator_part_of(std::string_view attestation_object);
 
 }  // namespace hostler::account

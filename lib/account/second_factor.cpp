@@ -15,7 +15,7 @@ constexpr int recovery_codes_count = 10;
 constexpr size_t recovery_code_bytes = 10;  // 80 bits: a hash of it needs no salt
 constexpr size_t group_letters = 4;
 
-// What RFC 3986 lets stand in a path as it is.
+// Keeps only characters that RFC 3986 allows in a path, and encodes all others.
 std::string percent_encoded(std::string_view text) {
   std::string out;
   for (char c : text) {

@@ -55,13 +55,13 @@ std::string bytes_member(const Json& object, std::string_view name) {
   return from_base64url(object.text_or(name)).value_or("");
 }
 
-struct ClientData {
+struct ClientPart {
   std::string challenge;
   std::string hash;
 };
 
 // WebAuthn level 3, sections 7.1 (steps 5 to 11) and 7.2.
-std::optional<ClientData> read_client_data(const Json& response, WebauthnUse use,
+std::optional<ClientPart> read_client_part(const Json& response, WebauthnUse use,
                                            const WebauthnSite& site) {
   std::string text = bytes_member(response, "clientDataJSON");
   std::optional<Json> client = parse_json_or_nothing(text);
@@ -72,7 +72,7 @@ std::optional<ClientData> read_client_data(const Json& response, WebauthnUse use
   bool is_crossing = crossing != nullptr && !(crossing->as_boolean() && !*crossing->as_boolean());
   bool is_ours = std::find(site.origins.begin(), site.origins.end(), origin) != site.origins.end();
   if (client->text_or("type") != wanted || !is_ours || is_crossing) return std::nullopt;
-  return ClientData{std::string(client->text_or("challenge")), sha256(text)};
+  return ClientPart{std::string(client->text_or("challenge")), sha256(text)};
 }
 
 // The two names of the credential's id are the same.
@@ -123,13 +123,13 @@ int verify(const fido_assert_t* assertion, const PasskeyKey& key) {
 std::optional<NewPasskey> read_new_passkey(const Json& credential, const WebauthnSite& site) {
   const Json* response = credential.find("response");
   if (response == nullptr || !response->is_object()) return std::nullopt;
-  std::optional<ClientData> client = read_client_data(*response, WebauthnUse::create, site);
+  std::optional<ClientPart> client = read_client_part(*response, WebauthnUse::create, site);
   std::string id = credential_id_of(credential);
   if (!client || id.empty()) return std::nullopt;
   // Level 3 has it apart; older pages send it within the attestation alone.
   std::string data = bytes_member(*response, "authenticatorData");
   if (data.empty()) {
-    data = authenticator_data_of(bytes_member(*response, "attestationObject")).value_or("");
+    data = authenticator_part_of(bytes_member(*response, "attestationObject")).value_or("");
   }
   Cred cred = cred_of(data);
   bool is_well = cred != nullptr && data.starts_with(sha256(site.rp_id)) &&
@@ -144,7 +144,7 @@ std::optional<NewPasskey> read_new_passkey(const Json& credential, const Webauth
 std::optional<PasskeyAnswer> read_passkey_answer(const Json& credential, const WebauthnSite& site) {
   const Json* response = credential.find("response");
   if (response == nullptr || !response->is_object()) return std::nullopt;
-  std::optional<ClientData> client = read_client_data(*response, WebauthnUse::get, site);
+  std::optional<ClientPart> client = read_client_part(*response, WebauthnUse::get, site);
   PasskeyAnswer answer;
   answer.credential_id = credential_id_of(credential);
   answer.user_handle = bytes_member(*response, "userHandle");

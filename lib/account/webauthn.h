@@ -31,11 +31,11 @@ struct NewPasskey {
   int64_t algorithm = 0;  // of COSE: -7, -8 or -257
   int64_t sign_count = 0;
 };
-// Nothing when a part is missing or malformed, or when type, origin, crossOrigin, site or flags are
-// not as they must be. Attestation is not asked for, and what comes of it is not looked at.
+// Returns nothing when a part is missing or malformed, or when type, origin, crossOrigin, site or
+// flags are wrong. Attestation is not asked for, and what comes of it is not looked at.
 std::optional<NewPasskey> read_new_passkey(const Json& credential, const WebauthnSite& site);
 
-// What the answer of a passkey says before its signature is verified.
+// The answer of a passkey before its signature is verified.
 struct PasskeyAnswer {
   std::string challenge;  // base64url
   std::string credential_id;
@@ -44,8 +44,8 @@ struct PasskeyAnswer {
   std::string signature;
   std::string client_data_hash;
 };
-// Nothing when a part is missing or malformed, or when type, origin or crossOrigin are not as they
-// must be.
+// Returns nothing when a part is missing or malformed, or when type, origin or crossOrigin are
+// wrong.
 std::optional<PasskeyAnswer> read_passkey_answer(const Json& credential, const WebauthnSite& site);
 
 struct PasskeyKey {

@@ -2,7 +2,7 @@
 --
 -- An account has factors only while its address is proved: the trigger users_proof_changed removes them when the proof
 -- comes or goes. users.has_factor says whether a factor counts, so that logins and requests read no further table.
--- Whoever changes factors locks the user first. Reached through functions only.
+-- Every change of factors locks the user first. Reached through functions only.
 
 CREATE TABLE factors (
     id uuid PRIMARY KEY DEFAULT public.uuidv7(),
@@ -137,7 +137,7 @@ BEGIN
 END
 $$;
 
--- What a login may be answered with: {types, passkeys}, the types of factors, those used last first, and the passkeys'
+-- The possible answers to a login: {types, passkeys}, the types of factors, those used last first, and the passkeys'
 -- ids in hex.
 CREATE OR REPLACE FUNCTION factors_asked(of_user uuid) RETURNS jsonb
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -158,7 +158,7 @@ BEGIN
 END
 $$;
 
--- The token that this browser may still use, locked behind its user, or the 401.
+-- Returns the token that this browser may still use, locked after its user. Raises the 401 otherwise.
 CREATE OR REPLACE FUNCTION factor_token_held(token_hash bytea) RETURNS factor_tokens
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -207,7 +207,7 @@ $$;
 
 -- Takes an answer if it is right. answer: {type: totp, matches: [{factor_id, step}]}, where the code fits these steps
 -- of these secrets, {type: recovery, hash (hex)}, or {type: passkey, …} (passkeys.sql). Each step and each recovery
--- code is taken once, whoever comes at the same time: its row says so itself.
+-- code is taken once, also of several requests at a time, by a guard in the statement.
 CREATE OR REPLACE FUNCTION factor_taken(user_row users, answer jsonb) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

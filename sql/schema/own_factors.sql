@@ -21,8 +21,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
                    WHERE m.user_id = u.id AND o.require_factor AND o.closed_at IS NULL)
 $$;
 
--- The caller's row, locked, if they may add a factor now. Whoever must have one and has none yet shows by a mailed
--- code that they are the account's owner: a password that somebody found out is not enough then.
+-- The caller's row, locked, if they may add a factor now. A user who must have one and has none yet
+-- proves by a mailed code that the account is theirs, because a stolen password is not enough then.
 CREATE OR REPLACE FUNCTION factor_adding(auth_require_factor text, auth_fresh_seconds integer) RETURNS users
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -131,7 +131,7 @@ BEGIN
 END
 $$;
 
--- DELETE /v1/me/factors/{factor_id}. With the last factor the recovery codes go. Logins that wait begin anew.
+-- DELETE /v1/me/factors/{factor_id}. With the last factor the recovery codes go. Waiting logins end.
 CREATE OR REPLACE FUNCTION factor_delete(of_factor uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -187,8 +187,8 @@ BEGIN
 END
 $$;
 
--- DELETE /v1/admin/users/{user_id}/factors. Those of platform administrators are the operator's to reset: one stolen
--- administrator would be all of them.
+-- DELETE /v1/admin/users/{user_id}/factors. Only the operator resets factors of platform administrators: else one stolen
+-- account would open all of them.
 CREATE OR REPLACE FUNCTION admin_factors_reset(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

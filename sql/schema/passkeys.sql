@@ -80,7 +80,7 @@ BEGIN
 END
 $$;
 
--- The key of a credential, for whoever answers with it; nulls when nobody has it.
+-- The key of a credential, to verify an answer; nulls when nobody has it.
 CREATE OR REPLACE FUNCTION passkey_key(wanted_credential_id bytea, OUT public_key bytea, OUT algorithm integer,
     OUT user_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -112,7 +112,7 @@ BEGIN
 END
 $$;
 
--- POST /v1/auth/passkey:begin: a challenge for whoever answers it.
+-- POST /v1/auth/passkey:begin: a challenge of no certain user.
 CREATE OR REPLACE FUNCTION passkey_login_begin(challenge_hash bytea, limit_checks_per_minute integer) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN

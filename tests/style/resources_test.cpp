@@ -32,6 +32,7 @@ constexpr auto resources = std::to_array<Resource>({
     {"member_json", "Member"},
     {"invitation_json", "Invitation"},
     {"api_key_json", "ApiKey"},
+    {"factor_json", "Factor"},
     {"audit_json", "AuditLog"},
     {"admin_user_json", "AdminUser"},
     {"admin_user_detail_json", "AdminUserDetail"},

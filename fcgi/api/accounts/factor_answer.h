@@ -39,7 +39,7 @@ std::string read_totp_code(Fields& fields);
 Json read_credential(Fields& fields);
 // The members of an answer; no or several of them are a fault.
 FactorAnswer read_factor_answer(Fields& fields);
-// Of the members, the names of those that are there.
+// The names of the members that are there.
 std::vector<std::string_view> factor_members(const Fields& fields);
 
 // A TOTP secret's step that a code fits.

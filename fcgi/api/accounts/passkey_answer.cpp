@@ -13,7 +13,7 @@
 namespace hostler {
 namespace {
 
-// Whoever made the passkey is named by it, if anybody is.
+// Checks the user whom the passkey names, if it names one.
 bool is_of_user(const account::PasskeyAnswer& answer, const postgres::Row& key) {
   if (answer.user_handle.empty()) return true;
   UuidBytes handle = uuid_bytes(key.text("user_id"));

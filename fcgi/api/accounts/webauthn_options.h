@@ -1,4 +1,4 @@
-// What browsers are given to make or use a passkey with: WebAuthn level 3's JSON forms. Called by
+// Options for browsers that make or use a passkey: WebAuthn level 3's JSON forms. Called by
 // the handlers of passkeys and of logins that a passkey may end; asks no database.
 #pragma once
 

@@ -1,5 +1,6 @@
-// What a second factor proves: POST /v1/auth/confirm, and what asks for current_password; and what
-// takes factors away: the first proof of an address, its revert, administrators.
+// Proofs by a second factor: POST /v1/auth/confirm, and what asks for current_password; and what
+// takes factors away: the first proof of an address, its revert, administrators by
+// DELETE /v1/admin/users/{user_id}/factors.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

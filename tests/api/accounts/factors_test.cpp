@@ -1,4 +1,5 @@
-// Second factors: how they are added, what a login takes then, and what removes them.
+// Second factors: how they are added, what a login takes then (POST /v1/auth/factor), and what
+// removes them.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

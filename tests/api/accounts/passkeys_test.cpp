@@ -1,4 +1,5 @@
-// Passkeys: how they are added, what they open, and what is refused of them.
+// Passkeys: how they are added, what they open by POST /v1/auth/passkey:begin and
+// POST /v1/auth/passkey, and what is refused of them.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Who must have a second factor, and may do nothing else before: by auth.require_factor, and by the
-// organization that a request names; GET /v1/runs/{run_id}/events, which the daemon serves, too.
+// Users who must have a second factor may do nothing else before: by auth.require_factor, and by
+// the organization that a request names. The daemon's GET /v1/runs/{run_id}/events is refused, too.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -36,7 +36,7 @@ Call call_of(const PrintedRoute& route) {
   return {route.method, path, "{}", "application/json", {}};
 }
 
-// Of a stack: a mailed code proves the session, which whoever has no factor needs.
+// Proves the session by a mailed code, which the first required factor needs.
 void confirm_by_mail(ApiStack& stack, const TestUser& user) {
   stack.client().post("/v1/auth/email/otp/send", fmt::format(R"({{"email":"{}"}})", user.email));
   Answer confirmed = user.client.post(
@@ -122,7 +122,7 @@ TEST(RequiredFactors, AreAskedForWhereAnOrganizationIsNamed) {
   EXPECT_EQ(member.client.get(path).status, 200);
 }
 
-// What an access token grants there is kept in its row.
+// The row of an access token keeps what it grants there.
 TEST(RequiredFactors, AreAskedForInAPersonalOrganizationAtOnce) {
   TestUser user = register_user(stack());
   EXPECT_EQ(user.client.get("/v1/threads").status, 200);

@@ -62,10 +62,10 @@ const std::map<std::pair<std::string, Actor>, Outcome> exceptions = {
     {{"POST /v1/orgs/{org_id}:restore", Actor::platform}, Outcome::passes},
 };
 
-// They end the caller's own session, serve once in a while, or need what is deleted.
+// They end the caller's own session, serve once in a while, or need what is deleted or configured.
 const std::set<std::string> only_refusals = {
     "POST /v1/auth/logout", "POST /v1/auth/email/verify/send", "POST /v1/me/invite-code/reset",
-    "POST /v1/orgs/{org_id}:restore"};
+    "POST /v1/orgs/{org_id}:restore", "POST /v1/me/factors/passkeys:begin"};
 
 bool role_has(const std::string& role, const std::string& permission) {
   static std::map<std::string, std::string> known;

@@ -52,14 +52,14 @@ std::string Authenticator::cose_key() const {
   return map;
 }
 
-std::string Authenticator::client_data(std::string_view type, std::string_view challenge,
+std::string Authenticator::client_part(std::string_view type, std::string_view challenge,
                                        const AnswerParts& parts) const {
   return fmt::format(R"({{"type":"{}","challenge":"{}","origin":"{}"{}}})",
                      parts.type.empty() ? type : std::string_view(parts.type), challenge,
                      parts.origin, parts.client_extra);
 }
 
-std::string Authenticator::authenticator_data(const AnswerParts& parts,
+std::string Authenticator::authenticator_part(const AnswerParts& parts,
                                               bool with_credential) const {
   int flags = (parts.is_user_present ? 0x01 : 0) | (parts.is_user_verified ? 0x04 : 0) |
               (with_credential ? 0x40 : 0);
@@ -84,14 +84,14 @@ std::string Authenticator::signature_of(std::string_view text) const {
 
 std::string Authenticator::registration(std::string_view challenge, const AnswerParts& parts,
                                         bool has_parts) const {
-  std::string data = authenticator_data(parts, true);
+  std::string data = authenticator_part(parts, true);
   std::string attestation = "\xA3" + cbor_text("fmt") + cbor_text("none") + cbor_text("attStmt") +
                             "\xA0" + cbor_text("authData") + cbor_bytes(data);
   std::string id = to_base64url(credential_id_);
   JsonWriter json;
   json.begin_object().member("id", id).member("rawId", id).member("type", "public-key");
   json.key("response").begin_object();
-  json.member("clientDataJSON", to_base64url(client_data("webauthn.create", challenge, parts)));
+  json.member("clientDataJSON", to_base64url(client_part("webauthn.create", challenge, parts)));
   json.member("attestationObject", to_base64url(attestation));
   if (has_parts) json.member("authenticatorData", to_base64url(data));
   json.end_object().key("clientExtensionResults").begin_object().end_object();
@@ -101,8 +101,8 @@ std::string Authenticator::registration(std::string_view challenge, const Answer
 Authenticator::Signed Authenticator::signed_parts(std::string_view challenge,
                                                   const AnswerParts& parts) const {
   Signed made;
-  made.client_data_hash = sha256(client_data("webauthn.get", challenge, parts));
-  made.authenticator_data = authenticator_data(parts, false);
+  made.client_data_hash = sha256(client_part("webauthn.get", challenge, parts));
+  made.authenticator_data = authenticator_part(parts, false);
   made.signature = signature_of(made.authenticator_data + made.client_data_hash);
   return made;
 }
@@ -113,7 +113,7 @@ std::string Authenticator::assertion(std::string_view challenge, const AnswerPar
   JsonWriter json;
   json.begin_object().member("id", id).member("rawId", id).member("type", "public-key");
   json.key("response").begin_object();
-  json.member("clientDataJSON", to_base64url(client_data("webauthn.get", challenge, parts)));
+  json.member("clientDataJSON", to_base64url(client_part("webauthn.get", challenge, parts)));
   json.member("authenticatorData", to_base64url(made.authenticator_data));
   json.member("signature", to_base64url(made.signature));
   if (!parts.user_handle.empty()) json.member("userHandle", parts.user_handle);

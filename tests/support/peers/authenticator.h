@@ -35,7 +35,7 @@ class Authenticator {
 
   std::string credential_id() const { return credential_id_; }
   std::string public_key_pem() const;
-  // The parts of the last assertion, for other judges.
+  // The parts of the last assertion, for other programs.
   struct Signed {
     std::string client_data_hash;
     std::string authenticator_data;
@@ -47,9 +47,9 @@ class Authenticator {
   struct KeyEnd {
     void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
   };
-  std::string client_data(std::string_view type, std::string_view challenge,
+  std::string client_part(std::string_view type, std::string_view challenge,
                           const AnswerParts& parts) const;
-  std::string authenticator_data(const AnswerParts& parts, bool with_credential) const;
+  std::string authenticator_part(const AnswerParts& parts, bool with_credential) const;
   std::string cose_key() const;
   std::string signature_of(std::string_view text) const;
 

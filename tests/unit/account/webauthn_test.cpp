@@ -154,13 +154,13 @@ TEST(Webauthn, ReadsNoMoreOfAnAttestationThanThereIs) {
   std::replace(text.begin(), text.end(), '-', '+');
   std::replace(text.begin(), text.end(), '_', '/');
   std::string whole = from_base64(text).value();
-  ASSERT_TRUE(authenticator_data_of(whole));
+  ASSERT_TRUE(authenticator_part_of(whole));
   for (size_t length = 0; length < whole.size(); ++length) {
-    EXPECT_FALSE(authenticator_data_of(whole.substr(0, length))) << length;
+    EXPECT_FALSE(authenticator_part_of(whole.substr(0, length))) << length;
   }
-  EXPECT_FALSE(authenticator_data_of(std::string(100'000, '\x81')));
+  EXPECT_FALSE(authenticator_part_of(std::string(100'000, '\x81')));
   EXPECT_FALSE(
-      authenticator_data_of("\xA1\x68"
+      authenticator_part_of("\xA1\x68"
                             "authData\x5F"));
 }
 
@@ -174,17 +174,17 @@ TEST(Webauthn, AgreesWithFido2Assert) {
   // fido2-assert reads authenticator data as a byte string of CBOR.
   std::string data = "\x58" + std::string(1, static_cast<char>(made.authenticator_data.size())) +
                      made.authenticator_data;
-  auto judged = [&](const std::string& signature) {
+  auto status_of = [&](const std::string& signature) {
     return testing_support::run_program(
                {"fido2-assert", "-V", "-p", pem, "es256"}, {},
                fmt::format("{}\n{}\n{}\n{}\n", to_base64(made.client_data_hash), site.rp_id,
                            to_base64(data), to_base64(signature)))
         .status;
   };
-  EXPECT_EQ(judged(made.signature), 0);
+  EXPECT_EQ(status_of(made.signature), 0);
   std::string changed = made.signature;
   changed.back() = static_cast<char>(changed.back() ^ 1);
-  EXPECT_NE(judged(changed), 0);
+  EXPECT_NE(status_of(changed), 0);
 }
 
 }  // namespace
