@@ -167,7 +167,8 @@ TEST(Budgets, AreReadByTheMembersWhomTheyBound) {
   EXPECT_TRUE(is_problem(of_member.patch("/v1/budgets/" + own, "{"), 403, "auth.forbidden"));
   EXPECT_TRUE(is_problem(add(of_member, "{"), 403, "auth.forbidden"));
   EXPECT_TRUE(is_problem(of_member.del("/v1/budgets/" + wide), 403, "auth.forbidden"));
-  Client key = stack().client(make_api_key(stack(), owner, org_id));
+  Client key = stack().client();
+  key.token = make_api_key(stack(), owner, org_id);
   EXPECT_TRUE(is_problem(key.get("/v1/budgets"), 403, "auth.user_token_required"));
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "queries/daemons.h"
 #include "queries/maintenance.h"
 #include "tests/support/rows/budget_rows.h"
 #include "tests/support/rows/run_statements.h"

@@ -17,7 +17,7 @@ namespace hostler::testing_support {
 
 struct BudgetWish {
   std::string subject_type = "org";
-  std::string subject_id;  // empty: the organization's id
+  std::string subject_id = {};  // empty: the organization's id
   std::string unit = "credits";
   std::string amount = "100";
   std::string window = "total";
@@ -85,8 +85,7 @@ inline HoldAnswer take_hold(postgres::DbSession& session, const OwnedRun& run, i
   answer.outcome = row.text("outcome");
   answer.output_tokens = row.integer("output_tokens");
   answer.is_lowered = row.boolean("is_lowered");
-  answer.named = row.text_or_null("waits_for")
-                     .value_or(row.text_or_null("budget_id").value_or(std::string_view()));
+  answer.named = row.text_or_null("waits_for").value_or(row.text_or_null("budget_id").value_or(""));
   answer.may_wait = row.boolean("may_wait");
   answer.decided_at = row.text_or_null("decided_at").value_or("");
   return answer;
