@@ -24,7 +24,7 @@ CREATE TABLE factors (
 );
 CREATE INDEX factors_user ON factors (user_id, id);
 CREATE INDEX factors_pending ON factors (created_at) WHERE confirmed_at IS NULL;
-CREATE INDEX factors_secret ON factors (secret_id) WHERE secret_id IS NOT NULL;
+CREATE INDEX factors_secret ON factors (secret_id);
 CREATE UNIQUE INDEX factors_credential ON factors (credential_id) WHERE credential_id IS NOT NULL;
 
 -- Codes that each serve once in place of a factor. A code that served is gone.

@@ -12,7 +12,7 @@ CREATE TABLE webauthn_challenges (
     CONSTRAINT webauthn_challenges_whose CHECK ((purpose = 'login') = (user_id IS NULL)
                                                 AND (user_id IS NULL) = (session_id IS NULL))
 );
-CREATE INDEX webauthn_challenges_user ON webauthn_challenges (user_id) WHERE user_id IS NOT NULL;
+CREATE INDEX webauthn_challenges_user ON webauthn_challenges (user_id);
 CREATE INDEX webauthn_challenges_expiry ON webauthn_challenges (expires_at);
 
 -- For the caller, in their session.

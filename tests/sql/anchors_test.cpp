@@ -163,8 +163,8 @@ TEST_F(Anchors, WaitInOneOrder) {
     postgres::DbSession session = database_.as_superuser();
     return std::string(
         session
-            .run_text("SELECT login_code_verify('thief@example.net', '\\xa0', sha256('a'), "
-                      "sha256('r'), 5, 20, 900, 900)")
+            .run_text("SELECT outcome FROM login_code_verify('thief@example.net', '\\xa0', "
+                      "sha256('a'), sha256('r'), sha256('f'), 5, 20, 900, 900)")
             .text());
   });
   EXPECT_EQ(back.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);

@@ -22,8 +22,8 @@ inline void add_factor_plan_values(std::map<std::string, std::string>& by_name,
       {"factor_id", ask("quote_literal(id) FROM factors WHERE user_id = " + user)},
       {"factor_token_secrets.token_hash", waiting_login},
       {"factor_login.token_hash", waiting_login},
-      {"answer", fmt::format("jsonb_build_object('type', 'recovery', 'hash', (SELECT "
-                             "encode(min(hash), 'hex') FROM recovery_codes WHERE user_id = {}))",
+      {"answer", fmt::format("jsonb_build_object('type', 'recovery', 'hash', (SELECT encode(hash, "
+                             "'hex') FROM recovery_codes WHERE user_id = {} LIMIT 1))",
                              member)},
       {"auth_factor_failures_per_hour", "20"},
       {"auth_require_factor", "'none'"},

@@ -32,8 +32,9 @@ TEST(FirstProof, SwitchesOffAlsoWhatIsBeingSetUpMeanwhile) {
     session.begin();
     session.run_text("SELECT set_request_context(NULL, NULL, '{\"client_ip\": \"192.0.2.7\"}')");
     answer = session
-                 .run_text(fmt::format("SELECT login_code_verify('{}@example.org', '\\x01', "
-                                       "sha256('a'), sha256('b'), 5, 20, 900, 900)",
+                 .run_text(fmt::format("SELECT outcome FROM login_code_verify('{}@example.org', "
+                                       "'\\x01', sha256('a'), sha256('b'), sha256('f'), 5, 20, "
+                                       "900, 900)",
                                        fixture.owner_id))
                  .text();
     session.commit();
