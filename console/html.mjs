@@ -5,9 +5,10 @@ import htm from 'htm';
 
 export const html = htm.bind(h);
 export { Fragment, h };
-export { render } from 'preact';
+export { createContext, render } from 'preact';
 export {
   useCallback,
+  useContext,
   useEffect,
   useErrorBoundary,
   useId,

@@ -9,6 +9,7 @@ import { may, session } from '../session.mjs';
 import { store, useStore } from '../store.mjs';
 import { Copy } from '../ui/copy.mjs';
 import { toast_error } from '../ui/error.mjs';
+import { Icon } from '../ui/icon.mjs';
 import '../words/org_shared.mjs';
 import { Differences } from './diff.mjs';
 import { scope_query } from './scope.mjs';
@@ -36,36 +37,31 @@ export async function show_change({ action, target_id = '' }) {
   }
 }
 
-// The change that a row of the log describes. All members of a new or deleted thing are shown on
-// request.
-function What({ before_state: before, after_state: after }) {
-  const t = useWords();
-  if (!before && !after) return null;
-  const differences = html`<${Differences} before=${before} after=${after} />`;
-  if (before && after) return differences;
-  return html`<details><summary>${t(after ? 'change.made' : 'change.gone')}</summary>
-    ${differences}</details>`;
-}
-
 export function Changed() {
   const t = useWords();
   const row = useStore(shown);
   if (!row) return null;
   const scope = row.org_id === session.get().me?.org_id ? 'org' : 'platform';
+  const key = `done.${row.action}`;
+  const sentence = t(key) === key ? t('change.done') : t(key);
+  const has_states = row.before_state || row.after_state;
   return html`<section class="notice changed" role="status" aria-label=${t('change.title')}>
-    <div class="head"><strong>${t('change.title')}</strong> <code>${row.action}</code>
-      <span>${time(row.created_at)}</span>
-      ${
-        row.trace_id &&
-        html`<span><span class="dim">${t('error.trace')}</span> <code
-        class="trace">${row.trace_id}</code> <${Copy} text=${row.trace_id}
-          what=${t('error.trace')} /></span>`
-      }
+    <div class="head"><strong>${sentence}</strong>
       <a href=${address('/audit', { action: row.action, ...scope_query(scope) })}>
         ${t('change.all')}</a>
       <span class="space"></span>
       <button type="button" class="small quiet" aria-label=${t('close')}
-        onClick=${() => shown.set(null)}>×</button></div>
-    <${What} ...${row} />
+        onClick=${() => shown.set(null)}><${Icon} name="close" /></button></div>
+    <details><summary>${t('error.details')}</summary>
+      <p><code>${row.action}</code> <span class="dim">${time(row.created_at)}</span>${
+        row.trace_id &&
+        html` <span class="dim">${t('error.trace')}</span> <code
+        class="trace">${row.trace_id}</code> <${Copy} text=${row.trace_id}
+          what=${t('error.trace')} />`
+      }</p>
+      ${
+        has_states &&
+        html`<${Differences} before=${row.before_state} after=${row.after_state} />`
+      }</details>
   </section>`;
 }

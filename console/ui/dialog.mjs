@@ -4,7 +4,8 @@ import { useWords } from '../i18n.mjs';
 import { watch_screens } from '../router.mjs';
 import { store, useStore } from '../store.mjs';
 import { watch_session } from '../token.mjs';
-import { useForm, Field, Form } from './form.mjs';
+import { Closing, Field, Form, useForm } from './form.mjs';
+import { Icon } from './icon.mjs';
 
 // `on_close` is called when the user closes it; the caller removes it then. A click beside it
 // closes it too, unless something was typed into a form in it, or it shows what is seen once
@@ -42,9 +43,9 @@ export function Dialog({ title, on_close, children, is_wide = false, is_firm = f
     }} onClose=${on_closed} onMouseDown=${on_beside} onInput=${on_input}>
     <header><h2 id=${id}>${title}</h2>
       <button type="button" class="small quiet" aria-label=${t('close')}
-        onClick=${on_close}>×</button>
+        onClick=${on_close}><${Icon} name="close" /></button>
     </header>
-    <div class="dialog-body">${children}</div>
+    <${Closing.Provider} value=${on_close}><div class="dialog-body">${children}</div><//>
   </dialog>`;
 }
 

@@ -1,4 +1,4 @@
-// Errors and short notices. Every error shows its code, its words and its trace id.
+// Errors and short notices. Every error shows its words, and its code and trace id on request.
 import { error_of } from '../error.mjs';
 import { html } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
@@ -6,6 +6,7 @@ import { session, switch_org } from '../session.mjs';
 import { store, useStore } from '../store.mjs';
 import { watch_session } from '../token.mjs';
 import { Copy } from './copy.mjs';
+import { Icon } from './icon.mjs';
 
 // Errors that happened before the service was reached are in the user's language. The service's own
 // words stand as it gave them.
@@ -17,17 +18,23 @@ function words_of(error, t) {
   return { title, detail: how === `${key}.how` ? error.detail : how };
 }
 
-// Code and trace id of an error, in one line.
+// Code and trace id of an error, for those who ask for help with it.
 export function ErrorMarks({ error }) {
   const t = useWords();
-  return html`<p class="error-marks"><code>${error.code}</code>
-    ${
+  return html`<details class="error-marks"><summary>${t('error.details')}</summary>
+    <p><code>${error.code}</code>${
       error.trace_id &&
       html` <span class="dim">${t('error.trace')}</span> <code
       class="trace">${error.trace_id}</code> <${Copy} text=${error.trace_id}
         what=${t('error.trace')} />`
-    }
-  </p>`;
+    }</p>
+  </details>`;
+}
+
+// The detail, unless the title or a list of faults beside it says the same.
+function detail_of({ title, detail }, faults) {
+  const is_repeated = faults.some(({ message }) => detail?.includes(message));
+  return is_repeated || detail === title ? '' : detail;
 }
 
 // The 404 of a thing that another organization of the caller's has names that one in its words
@@ -51,9 +58,10 @@ export function ErrorBox({ error, on_retry, hides_fields = [] }) {
   if (!error) return null;
   const shown = error_of(error);
   const { title, detail } = words_of(shown, t);
+  const more = detail_of({ title, detail }, shown.errors);
   const others = shown.errors.filter((fault) => !hides_fields.includes(fault.field));
   return html`<div class="error" role="alert">
-    <p><strong>${title}</strong>${detail && html`<br />${detail}`}</p>
+    <p><strong>${title}</strong>${more && html`<br />${more}`}</p>
     ${
       others.length > 0 &&
       html`<ul>${others.map(
@@ -105,7 +113,7 @@ export function Toasts() {
           : each.text
       }</div>
       <button type="button" class="small quiet" aria-label=${t('close')}
-        onClick=${each.close}>×</button>
+        onClick=${each.close}><${Icon} name="close" /></button>
     </div>`,
   )}</div>`;
 }

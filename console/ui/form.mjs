@@ -1,7 +1,7 @@
 // Forms: values, one sending at a time, and the service's faults beside the fields that they are
 // of.
 import { error_of } from '../error.mjs';
-import { html, useEffect, useId, useRef, useState } from '../html.mjs';
+import { createContext, html, useContext, useEffect, useId, useRef, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { ErrorBox } from './error.mjs';
 
@@ -158,10 +158,15 @@ export function Field({
   return html`<div class="field"><label for=${id}>${label}</label>${input}${below}</div>`;
 }
 
-// The button that sends the form.
+// How the dialog around a form closes; null outside of dialogs.
+export const Closing = createContext(null);
+
+// The button that sends the form, and beside it Cancel where the form is in a dialog.
 export function Submit({ form, children, kind = 'main', disabled = false }) {
   const t = useWords();
+  const closing = useContext(Closing);
+  const close = kind === 'link' ? null : closing;
   return html`<button class=${kind} disabled=${disabled || form.is_busy}>${
     form.is_busy ? t('working') : children
-  }</button>`;
+  }</button>${close && html`<button type="button" onClick=${close}>${t('cancel')}</button>`}`;
 }

@@ -41,6 +41,7 @@ add_words(
     'error.of.auth.otp_locked.how':
       'This code no longer works. Request another one, or sign in with your password.',
     'error.trace': 'Trace ID',
+    'error.details': 'Details',
     'error.again': 'Try again',
     'ask.type': 'Type “{typed}” to confirm',
     'list.more': 'Show more',
@@ -99,6 +100,7 @@ add_words(
     'error.of.auth.otp_locked': '验证码错误次数过多',
     'error.of.auth.otp_locked.how': '此验证码已失效。请重新获取验证码，或使用密码登录。',
     'error.trace': '追踪 ID',
+    'error.details': '详情',
     'error.again': '重试',
     'ask.type': '请输入“{typed}”以确认',
     'list.more': '加载更多',

@@ -79,6 +79,6 @@ export const audited = (page, action) =>
   page
     .getByRole('status', { name: 'Last change' })
     .getByText(action, { exact: true })
-    .waitFor();
+    .waitFor({ state: 'attached' });
 
 export const toast = (page, text) => page.locator('.toast', { hasText: text }).waitFor();

@@ -64,7 +64,7 @@ const audited = (page, action) =>
   page
     .getByRole('status', { name: 'Last change' })
     .getByText(action, { exact: true })
-    .waitFor();
+    .waitFor({ state: 'attached' });
 const section = (page, name) =>
   page.locator('section.panel', { has: page.getByRole('heading', { name, exact: true }) });
 const go_by_navigation = async (page, name) => {

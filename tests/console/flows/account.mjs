@@ -45,7 +45,7 @@ export const flows = {
     await form.getByLabel('Current password').fill('wrong wrong');
     await form.getByLabel('New password').fill('a new horse battery');
     await form.getByRole('button', { name: 'Change password' }).click();
-    await form.getByText('auth.wrong_password').waitFor();
+    await form.getByText('auth.wrong_password').waitFor({ state: 'attached' });
     await form.getByLabel('Current password').fill(account.password);
     await form.getByRole('button', { name: 'Change password' }).click();
     await toast(page, 'Password changed');
@@ -155,7 +155,7 @@ export const flows = {
       await make_key(page, 'after a proof');
       await dialog(page).last().getByLabel('Password').fill('wrong');
       await page.keyboard.press('Enter');
-      await page.getByText('auth.wrong_password').waitFor();
+      await page.getByText('auth.wrong_password').waitFor({ state: 'attached' });
       await dialog(page).last().getByLabel('Password').fill(account.password);
       await page.keyboard.press('Enter');
       await page.locator('.secret').waitFor();
@@ -192,7 +192,7 @@ export const flows = {
     same(await copy.count(), 0, 'ways to copy what is dead');
     await page.getByRole('button', { name: /^Leave/ }).click();
     await dialog(page).getByRole('button', { name: 'Leave' }).click();
-    await page.locator('.toast').getByText('orgs.last_owner').waitFor();
+    await page.locator('.toast').getByText('orgs.last_owner').waitFor({ state: 'attached' });
     await page.locator('select.org').selectOption({ label: `${account.login}'s workspace` });
     await page.locator('.mark', { hasText: 'personal' }).waitFor();
     await page.reload();

@@ -20,7 +20,7 @@ const audited = (page, action) =>
   page
     .getByRole('status', { name: 'Last change' })
     .getByText(action, { exact: true })
-    .waitFor();
+    .waitFor({ state: 'attached' });
 
 // What two calls in a row need not say alike: time goes on, and the calls themselves are counted.
 const goes_on = /^\/v1\/admin\/(access-log|nodes|dashboard|usage)|^\/v1\/audit-logs/;

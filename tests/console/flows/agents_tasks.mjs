@@ -120,7 +120,7 @@ export const flows = {
     await press(page, 'Test: toccata-1');
     const verdict = dialog(page).getByText('Runs that need a failed check would fail too.');
     await verdict.waitFor({ timeout: 60000 });
-    await dialog(page).getByText('model.unavailable').first().waitFor();
+    await dialog(page).getByText('model.unavailable').first().waitFor({ state: 'attached' });
     await t.fits(page, 'a test of a model');
   },
 
@@ -184,7 +184,7 @@ export const flows = {
       await audited(page, 'tools.update');
       await page.locator('.changed .is-new', { hasText: 'an old order' }).waitFor();
       await press(page, 'Delete: old_order');
-      await dialog(page).getByText('tool.unknown').waitFor();
+      await dialog(page).getByText('tool.unknown').waitFor({ state: 'attached' });
       await press(page, 'Delete');
       await audited(page, 'tools.delete');
       await page.locator('tbody tr', { hasText: 'old_order' }).waitFor({ state: 'detached' });

@@ -18,7 +18,7 @@ const audited = (page, action) =>
   page
     .getByRole('status', { name: 'Last change' })
     .getByText(action, { exact: true })
-    .waitFor();
+    .waitFor({ state: 'attached' });
 const with_loopback = (work) => with_setting('outbound.allow_cidrs', ['127.0.0.0/8'], work);
 const hostile = `<script>alert(1)</script> "><img src=x onerror=alert(1)> ${'W'.repeat(90)} אבג`;
 

@@ -35,7 +35,7 @@ const audited = (page, action) =>
   page
     .getByRole('status', { name: 'Last change' })
     .getByText(action, { exact: true })
-    .waitFor();
+    .waitFor({ state: 'attached' });
 
 const hostile = `<script>alert(1)</script> "><img src=x onerror=alert(1)> ${'W'.repeat(120)} אבג`;
 
@@ -185,7 +185,7 @@ export const flows = {
       check(/find_order.*\{"n":1\}/.test(await pane.getByLabel('Message').inputValue()), 'message');
       await pane.getByLabel('Message').fill('[tool find_order {"n":7}]');
       await button(pane, 'Run').click();
-      await pane.getByText('tool.unreachable').first().waitFor();
+      await pane.getByText('tool.unreachable').first().waitFor({ state: 'attached' });
       await pane.getByText('Working…').waitFor({ state: 'detached' });
       await page.getByRole('button', { name: 'Delete: find_order' }).click();
       await button(dialog(page), 'Delete').click();
@@ -276,7 +276,7 @@ export const flows = {
     await add('allowlist', '203.0.113.0/24');
     await dialog(page).getByText('This would lock you out').waitFor();
     await button(dialog(page), 'Cancel').click();
-    await dialog(page).getByText('ip_rules.would_lock_out').waitFor();
+    await dialog(page).getByText('ip_rules.would_lock_out').waitFor({ state: 'attached' });
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Delete: 198.51.100.0/24' }).click();
     await button(dialog(page), 'Delete').click();

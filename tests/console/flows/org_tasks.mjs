@@ -228,7 +228,7 @@ export const flows = {
     await dialog(page).getByText('This would lock you out').waitFor();
     await t.fits(page, 'the question before one locks oneself out');
     await press(page, 'Cancel');
-    await dialog(page).getByText('ip_rules.would_lock_out').waitFor();
+    await dialog(page).getByText('ip_rules.would_lock_out').waitFor({ state: 'attached' });
     await page.keyboard.press('Escape');
     await dialog(page).waitFor({ state: 'detached' });
     same(await page.locator('tr', { hasText: '192.0.2.0/24' }).count(), 0, 'rules');

@@ -19,7 +19,7 @@ const recorded = (page, action) =>
   page
     .getByRole('status', { name: 'Last change' })
     .getByText(action, { exact: true })
-    .waitFor();
+    .waitFor({ state: 'attached' });
 export const platform_paths = [
   '/platform',
   '/platform/start',

@@ -155,11 +155,11 @@ export const flows = {
     const there = { token: owner.token, headers: { 'X-Org-Id': org.id } };
     await must('POST', '/v1/ip-rules', rule, there);
     await page.reload();
-    await page.locator('.error').getByText('ip.blocked').waitFor();
+    await page.locator('.error').getByText('ip.blocked').waitFor({ state: 'attached' });
     await button(page, 'Go to your personal organization').click();
     await page.getByRole('heading', { name: 'Usage', exact: true }).waitFor();
     await page.locator('select.org').selectOption(org.id);
-    await page.locator('.error').getByText('ip.blocked').waitFor();
+    await page.locator('.error').getByText('ip.blocked').waitFor({ state: 'attached' });
     await page.locator('main').getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
   },
@@ -239,7 +239,7 @@ export const flows = {
     const idle = page.locator('header').getByRole('button', { name: /Menu|Ctrl K/ });
     same(await idle.count(), 0, 'buttons that open nothing here');
     await button(page, 'Accept').click();
-    await page.getByText('invitations.email_mismatch').waitFor();
+    await page.getByText('invitations.email_mismatch').waitFor({ state: 'attached' });
     await button(page, 'Use another account').click();
     await sign_in_below(page, guest);
     await button(page, 'Accept').click();

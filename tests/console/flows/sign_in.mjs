@@ -82,7 +82,7 @@ export const flows = {
     await until(() => field.evaluate((one) => one === document.activeElement), 'the code');
     await field.fill(code === '000000' ? '000001' : '000000');
     await page.keyboard.press('Enter');
-    await main(page).getByText('auth.otp_invalid').waitFor();
+    await main(page).getByText('auth.otp_invalid').waitFor({ state: 'attached' });
     await field.fill(` ${code.slice(0, 3)} ${code.slice(3)} `);
     await page.keyboard.press('Enter');
     await is_in(page);
@@ -135,7 +135,7 @@ export const flows = {
       await page.getByLabel('Email address').fill(`${login}@example.org`);
       await page.getByLabel('Password', { exact: true }).fill(password);
       await page.getByRole('button', { name: 'Create account' }).click();
-      await main(page).getByText('auth.invite_code_required').waitFor();
+      await main(page).getByText('auth.invite_code_required').waitFor({ state: 'attached' });
       await page.getByLabel('Invitation code').fill(code);
       await page.getByRole('button', { name: 'Create account' }).click();
       await is_in(page);
@@ -189,7 +189,7 @@ export const flows = {
     const page = await t.page();
     await page.goto(`${process.env.BASE_URL}/console/#/verify?token=nothing`);
     await page.getByRole('button', { name: 'Confirm' }).click();
-    await main(page).getByText('email.token_invalid').waitFor();
+    await main(page).getByText('email.token_invalid').waitFor({ state: 'attached' });
   },
 
   'an invitation leads into its organization': async (t) => {

@@ -136,7 +136,7 @@ export const flows = {
     const { page } = await at(t, '/credits');
     await type(page, 'Code', 'NOSUCHCODE');
     await page.keyboard.press('Enter');
-    await page.getByText('redemption_codes.not_found').waitFor();
+    await page.getByText('redemption_codes.not_found').waitFor({ state: 'attached' });
     await t.fits(page, 'credits with a fault');
   },
 

@@ -76,6 +76,6 @@ export const flows = {
     await page.getByText('Initial grant').waitFor();
     await page.getByLabel('Code', { exact: true }).fill('NOSUCHCODE');
     await page.keyboard.press('Enter');
-    await page.getByText('redemption_codes.not_found').waitFor();
+    await page.getByText('redemption_codes.not_found').waitFor({ state: 'attached' });
   },
 };
