@@ -65,8 +65,8 @@ export function AccountMenu() {
       event.relatedTarget && !box.current.contains(event.relatedTarget) && close()}>
     <button type="button" class="quiet" ref=${button} aria-expanded=${is_open ? 'true' : 'false'}
       aria-controls="account-menu" aria-label=${t('account.menu', { name: me.username })}
-      onClick=${() => set_open(!is_open)}><span class="avatar">${initials(me.username)}</span>
-      <${Icon} name="fold" /></button>
+      onClick=${() => set_open(!is_open)}><span class="avatar"
+        data-initials=${initials(me.username)}></span><${Icon} name="fold" /></button>
     <div id="account-menu" class="account-menu" hidden=${!is_open}>
       <p class="who"><bdi>${me.username}</bdi><bdi class="dim">${me.email}</bdi></p>
       <a href="#/account" onClick=${() => close()}><${Icon} name="account" />

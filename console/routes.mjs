@@ -34,12 +34,13 @@ for (const [path, component, about] of screens) route(path, component, about);
 // a number), group? (key of i18n: the heading of a group that folds), is_platform?: only for
 // platform administrators, is_alone?: addresses below it are other entries, has_platform?: platform
 // administrators have things of the platform there, whatever they are in the organization}]
+const own = (path, icon, title, keys, permission) => ({ path, icon, title, keys, permission });
 /** @type {any[]} */
 export const navigation = [
   ...chat_navigation,
-  { path: '/usage', icon: 'usage', title: 'usage.title', keys: 'g u', permission: 'data.usage.read' },
-  { path: '/credits', icon: 'credits', title: 'credits.title', keys: 'g c', permission: 'data.usage.read' },
-  { path: '/keys', icon: 'keys', title: 'keys_screen.title', keys: 'g k', permission: 'data.api_keys.manage' },
+  own('/usage', 'usage', 'usage.title', 'g u', 'data.usage.read'),
+  own('/credits', 'credits', 'credits.title', 'g c', 'data.usage.read'),
+  own('/keys', 'keys', 'keys_screen.title', 'g k', 'data.api_keys.manage'),
   ...org_navigation,
   ...platform_navigation,
 ];

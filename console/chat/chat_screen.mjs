@@ -295,7 +295,8 @@ export function Chat({ thread_id }) {
 }
 
 // A thread that begins with its first message.
-function NewChat() {
+// `is_open`: the user came to write; else it stands beside the list of threads.
+function NewChat({ is_open }) {
   const t = useWords();
   const [about, set_about] = useState({ is_private: false, end_user: '' });
   const [problem, set_problem] = useState(null);
@@ -328,11 +329,15 @@ function NewChat() {
   return html`<section class="chat new">
     <header class="chat-head"><a class="back" href=${address('/threads')}
       aria-label=${t('chat.threads')}>‹</a>
-      <h1>${t('chat.new_thread')}</h1></header>
-    <div class="pane"><p class="note">${t('chat.new_hint')}</p><${ErrorBox}
-      error=${problem} /></div>
+      <${is_open ? 'h1' : 'h2'}>${t('chat.new_thread')}<//></header>
+    <div class="pane starters"><h3>${t('chat.new_hint')}</h3>
+      <ul aria-label=${t('chat.starters')}>${[1, 2, 3].map(
+        (at) => html`<li key=${at}><button type="button" disabled=${is_sending}
+          onClick=${() => set_given(t(`chat.starter.${at}`))}>${t(`chat.starter.${at}`)}</button>
+          </li>`,
+      )}</ul><${ErrorBox} error=${problem} /></div>
     <${Composer} draft_key="new" is_locked=${is_sending} given=${given} on_send=${begin}
-      takes_focus>
+      takes_focus=${is_open}>
       <details class="further"><summary>${t('chat.thread_options')}</summary>
         <label class="check"><input type="checkbox" checked=${about.is_private}
           onChange=${(event) => set_about({ ...about, is_private: event.currentTarget.checked })} />
@@ -355,12 +360,7 @@ export function ThreadsScreen({ params, query }) {
   return html`<div class=${`threads-screen ${thread_id ? 'is-open' : ''}`}>
     ${!thread_id && html`<h1 class="unseen">${t('chat.threads')}</h1>`}
     <${ThreadList} current_id=${thread_id} end_user=${query.end_user ?? ''} />
-    ${is_new && html`<${NewChat} />`}
+    ${(is_new || !thread_id) && html`<${NewChat} is_open=${is_new} />`}
     ${thread_id && !is_new && html`<${Chat} key=${thread_id} thread_id=${thread_id} />`}
-    ${
-      !thread_id &&
-      html`<section class="chat empty"><p
-      class="note">${t('chat.choose')}</p></section>`
-    }
   </div>`;
 }

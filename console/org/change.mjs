@@ -52,7 +52,8 @@ export function Changed() {
       <span class="space"></span>
       <button type="button" class="small quiet" aria-label=${t('close')}
         onClick=${() => shown.set(null)}><${Icon} name="close" /></button></div>
-    <details><summary>${t('error.details')}</summary>
+    <details open=${Boolean(row.before_state && row.after_state)}>
+      <summary>${t('error.details')}</summary>
       <p><code>${row.action}</code> <span class="dim">${time(row.created_at)}</span>${
         row.trace_id &&
         html` <span class="dim">${t('error.trace')}</span> <code

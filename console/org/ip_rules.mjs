@@ -6,7 +6,7 @@ import { useWords } from '../i18n.mjs';
 import { ask, Dialog } from '../ui/dialog.mjs';
 import { toast_error } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
-import { Table, usePages } from '../ui/list.mjs';
+import { Adder, Table, usePages } from '../ui/list.mjs';
 import { Day } from '../ui/when.mjs';
 import '../words/org_ip_rules.mjs';
 import { Changed, show_change } from './change.mjs';
@@ -126,12 +126,15 @@ export function IpRules() {
     },
   ];
   return html`<div class="head"><h1>${t('ip_rules.title')}</h1><span class="space"></span>
-      <button type="button" class="main" onClick=${() => set_making(true)}>
-        ${t('ip_rules.new')}</button></div>
+      <${Adder} pages=${pages} on_click=${() => set_making(true)}>
+        ${t('ip_rules.new')}<//></div>
     <${Changed} />
     <p class="dim">${t('ip_rules.explain')}</p>
-    <${Table} pages=${pages} columns=${columns} label=${t('ip_rules.title')}
-      empty=${t('ip_rules.empty')} />
+    <${Table} pages=${pages} columns=${columns} label=${t('ip_rules.title')} empty=${{
+      text: t('ip_rules.empty'),
+      action: t('ip_rules.new'),
+      on_action: () => set_making(true),
+    }} />
     <${Check} rules=${pages.items} />
     ${
       is_making &&

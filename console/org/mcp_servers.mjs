@@ -5,7 +5,7 @@ import { useCommands } from '../commands.mjs';
 import { html, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { address, go } from '../router.mjs';
-import { Table, usePages } from '../ui/list.mjs';
+import { Adder, Table, usePages } from '../ui/list.mjs';
 import { When } from '../ui/when.mjs';
 import '../words/org_mcp.mjs';
 import { Changed, show_change } from './change.mjs';
@@ -59,10 +59,15 @@ export function McpServers({ query = {} }) {
   ];
   return html`<div class="head"><h1>${t('mcp.title')}</h1><${ScopeTabs} scope=${scope} />
       <span class="space"></span>
-      <button type="button" class="main" onClick=${open_new}>${t('mcp.new')}</button></div>
+      <${Adder} pages=${pages} on_click=${open_new}>
+        ${t('mcp.new')}<//></div>
     <${Changed} />
     <p class="dim">${t('mcp.explain')}</p>
-    <${Table} pages=${pages} columns=${columns} label=${t('mcp.title')} />
+    <${Table} pages=${pages} columns=${columns} label=${t('mcp.title')} empty=${{
+      text: t('mcp.empty'),
+      action: t('mcp.new'),
+      on_action: open_new,
+    }} />
     ${
       is_making &&
       html`<${McpForm} scope=${scope} on_close=${() => set_making(false)}

@@ -6,7 +6,7 @@ import { html, useEffect, useRef, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { address, go, set_query } from '../router.mjs';
 import { ErrorBox, toast } from '../ui/error.mjs';
-import { Table, usePages } from '../ui/list.mjs';
+import { Adder, Table, usePages } from '../ui/list.mjs';
 import { Day } from '../ui/when.mjs';
 import '../words/org_personas.mjs';
 import { Changed, show_change } from './change.mjs';
@@ -29,6 +29,9 @@ export function Personas({ query = {} }) {
   const t = useWords();
   const scope = scope_of(query);
   const pages = usePages(with_query('/v1/personas', { scope }));
+  const shared = usePages(
+    scope === 'org' ? with_query('/v1/personas', { scope: 'platform' }) : null,
+  );
   const open_new = () => go('/personas/new', scope_query(scope));
   const command = { id: 'new persona', keys: 'n', label: () => t('personas.new'), run: open_new };
   useCommands([command], [scope]);
@@ -67,9 +70,19 @@ export function Personas({ query = {} }) {
   ];
   return html`<div class="head"><h1>${t('personas.title')}</h1><${ScopeTabs} scope=${scope} />
       <span class="space"></span>
-      <button type="button" class="main" onClick=${open_new}>${t('personas.new')}</button></div>
+      <${Adder} pages=${pages} on_click=${open_new}>
+        ${t('personas.new')}<//></div>
     <${Changed} />
-    <${Table} pages=${pages} columns=${columns} label=${t('personas.title')} />`;
+    <${Table} pages=${pages} columns=${columns} label=${t('personas.title')} empty=${{
+      text: t('personas.empty'),
+      action: t('personas.new'),
+      on_action: open_new,
+    }} />
+    ${
+      scope === 'org' &&
+      html`<h2>${t('personas.of_platform')}</h2>
+      <${Table} pages=${shared} columns=${columns} label=${t('personas.of_platform')} />`
+    }`;
 }
 
 // All of the scope: there is no call for one.

@@ -7,7 +7,7 @@ import { with_fresh_login } from '../ui/confirm.mjs';
 import { Dialog } from '../ui/dialog.mjs';
 import { toast_error } from '../ui/error.mjs';
 import { changes_of, Field, Form, Submit, useForm } from '../ui/form.mjs';
-import { PageEnd, Table, usePages } from '../ui/list.mjs';
+import { Adder, PageEnd, Table, usePages } from '../ui/list.mjs';
 import '../words/org_providers.mjs';
 import { Changed, show_change } from './change.mjs';
 import { Learned } from './learned.mjs';
@@ -214,7 +214,21 @@ function Chosen({ chosen }) {
   }</p>`;
 }
 
-// {one}: the default of the organization, else the platform's; null while it is not known.
+// The platform's models, which every organization may use and only the platform changes.
+function OfPlatform({ models }) {
+  const t = useWords();
+  if (models.length === 0) return null;
+  return html`<section class="of-platform"><h2>${t('providers.of_platform')}</h2>
+    <ul>${models.map(
+      (one) => html`<li key=${one.id}><bdi>${one.model}</bdi>${' '}
+      <bdi class="dim">${one.provider_name}</bdi>${
+        one.is_default && html` <span class="mark live">${t('providers.is_default')}</span>`
+      }</li>`,
+    )}</ul></section>`;
+}
+
+// {one: the default of the organization, else the platform's, models: all that the user may
+// choose}; null while it is not known.
 function useChosen(is_wanted) {
   const [chosen, set_chosen] = useState(null);
   const read = async () => {
@@ -222,7 +236,7 @@ function useChosen(is_wanted) {
       const models = await all_pages(with_query('/v1/models', { limit: 200 }));
       const defaults = models.filter((one) => one.is_default);
       const of = (scope) => defaults.find((one) => one.scope === scope);
-      set_chosen({ one: of('org') ?? of('platform') });
+      set_chosen({ one: of('org') ?? of('platform'), models });
     } catch (error) {
       toast_error(error);
     }
@@ -240,6 +254,7 @@ export function Providers({ query: asked = {} }) {
   const query = { scope };
   const pages = usePages(with_query('/v1/llm-providers', query));
   const { chosen, read } = useChosen(scope === 'org');
+  const models = (chosen?.models ?? []).filter((one) => one.scope === 'platform');
   const [opened, set_opened] = useState(null);
   const reload = () => {
     pages.reload();
@@ -256,7 +271,8 @@ export function Providers({ query: asked = {} }) {
   const shared = { query, on_done: done, on_close: close };
   return html`<div class="head"><h1>${t('providers.title')}</h1><${ScopeTabs} scope=${scope} />
       <span class="space"></span>
-      <button type="button" class="main" onClick=${open_new}>${t('providers.new')}</button></div>
+      <${Adder} pages=${pages} on_click=${open_new}>
+        ${t('providers.new')}<//></div>
     <${Changed} />
     <p class="dim">${t(scope === 'org' ? 'providers.explain' : 'providers.explain_platform')}</p>
     <${Chosen} chosen=${chosen} />
@@ -264,7 +280,12 @@ export function Providers({ query: asked = {} }) {
       (one) => html`<${Provider} provider=${one} scope=${scope} key=${one.id}
       on_open=${set_opened} on_change=${reload} />`,
     )}
-    <${PageEnd} pages=${pages} />
+    <${PageEnd} pages=${pages} empty=${{
+      text: t('providers.empty'),
+      action: t('providers.new'),
+      on_action: open_new,
+    }} />
+    ${scope === 'org' && html`<${OfPlatform} models=${models} />`}
     ${
       opened &&
       'edited' in opened &&

@@ -6,7 +6,7 @@ import { html, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { Dialog } from '../ui/dialog.mjs';
 import { changes_of, Field, Form, Submit, useForm } from '../ui/form.mjs';
-import { Table, usePages } from '../ui/list.mjs';
+import { Adder, Table, usePages } from '../ui/list.mjs';
 import '../words/org_tools.mjs';
 import { Changed, show_change } from './change.mjs';
 import { ask_and_do, object_in, SecretOnce } from './parts.mjs';
@@ -156,10 +156,15 @@ export function Tools({ query: asked = {} }) {
   });
   return html`<div class="head"><h1>${t('tools.title')}</h1><${ScopeTabs} scope=${scope} />
       <span class="space"></span>
-      <button type="button" class="main" onClick=${open_new}>${t('tools.new')}</button></div>
+      <${Adder} pages=${pages} on_click=${open_new}>
+        ${t('tools.new')}<//></div>
     <${Changed} />
     <p class="dim">${t('tools.explain')}</p>
-    <${Table} pages=${pages} columns=${columns} label=${t('tools.title')} />
+    <${Table} pages=${pages} columns=${columns} label=${t('tools.title')} empty=${{
+      text: t('tools.empty'),
+      action: t('tools.new'),
+      on_action: open_new,
+    }} />
     ${
       tried &&
       html`<${TryTool} tool=${tried} scope=${scope} key=${tried.id}

@@ -8,7 +8,7 @@ import { Copy } from '../ui/copy.mjs';
 import { Dialog } from '../ui/dialog.mjs';
 import { ErrorBox, toast, toast_error } from '../ui/error.mjs';
 import { changes_of, Field, Form, Submit, useForm } from '../ui/form.mjs';
-import { Table, useCall, usePages } from '../ui/list.mjs';
+import { Adder, Table, useCall, usePages } from '../ui/list.mjs';
 import { Day, When } from '../ui/when.mjs';
 import '../words/org_webhooks.mjs';
 import { Changed, show_change } from './change.mjs';
@@ -83,10 +83,14 @@ export function Webhooks() {
     },
   ];
   return html`<div class="head"><h1>${t('webhooks.title')}</h1><span class="space"></span>
-      <button type="button" class="main" onClick=${() => set_making(true)}>
-        ${t('webhooks.new')}</button></div>
+      <${Adder} pages=${pages} on_click=${() => set_making(true)}>
+        ${t('webhooks.new')}<//></div>
     <${Changed} />
-    <${Table} pages=${pages} columns=${columns} label=${t('webhooks.title')} />
+    <${Table} pages=${pages} columns=${columns} label=${t('webhooks.title')} empty=${{
+      text: t('webhooks.empty'),
+      action: t('webhooks.new'),
+      on_action: () => set_making(true),
+    }} />
     <${SignatureChecker} />
     ${
       is_making &&

@@ -181,7 +181,8 @@ export function Flags({ query }) {
     },
   ];
   return html`<h1>${t('flags.title')}</h1><${Changed} />
-    <${Table} pages=${pages} columns=${columns} label=${t('flags.title')} />
+    <${Table} pages=${pages} columns=${columns} label=${t('flags.title')}
+      empty=${t('flags.empty')} />
     ${
       query.flag &&
       html`<${Flag} flag=${query.flag} on_done=${(action) => show_change({ action })}

@@ -168,7 +168,8 @@ export function Plans() {
     },
   ];
   return html`<h1>${t('money.plans')}</h1><${Changed} />
-    <${Table} pages=${plans} columns=${columns} label=${t('money.plans')} />
+    <${Table} pages=${plans} columns=${columns} label=${t('money.plans')}
+      empty=${t('money.no_plans')} />
     <${Subscriptions} pages=${subscriptions} plans=${plans.items} on_done=${done} />
     <div class="panels"><${NewPlan} on_done=${done} />
       ${

@@ -2,7 +2,7 @@
 import { with_query } from '../api.mjs';
 import { html, useEffect, useRef } from '../html.mjs';
 import { duration, number, usd, useWords } from '../i18n.mjs';
-import { address, set_query } from '../router.mjs';
+import { address, go, set_query } from '../router.mjs';
 import { watch_changes } from '../chat/service.mjs';
 import { useFormOf } from '../ui/form.mjs';
 import { Table, usePages } from '../ui/list.mjs';
@@ -104,9 +104,13 @@ export function RunsScreen({ query }) {
     { title: t('runs.cost'), is_number: true, cell: (run) => usd(run.total_cost_usd) },
     { title: t('runs.duration'), is_number: true, cell: (run) => duration(run.duration_ms) },
   ];
+  const is_filtered = status || end_user || name;
+  const empty = is_filtered
+    ? t('chat.nothing_found')
+    : { text: t('runs.none'), action: t('chat.new_thread'), on_action: () => go('/threads/new') };
   return html`<div class="runs-screen"><h1>${t('runs.runs')}</h1>
     <${Filters} query=${query} />
-    <${Table} pages=${pages} columns=${columns} label=${t('runs.runs')} empty=${t('runs.none')}
+    <${Table} pages=${pages} columns=${columns} label=${t('runs.runs')} empty=${empty}
       key_of=${(run) => run.run_id} />
   </div>`;
 }

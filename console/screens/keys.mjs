@@ -9,7 +9,7 @@ import { Copy } from '../ui/copy.mjs';
 import { ask, Dialog } from '../ui/dialog.mjs';
 import { toast, toast_error } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
-import { Table, usePages } from '../ui/list.mjs';
+import { Adder, Table, usePages } from '../ui/list.mjs';
 import { Day, When } from '../ui/when.mjs';
 import { useCommands } from '../commands.mjs';
 
@@ -156,9 +156,13 @@ export function Keys() {
     },
   ];
   return html`<div class="head"><h1>${t('keys_screen.title')}</h1><span class="space"></span>
-      <button type="button" class="main"
-        onClick=${() => set_making(true)}>${t('keys_screen.new')}</button></div>
-    <${Table} pages=${pages} columns=${columns} label=${t('keys_screen.title')} />
+      <${Adder} pages=${pages} on_click=${() => set_making(true)}>
+        ${t('keys_screen.new')}<//></div>
+    <${Table} pages=${pages} columns=${columns} label=${t('keys_screen.title')} empty=${{
+      text: t('keys_screen.empty'),
+      action: t('keys_screen.new'),
+      on_action: () => set_making(true),
+    }} />
     ${
       is_making &&
       html`<${NewKey} on_close=${() => set_making(false)} on_made=${(key) => {

@@ -33,7 +33,8 @@ export function Register({ query }) {
     );
     if (body.warning) toast(body.warning);
     await signed_in(body.access_token);
-    go(next_path(), {}, { replace: true });
+    const next = next_path();
+    go(next === '/' ? '/threads/new' : next, {}, { replace: true });
   };
   const is_by_invitation = mode.body?.mode === 'invite_only';
   const is_let_in = Boolean(mode.body?.invitations_register && waiting_invitation());

@@ -67,9 +67,21 @@ export function usePages(path, ...rest) {
   };
 }
 
-// Under a list: what it does, why it stopped, and a button for the next page, which also is read
-// when it comes into sight. Of a list that is only renewed it says nothing: that happens by itself,
-// again and again.
+// The button in the head of a screen that adds to its list. A list that has nothing offers it below
+// its sentence instead.
+export const Adder = ({ pages, on_click, children }) =>
+  pages.items.length > 0 &&
+  html`<button type="button" class="main" onClick=${on_click}>${children}</button>`;
+
+// The sentence of a list that has nothing, and the button that begins it.
+function Empty({ text, action, on_action }) {
+  return html`<div class="empty"><p>${text}</p>
+    <button type="button" class="main" onClick=${on_action}>${action}</button></div>`;
+}
+
+// Under a list: its state, its error, and a button for the next page, which is also read when it
+// comes into sight. A list that is only renewed shows no state. `empty`: a text, or {text, action,
+// on_action}.
 export function PageEnd({ pages, empty }) {
   const t = useWords();
   const button = useRef(null);
@@ -94,7 +106,9 @@ export function PageEnd({ pages, empty }) {
       !is_awaited &&
       !pages.items.length &&
       !pages.has_more &&
-      html`<p class="empty">${empty ?? t('list.empty')}</p>`
+      (typeof empty === 'object'
+        ? html`<${Empty} ...${empty} />`
+        : html`<p class="empty">${empty ?? t('list.empty')}</p>`)
     }
     ${
       !is_awaited &&

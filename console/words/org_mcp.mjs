@@ -7,6 +7,7 @@ add_words(
       'Models can call the tools of these servers. A person approves the description of each ' +
       'tool. If the server changes a description, the tool needs approval again.',
     'mcp.new': 'New server',
+    'mcp.empty': 'No MCP servers yet. Add one so that models can use its tools.',
     'mcp.edit': 'Edit server',
     'mcp.key': 'Key',
     'mcp.key_hint':
@@ -118,6 +119,7 @@ add_words(
   {
     'mcp.explain': '模型可以调用这些服务器的工具。每个工具的说明须经人工批准；服务器更改说明后，需要重新批准。',
     'mcp.new': '新建服务器',
+    'mcp.empty': '暂无 MCP 服务器。添加后模型即可使用其工具。',
     'mcp.edit': '编辑服务器',
     'mcp.key': '标识',
     'mcp.key_hint': '小写字母、数字和连字符。它是工具名称的前缀，之后无法更改。',

@@ -5,6 +5,8 @@ add_words(
   {
     'personas.persona': 'Persona',
     'personas.new': 'New persona',
+    'personas.empty': 'No personas yet. A persona gives an agent its prompt, model and tools.',
+    'personas.of_platform': 'From the platform (read-only)',
     'personas.new_version': 'New version',
     'personas.key': 'Key',
     'personas.key_hint': 'Runs refer to it as key@version.',
@@ -44,6 +46,8 @@ add_words(
   {
     'personas.persona': '人设',
     'personas.new': '新建人设',
+    'personas.empty': '暂无人设。人设决定智能体的提示词、模型和工具。',
+    'personas.of_platform': '平台提供（只读）',
     'personas.new_version': '新版本',
     'personas.key': '标识',
     'personas.key_hint': '运行以“标识@版本”引用。',

@@ -8,6 +8,8 @@ add_words(
       'takes precedence over the platform’s.',
     'providers.explain_platform': 'Every organization can use these.',
     'providers.new': 'New provider',
+    'providers.empty': 'No providers yet. Add one to use your own models.',
+    'providers.of_platform': 'Models of the platform (read-only)',
     'providers.edit': 'Edit provider',
     'providers.kind': 'Protocol',
     'providers.url_hint':
@@ -79,6 +81,8 @@ add_words(
     'providers.explain': '成员可以选用组织的模型和平台的模型。组织的默认模型优先于平台的默认模型。',
     'providers.explain_platform': '所有组织均可使用。',
     'providers.new': '新建提供商',
+    'providers.empty': '暂无提供商。添加后即可使用您自己的模型。',
+    'providers.of_platform': '平台提供的模型（只读）',
     'providers.edit': '编辑提供商',
     'providers.kind': '协议',
     'providers.url_hint': '留空则使用提供商的默认地址。已知提供商缺少的 /v1 会自动补上。',

@@ -7,6 +7,7 @@ add_words(
       'A webhook tool is a URL of yours that models can call. A persona lists the tools that it ' +
       'may use.',
     'tools.new': 'New tool',
+    'tools.empty': 'No webhook tools yet. Add one so that models can call your server.',
     'tools.edit': 'Edit tool',
     'tools.name_hint': 'The name that the model uses: letters, digits, _ and -.',
     'tools.description': 'Description',
@@ -31,6 +32,7 @@ add_words(
   {
     'tools.explain': 'Webhook 工具是模型可以调用的您的 URL。人设会列出可用的工具。',
     'tools.new': '新建工具',
+    'tools.empty': '暂无 Webhook 工具。添加后模型即可调用您的服务器。',
     'tools.edit': '编辑工具',
     'tools.name_hint': '模型使用的名称：字母、数字、_ 和 -。',
     'tools.description': '说明',

@@ -4,6 +4,7 @@ import { add_words } from '../i18n.mjs';
 add_words(
   {
     'webhooks.new': 'New endpoint',
+    'webhooks.empty': 'No endpoints yet. Add one to be notified when runs end or wait.',
     'webhooks.url_hint': 'https, at a public address.',
     'webhooks.events': 'Events',
     'webhooks.event': 'Event',
@@ -51,6 +52,7 @@ add_words(
   },
   {
     'webhooks.new': '新建端点',
+    'webhooks.empty': '暂无端点。添加后，运行结束或等待时会通知您。',
     'webhooks.url_hint': '须使用 https 和公网地址。',
     'webhooks.events': '事件',
     'webhooks.event': '事件',

@@ -159,7 +159,7 @@ async function organization(page) {
 
 // Workspaces begin without credits.
 async function credits(page) {
-  await go_by_navigation(page, 'Credits of organizations');
+  await go_by_navigation(page, 'Credit balances');
   await page.getByRole('textbox', { name: 'Organization ID' }).fill(admin.login);
   await button(page, 'Lovelace Analytics').click();
   const adjust = section(page, 'Adjust credits');
