@@ -8,7 +8,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
-const first_page_bytes = 120 * 1024;
+const first_page_bytes = 90 * 1024;
 const here = dirname(fileURLToPath(import.meta.url));
 const [out, modules] = process.argv.slice(2, 4).map((path) => resolve(path));
 const require = createRequire(join(modules, 'x.js'));

@@ -12,8 +12,27 @@ import { PageEnd, usePages } from '../ui/list.mjs';
 import '../words/org_audit.mjs';
 import { Differences } from './diff.mjs';
 import { ScopeTabs, scope_of, scope_query } from './scope.mjs';
+import { target_name } from './target_name.mjs';
 import { useNames } from './who.mjs';
 
+const known_actions = [
+  'api_keys.create',
+  'auth.login',
+  'credits.adjust',
+  'entitlements.override_set',
+  'feature_flags.update',
+  'invitations.create',
+  'llm_models.update',
+  'llm_providers.update',
+  'mcp_servers.update',
+  'orgs.member_role',
+  'personas.update',
+  'settings.set',
+  'tools.update',
+  'users.suspend',
+  'users.update',
+  'webhooks.update',
+];
 const filters = ['action', 'target_type', 'target_id', 'actor_user_id', 'since', 'until'];
 
 // The moment that a date field means: the begin of the first day, the end of the last one. Text
@@ -24,18 +43,47 @@ function moment_of(day = '', days_later = 0) {
   return Number.isNaN(moment.getTime()) ? day : moment.toISOString();
 }
 
-function Filters({ query, members }) {
+// Choices below a text field: the values of the rows on the screen, each with its name.
+function Choices({ id, of }) {
+  return html`<datalist id=${id}>${[...of].map(
+    ([value, name]) => html`<option key=${value} value=${value} label=${name}></option>`,
+  )}</datalist>`;
+}
+
+// The fields' choices. Actions that the console knows by name come first.
+function choices_of(rows, names, t) {
+  const actions = new Map(known_actions.map((action) => [action, t(`done.${action}`)]));
+  for (const { action } of rows) if (!actions.has(action)) actions.set(action, '');
+  const named = rows.filter((row) => row.target_id);
+  return {
+    action: actions,
+    target_type: new Map(rows.filter((row) => row.target_type).map((row) => [row.target_type, ''])),
+    target_id: new Map(named.map((row) => [row.target_id, target_name(row, names)])),
+    actor_user_id: new Map(
+      rows
+        .filter((row) => row.actor_user_id)
+        .map((row) => [row.actor_user_id, names.get(row.actor_user_id) ?? '']),
+    ),
+  };
+}
+
+function Filters({ query, members, rows, names }) {
   const t = useWords();
+  const choices = choices_of(rows, names, t);
   const form = useFormOf(Object.fromEntries(filters.map((name) => [name, query[name] ?? ''])));
   const scope = scope_query(scope_of(query));
   const apply = () => go(place.get().path, { ...form.values, ...scope }, { replace: true });
   return html`<${Form} form=${form} label=${t('audit.filters')} on_submit=${apply}>
+    ${Object.entries(choices).map(
+      ([name, of]) => html`<${Choices} id=${`audit-${name}`} of=${of} key=${name} />`,
+    )}
     <div class="filters">
-      <${Field} form=${form} name="action" label=${t('audit.action')} spellcheck="false"
-        autocomplete="off" placeholder="personas.update" />
-      <${Field} form=${form} name="target_type" label=${t('audit.target')} spellcheck="false"
-        autocomplete="off" placeholder="persona" />
-      <${Field} form=${form} name="target_id" label=${t('audit.target_id')} spellcheck="false"
+      <${Field} form=${form} name="action" list="audit-action" label=${t('audit.action')}
+        spellcheck="false" autocomplete="off" placeholder="personas.update" />
+      <${Field} form=${form} name="target_type" list="audit-target_type"
+        label=${t('audit.target')} spellcheck="false" autocomplete="off" placeholder="persona" />
+      <${Field} form=${form} name="target_id" list="audit-target_id"
+        label=${t('audit.target_id')} spellcheck="false"
         autocomplete="off" />
       ${
         members.length > 1
@@ -45,8 +93,8 @@ function Filters({ query, members }) {
               ...members.map((one) => [one.user_id, one.username]),
             ]} />`
           : scope_of(query) === 'platform' &&
-            html`<${Field} form=${form} name="actor_user_id" label=${t('audit.actor_id')}
-            spellcheck="false" autocomplete="off" />`
+            html`<${Field} form=${form} name="actor_user_id" label=${t('audit.actor')}
+            list="audit-actor_user_id" spellcheck="false" autocomplete="off" />`
       }
       <${Field} form=${form} name="since" type="date" label=${t('audit.since')} />
       <${Field} form=${form} name="until" type="date" label=${t('audit.until')} />
@@ -84,12 +132,14 @@ function Details({ row }) {
     }</div>`;
 }
 
-function Row({ row, actor }) {
+function Row({ row, actor, target }) {
   const t = useWords();
   const [is_open, set_open] = useState(false);
   return html`<li><details onToggle=${(event) => set_open(event.currentTarget.open)}>
     <summary><span class="when">${time(row.created_at)}</span>
-      <code class="what">${row.action}</code>
+      <span class="what"><code>${row.action}</code>${
+        target && html` <bdi class="target">${target}</bdi>`
+      }</span>
       <span class="who-did"><bdi>${actor}</bdi></span>
       <span class=${`mark ${result_marks[row.result] ?? ''}`}>${t(`audit.result.${row.result}`)}${
         row.count > 1 ? ` × ${row.count}` : ''
@@ -117,17 +167,25 @@ export function Audit({ query = {} }) {
   };
   const pages = usePages(with_query('/v1/audit-logs', asked), { pick: (body) => body.data });
   const names = new Map(members.items.map((one) => [one.user_id, one.username]));
-  const ids = pages.items.map((row) => row.actor_user_id).filter((id) => !names.has(id));
-  const others = useNames(ids);
+  const users = pages.items.filter((row) => row.target_type === 'user').map((row) => row.target_id);
+  const ids = pages.items.map((row) => row.actor_user_id).concat(users);
+  const others = useNames(ids.filter((id) => !names.has(id)));
+  const all_names = new Map([
+    ...session.get().orgs.map((org) => /** @type {const} */ ([org.id, org.name])),
+    ...others,
+    ...names,
+  ]);
   const name_of = (id) => names.get(id) || others.get(id) || t('audit.no_member');
   const actor_of = (row) => {
     const name = row.actor_user_id ? name_of(row.actor_user_id) : t('audit.system');
     return row.actor_api_key_id ? t('audit.by_key', { name }) : name;
   };
   return html`<div class="head"><h1>${t('audit.title')}</h1><${ScopeTabs} scope=${scope} /></div>
-    <${Filters} query=${query} members=${members.items} />
+    <${Filters} query=${query} members=${members.items} rows=${pages.items}
+      names=${all_names} />
     <ul class="audit">${pages.items.map(
-      (row) => html`<${Row} row=${row} actor=${actor_of(row)} key=${row.id} />`,
+      (row) => html`<${Row} row=${row} actor=${actor_of(row)} key=${row.id}
+        target=${target_name(row, all_names)} />`,
     )}</ul>
     <${PageEnd} pages=${pages} />`;
 }

@@ -22,7 +22,8 @@ export function SecretOnce({ secret, on_close }) {
   <//>`;
 }
 
-function refuse(field, message) {
+// Refuses a field of a form before the service does.
+export function refuse(field, message) {
   throw new ApiError({
     code: 'validation.error',
     title: t('org_ui.check_form'),

@@ -13,6 +13,21 @@ import { Changed, show_change } from './change.mjs';
 import { ask_and_do } from './parts.mjs';
 import { ScopeTabs, scope_of } from './scope.mjs';
 
+// Who makes the providers that have a wire form of their own (docs/contract.md, section 5).
+const makers = {
+  'web_search.alpha': ['Tavily', 'https://tavily.com/'],
+  'web_search.beta': ['SearXNG', 'https://docs.searxng.org/'],
+  'web_fetch.gamma': ['Jina Reader', 'https://jina.ai/reader/'],
+  'web_fetch.delta': ['Firecrawl', 'https://www.firecrawl.dev/'],
+};
+
+function Maker({ name }) {
+  const [maker, link] = makers[name] ?? [];
+  if (!maker) return html`<code>${name}</code>`;
+  return html`<a href=${link} target="_blank" rel="noopener noreferrer">${maker}</a>${' '}
+    <code class="dim">${name}</code>`;
+}
+
 // "Which one is used, and why?"
 function Resolved({ pages }) {
   const t = useWords();
@@ -106,7 +121,7 @@ function Group({ group, query, on_change }) {
     {
       title: t('tool_providers.provider'),
       is_title: true,
-      cell: (one) => html`<code>${one.provider_name}</code>`,
+      cell: (one) => html`<${Maker} name=${one.provider_name} />`,
     },
     {
       title: t('org_ui.state'),
@@ -125,6 +140,8 @@ function Group({ group, query, on_change }) {
         const verb = one.is_active ? 'deactivate' : 'activate';
         return html`<span class="row-actions"><button type="button" class="small"
           aria-label=${`${t(`tool_providers.${verb}`)}: ${one.provider_name}`}
+          disabled=${verb === 'activate' && !one.configured}
+          title=${verb === 'activate' && !one.configured ? t('tool_providers.first') : ''}
           onClick=${() => switch_to(one, verb)}>${t(`tool_providers.${verb}`)}</button>
         <button type="button" class="small" onClick=${() => set_opened(one)}
           aria-label=${`${t('tool_providers.set_up')}: ${one.provider_name}`}>

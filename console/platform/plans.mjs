@@ -3,10 +3,10 @@ import { api } from '../api.mjs';
 import { html } from '../html.mjs';
 import { date, useWords } from '../i18n.mjs';
 import { Changed, show_change } from '../org/change.mjs';
-import { ask_and_do } from '../org/parts.mjs';
+import { ask_and_do, refuse } from '../org/parts.mjs';
 import { address } from '../router.mjs';
 import { Field, Submit, useForm } from '../ui/form.mjs';
-import { Table, usePages } from '../ui/list.mjs';
+import { Table, useCall, usePages } from '../ui/list.mjs';
 import { Day } from '../ui/when.mjs';
 import '../words/platform.mjs';
 import '../words/platform_money.mjs';
@@ -17,12 +17,13 @@ import { begin_of, day_of, PanelForm } from './parts.mjs';
 const look = { active: 'good', cancelled: 'warn', expired: '' };
 
 // 'credits.monthly_grant = 5000' a line; the type is read off the value.
-function entitlements_of(text) {
+function entitlements_of(text, t) {
   return text
     .split('\n')
     .map((line) => line.trim())
     .filter(Boolean)
     .map((line) => {
+      if (!/^\S+\s*=/.test(line)) refuse('entitlements', t('money.plan_line', { line }));
       const [key, value = ''] = line.split(/\s*=\s*(.*)/s);
       const is_boolean = value === 'true' || value === 'false';
       const value_type = is_boolean ? 'boolean' : /^-?\d+$/.test(value) ? 'integer' : 'string';
@@ -30,12 +31,25 @@ function entitlements_of(text) {
     });
 }
 
+// Keys in the lines of a plan that begin like Hostler's own, and which it does not read.
+function unknown_keys(text, keys) {
+  if (keys.length === 0) return [];
+  return text
+    .split('\n')
+    .map((line) => line.split('=')[0].trim())
+    .filter((key) => /^(limit|credits)\./.test(key) && !keys.includes(key));
+}
+
 function NewPlan({ on_done }) {
   const t = useWords();
   const form = useForm({ name: '', display_name: '', entitlements: '' });
+  const keys = (useCall('/v1/entitlements').body ?? []).map((one) => one.key);
+  const text = form.values.entitlements;
+  const add = (key) => form.set('entitlements', `${text.trimEnd()}\n${key} = `.trimStart());
+  const unknown = unknown_keys(text, keys);
   return html`<${PanelForm} form=${form} title=${t('money.new_plan')}
     on_submit=${async (values, key) => {
-      const body = { ...values, entitlements: entitlements_of(values.entitlements) };
+      const body = { ...values, entitlements: entitlements_of(values.entitlements, t) };
       await api.post('/v1/plans', body, { idempotency_key: key });
       form.reset();
       on_done('plans.create');
@@ -46,6 +60,19 @@ function NewPlan({ on_done }) {
       autocomplete="off" dir="auto" />
     <${Field} form=${form} name="entitlements" rows=${4} label=${t('money.plan_gives')}
       hint="credits.monthly_grant = 5000" spellcheck=${false} />
+    ${
+      unknown.length > 0 &&
+      html`<p class="fault" role="status">${t('money.plan_unknown', {
+        keys: unknown.join(', '),
+      })}</p>`
+    }
+    <label class="field">${t('money.plan_add')}${' '}<select value=""
+      onChange=${(event) => {
+        add(event.currentTarget.value);
+        event.currentTarget.value = '';
+      }}><option value=""></option>${keys.map(
+        (key) => html`<option value=${key} key=${key}>${key}</option>`,
+      )}</select></label>
     <div class="actions"><${Submit} form=${form}>${t('money.new_plan')}<//></div><//>`;
 }
 

@@ -1,5 +1,6 @@
 // API keys: making one, which is shown once, and revoking.
 import { api } from '../api.mjs';
+import { ApiError } from '../error.mjs';
 import { html, useRef, useState } from '../html.mjs';
 import { time, useWords } from '../i18n.mjs';
 import { session } from '../session.mjs';
@@ -15,11 +16,32 @@ import { useCommands } from '../commands.mjs';
 
 const day_ms = 24 * 3600 * 1000;
 const lifetimes = ['', '7', '30', '90', '365'];
+// A line about a permission; a permission that this console does not know has none.
+function about(scope, t) {
+  const key = `scope.about.${scope}`;
+  const text = t(key);
+  return text === key ? '' : text;
+}
+
+// What a new key may do until the user says otherwise: read and write threads and runs.
+/** @type {any[]} */
+const first_scopes = [
+  'data.threads.read',
+  'data.threads.write',
+  'data.runs.read',
+  'data.runs.write',
+];
 
 function NewKey({ on_made, on_close }) {
   const t = useWords();
   const { me } = useStore(session);
-  const form = useForm({ name: '', lifetime: '', scopes: [] });
+  const form = useForm({
+    name: '',
+    lifetime: '90',
+    access: 'restricted',
+    scopes: first_scopes.filter((scope) => me.permissions.includes(scope)),
+  });
+  const is_restricted = form.values.access === 'restricted';
   const { scopes } = form.values;
   const toggle = (scope) =>
     form.set(
@@ -29,11 +51,15 @@ function NewKey({ on_made, on_close }) {
   // When this call was first made: one that is made again must be the same.
   const begun = useRef({ key: '', at: 0 });
   const make = (values, key) => {
+    const scopes = values.access === 'restricted' ? values.scopes : undefined;
+    if (scopes?.length === 0) {
+      throw new ApiError({ code: 'validation.error', title: t('keys_screen.no_scope') });
+    }
     if (begun.current.key !== key) begun.current = { key, at: Date.now() };
     const ends_at = begun.current.at + values.lifetime * day_ms;
     const body = {
       name: values.name,
-      scopes: values.scopes.length ? values.scopes : undefined,
+      scopes,
       expires_at: values.lifetime ? new Date(ends_at).toISOString() : null,
     };
     return with_fresh_login(async () => {
@@ -50,14 +76,17 @@ function NewKey({ on_made, on_close }) {
           days,
           days ? t('keys_screen.days', { count: Number(days) }) : t('keys_screen.for_ever'),
         ])} />
-      <fieldset><legend>${t('keys_screen.scopes')}</legend><p
-        class="hint">${t('keys_screen.scopes_hint')}</p>
-        ${me.permissions.map(
+      <${Field} form=${form} name="access" label=${t('keys_screen.access')}
+        hint=${is_restricted ? '' : t('keys_screen.full_hint')}
+        options=${['restricted', 'full'].map((one) => [one, t(`keys_screen.access.${one}`)])} />
+      ${
+        is_restricted &&
+        html`<fieldset><legend>${t('keys_screen.scopes')}</legend>${me.permissions.map(
           (scope) => html`<label class="check" key=${scope}><input type="checkbox"
-          checked=${scopes.includes(scope)}
-            onChange=${() => toggle(scope)} /> <code>${scope}</code></label>`,
-        )}
-      </fieldset>
+          checked=${scopes.includes(scope)} onChange=${() => toggle(scope)} />
+            <span><code>${scope}</code> <span class="dim">${about(scope, t)}</span></span></label>`,
+        )}</fieldset>`
+      }
       <div class="actions"><${Submit} form=${form}>${t('keys_screen.make')}<//></div>
     <//>
   <//>`;

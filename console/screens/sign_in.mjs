@@ -22,6 +22,11 @@ export function CaptchaNote() {
   return is_wanted && html`<p class="banner">${t('sign_in.captcha')}</p>`;
 }
 
+// Names the other way in after too many attempts by this one.
+function OtherWay({ error, code, text }) {
+  return error?.code === code && html`<p class="banner" role="status">${text}</p>`;
+}
+
 function PasswordForm() {
   const t = useWords();
   const form = useForm({ login: '', password: '' });
@@ -33,6 +38,7 @@ function PasswordForm() {
       autocapitalize="none" spellcheck="false" takes_focus />
     <${Field} form=${form} name="password" label=${t('sign_in.password')} type="password" required
       autocomplete="current-password" />
+    <${OtherWay} error=${form.error} code="auth.rate_limited" text=${t('sign_in.locked')} />
     <div class="actions"><${Submit} form=${form}>${t('sign_in')}<//></div>
   <//>`;
 }
@@ -70,6 +76,8 @@ function CodeForm({ on_done }) {
       }}>
         <${Field} form=${proof} name="otp" label=${t('code.code')} inputmode="numeric" required
           autocomplete="one-time-code" maxlength="16" takes_focus />
+        <${OtherWay} error=${proof.error} code="auth.otp_rate_limited"
+          text=${t('sign_in.code_locked')} />
         <div class="actions"><${Submit} form=${proof}>${t('sign_in')}<//></div>
       <//>`
     }`;

@@ -5,9 +5,8 @@ add_words(
   {
     'audit.filters': 'Filters',
     'audit.action': 'Action',
-    'audit.target': 'Target type',
+    'audit.target': 'Type of target',
     'audit.target_id': 'Target',
-    'audit.actor_id': 'Actor ID',
     'audit.actor': 'Actor',
     'audit.anybody': 'Anyone',
     'audit.since': 'From',
@@ -31,7 +30,6 @@ add_words(
     'audit.action': '操作',
     'audit.target': '对象类型',
     'audit.target_id': '对象',
-    'audit.actor_id': '操作者 ID',
     'audit.actor': '操作者',
     'audit.anybody': '所有人',
     'audit.since': '起始',

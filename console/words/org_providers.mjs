@@ -72,7 +72,7 @@ add_words(
       'This deletes {name}, its key and its models ({models}). Runs that use one of them fail at ' +
       'their next turn.',
     'providers.remove_model_text': 'Runs that use {model} fail at their next turn.',
-    'providers.chosen': 'Default model for runs',
+    'providers.chosen': 'Default model for runs:',
     'providers.why.org': 'It is the organization’s default.',
     'providers.why.platform': 'It is the platform’s default. The organization has none.',
     'providers.none_chosen': 'There is no default model. A run must name its model.',
@@ -134,7 +134,7 @@ add_words(
     'providers.remove': '删除提供商',
     'providers.remove_text': '{name} 及其密钥和模型（{models}）将被删除，使用它们的运行会在下一轮失败。',
     'providers.remove_model_text': '使用 {model} 的运行会在下一轮失败。',
-    'providers.chosen': '运行的默认模型',
+    'providers.chosen': '运行的默认模型：',
     'providers.why.org': '组织的默认模型。',
     'providers.why.platform': '平台的默认模型，组织没有设置。',
     'providers.none_chosen': '没有默认模型，运行必须指定模型。',

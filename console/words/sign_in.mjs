@@ -9,6 +9,8 @@ add_words(
     'sign_in.with_code': 'Sign in with an emailed code',
     'sign_in.with_password': 'Sign in with a password',
     'sign_in.forgot': 'Forgot password?',
+    'sign_in.locked': 'You need not wait: sign in with an emailed code below.',
+    'sign_in.code_locked': 'You need not wait: sign in with your password.',
     'sign_in.register': 'Create account',
     'sign_in.has_account': 'I already have an account',
     'sign_in.captcha':
@@ -71,6 +73,8 @@ add_words(
     'sign_in.with_code': '使用邮件验证码登录',
     'sign_in.with_password': '使用密码登录',
     'sign_in.forgot': '忘记密码？',
+    'sign_in.locked': '无需等待：您可以在下方使用邮件验证码登录。',
+    'sign_in.code_locked': '无需等待：您可以使用密码登录。',
     'sign_in.register': '注册账号',
     'sign_in.has_account': '我已有账号',
     'sign_in.captcha': '此服务器要求人机验证，而验证内容来自其他网站，本控制台不会加载。请通过 API 并附上 cf_turnstile_token 登录或注册。',

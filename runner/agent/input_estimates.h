@@ -1,4 +1,4 @@
-// What providers count for input that was estimated by its bytes, learned for each model.
+// Token counts of providers for input that was estimated by its bytes, learned for each model.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,8 @@ namespace hostler::runner {
 
 class InputEstimates {
  public:
-  // What a model's provider may count, with a margin, and with what its counts taught.
+  // The tokens that a model's provider may count: the estimate times the learned ratio, with a
+  // margin.
   int64_t expected_tokens(const std::string& model, int64_t estimated) const {
     auto found = ratios_.find(model);
     double ratio = found == ratios_.end() ? 1.0 : std::max(found->second, 1.0);
@@ -25,7 +26,7 @@ class InputEstimates {
     if (estimated <= 0 || counted <= 0) return;
     estimated_tokens_ += estimated;
     counted_tokens_ += counted;
-    // Of little input the provider's own words are the larger part.
+    // With little input the provider's own words are the larger part.
     double ratio = static_cast<double>(std::max<int64_t>(counted - margin_tokens, 1)) /
                    static_cast<double>(estimated);
     if (ratios_.size() >= models_max && !ratios_.contains(model)) ratios_.clear();

@@ -53,7 +53,7 @@ struct RunLimits {
   int64_t seconds = 0;  // of work, without waits
 };
 
-// What the turn that is asked for may take.
+// Limits of the turn that is about to begin.
 struct TurnAllowance {
   std::optional<int64_t> output_tokens;  // as the request says; none: the provider's own limit
   bool is_lowered = false;               // they are fewer, because little is left

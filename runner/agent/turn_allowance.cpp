@@ -16,14 +16,14 @@
 namespace hostler::runner {
 namespace {
 
-// Of a model for which nobody set one.
+// For models without a limit of their own.
 constexpr int64_t output_tokens_default = 8192;
 
 std::string model_key(const ModelRequest& request) {
   return origin_of(request.endpoint.base_url, request.endpoint.model);
 }
 
-// What the organization knows of the run's money since the last turn was stored, or the claim.
+// The run's funds as of the time when the last turn was stored, or the claim.
 RunFunds funds_of(const RunPtr& run, const RunParts& parts) {
   return run->writer->funds().value_or(parts.funds);
 }
@@ -61,7 +61,7 @@ Task<bool> allow_turn(AgentServices& services, RunPtr run, RunParts& parts, Mode
   parts.allowance.expected_tokens = input_tokens;
   bool is_free = parts.input_price == 0 && parts.output_price == 0;
   if (is_covered(services, run, parts, input_tokens, wanted)) {
-    // Nothing that a free model says costs anything: its provider's own limit serves.
+    // Output of a free model costs nothing, so its provider's own limit is enough.
     bool has_limit = !is_free || parts.max_output_tokens || request.output_tokens_max;
     if (has_limit) request.output_tokens_max = wanted;
     parts.allowance.output_tokens = request.output_tokens_max;
@@ -77,7 +77,7 @@ Task<bool> allow_turn(AgentServices& services, RunPtr run, RunParts& parts, Mode
       co_return false;
     case TurnHold::Outcome::no_credits:
       throw no_credits();
-    // Of a run that is another daemon's nothing is written: this one learns it as it commits.
+    // The run belongs to another daemon, so no write of this one counts; it learns so as it commits.
     case TurnHold::Outcome::lost:
     case TurnHold::Outcome::waiting:
     case TurnHold::Outcome::held:

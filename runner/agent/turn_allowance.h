@@ -1,4 +1,4 @@
-// What a turn may be asked for: the model's limit of output, the caller's, and what is left of
+// Limits of a turn: the model's limit of output, the caller's, and what is left of
 // budgets and balance. Decided by the agent loop before each request to a model.
 #pragma once
 

@@ -50,8 +50,8 @@ TurnHolds::TurnHolds(loop::Loop& loop, postgres::Database& db, const config::Liv
       tasks_(loop, [this](const std::string&, std::exception_ptr failure) { break_off(failure); }) {
 }
 
-// Whoever waits first asks again, and the next one when it goes on: the room that a turn leaves is
-// taken at once, and a hundred turns that wait cost as much as one.
+// The turn that waits longest asks again, and the next one after it got its hold. So freed room is
+// used at once, and a hundred waiting turns cost as much as one.
 Task<TurnHold> TurnHolds::take(TurnHoldRequest request) {
   TurnHold hold = co_await ask(request);
   while (hold.outcome == TurnHold::Outcome::waiting) {
@@ -102,13 +102,13 @@ void TurnHolds::break_off(const std::exception_ptr& failure) {
 }
 
 Task<void> TurnHolds::ask_queued() {
-  // What asks in this turn of the loop goes together.
+  // Requests of this turn of the loop go together.
   co_await loop::sleep_ms(loop_, 0);
   while (!queue_.empty()) {
     std::vector<PendingPtr> batch;
     size_t taken = 0;
     for (; taken < queue_.size() && batch.size() < batch_max; ++taken) {
-      // Of a run that was cancelled meanwhile nobody waits.
+      // A run that was cancelled meanwhile waits no more.
       if (PendingPtr pending = queue_[taken].lock()) batch.push_back(std::move(pending));
     }
     queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(taken));

@@ -77,7 +77,7 @@ class TurnHolds {
   Task<TurnHold> ask(TurnHoldRequest request);
   void begin_asking();
   Task<void> ask_queued();
-  // What was asked for has no answer: whoever waits for one hears of the failure.
+  // The request failed: every turn that waits for its answer gets the failure.
   void break_off(const std::exception_ptr& failure);
   Task<void> ask_for(std::vector<PendingPtr> batch);
   postgres::BoundStatement statement(const std::vector<PendingPtr>& batch) const;

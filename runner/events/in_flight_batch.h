@@ -36,7 +36,7 @@ class InFlightBatch {
   std::unordered_set<std::string_view> disowned_runs(const postgres::Results& results) const;
   postgres::BoundStatement locked_rows_query() const;
 
-  // What charged runs that have credits to continue may spend next; likewise.
+  // Funds for the next turn of charged runs that have credits to continue; likewise.
   std::unordered_map<std::string_view, RunFunds> solvent_runs(
       const postgres::Results& results) const;
   struct Stored {

@@ -56,7 +56,7 @@ constexpr ReadRow<int64_t Own::*> own_rows[] = {
     {gauge, "hostler_runner_deliveries", "", "Webhooks and mails that are being sent.", &Own::deliveries},
     {counter, "hostler_runner_delivered_total", "", "Webhooks and mails that arrived.", &Own::delivered},
     {counter, "hostler_runner_delivery_failures_total", "", "Attempts to send a webhook or mail that failed.", &Own::deliveries_failed},
-    {gauge, "hostler_budget_input_estimate_ratio", "", "Input tokens that providers counted, as a share of those that were estimated.", &Own::input_estimate_ratio},
+    {gauge, "hostler_budget_input_estimate_ratio", "", "Input tokens that providers counted, relative to the estimate.", &Own::input_estimate_ratio},
     {counter, "hostler_runner_access_log_lines_total", "", "Lines of nginx's access log that were read.", &Own::access_log_lines},
     {counter, "hostler_runner_access_log_skipped_total", "", "Lines among them that could not become a row.", &Own::access_log_skipped},
     {gauge, "hostler_runner_mcp_streams", "", "Streams of MCP servers that are held while a person is asked.", &Own::mcp_streams},

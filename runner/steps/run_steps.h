@@ -22,7 +22,7 @@ struct TurnRecord {
   int64_t run_hold = 0;
 };
 
-// What a run may spend on its next turn, as the claim or the last commit said.
+// Funds of a run for its next turn, as of the claim or the last commit.
 struct RunFunds {
   bool is_budgeted = false;  // a budget may bound it: each turn needs a hold
   int64_t unheld_max = 0;    // credits that a turn may cost without one

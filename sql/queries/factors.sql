@@ -22,6 +22,7 @@ SELECT clock, secrets FROM own_totp_secrets($1);
 SELECT session_prove_by_factor($1, $2) AS outcome;
 
 -- name: own_factors
+-- The factors of the caller.
 SELECT own_factors() AS item;
 
 -- name: totp_create

@@ -1,5 +1,5 @@
--- What a turn may cost at most, held before the model is asked, and what it cost, which replaces the hold when the turn
--- is stored (runs_commit).
+-- Holds of turns. A hold is the most that a turn may cost. It is taken before the model is asked, and its cost replaces
+-- it when the turn is stored (runs_commit).
 --
 -- A hold bounds the output that the model is asked for, so a budget is never passed by output. What is spent lowers the
 -- output limit. What other turns hold makes a turn wait until a hold ends.
@@ -105,7 +105,7 @@ BEGIN
 END
 $$;
 
--- What bounds a turn of a run, in the order in which it is asked: the balance, the run's own budget, its budgets.
+-- The bounds of a turn of a run, in the order in which they are checked: the balance, the run's own budget, its budgets.
 CREATE OR REPLACE FUNCTION turn_bounds(r runs, balance bigint, is_free boolean, turns_held bigint, moment timestamptz)
 RETURNS TABLE (budget_id uuid, end_user text, begins_at timestamptz, renews_at timestamptz, name text, unit text,
     on_exhausted text, amount bigint, spent bigint, held bigint)
@@ -150,14 +150,14 @@ DECLARE
     needed numeric;
     earliest timestamptz;
     nth integer;
-    -- Of the bounds, in their order; rests: what other turns' holds leave of each.
+    -- The bounds in their order; rests: what other turns' holds leave of each.
     bound_ids uuid[] := '{}';
     bound_users text[] := '{}';
     bound_begins timestamptz[] := '{}';
     bound_renewals timestamptz[] := '{}';
     units text[] := '{}';
     rests numeric[] := '{}';
-    -- Of the budgets that get a hold.
+    -- The budgets that get a hold.
     ids uuid[] := '{}';
     users text[] := '{}';
     begins timestamptz[] := '{}';
@@ -244,7 +244,7 @@ $$;
 
 -- Takes the holds of turns that daemons begin, an element of each array a run, in the order of their ids, no run twice.
 -- Answers a row for each run that the daemon still has. Need not be durable: Postgres forgets the daemon's claim in the
--- same crash, or the turn's cost is counted all the same.
+-- same crash, or the turn's cost is counted anyway.
 CREATE OR REPLACE FUNCTION turns_hold(owner uuid, run_ids uuid[], epochs bigint[], tokens_in bigint[],
     tokens_wanted bigint[], tokens_min bigint, credits_per_usd bigint)
 RETURNS TABLE (run_id uuid, outcome text, output_tokens bigint, is_lowered boolean, lowered_by text, waits_for uuid,

@@ -93,8 +93,8 @@ LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     INSERT INTO endings (kind, subject_id) VALUES ('budget_waits', budget)
 $$;
 
--- A page of the work of budget_wake(): the oldest runs first. Those that began to wait after the change stay. Locks runs, then
--- accounts.
+-- A page of the work of budget_wake(): the oldest runs first. Those that began to wait after the change stay. Locks
+-- runs, then accounts.
 CREATE OR REPLACE FUNCTION ending_page_budget_waits(e endings, at_most integer) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

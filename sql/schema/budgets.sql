@@ -29,7 +29,7 @@ CREATE INDEX budgets_deleted ON budgets (id) WHERE deleted_at IS NOT NULL;
 SELECT make_tenant_table('budgets');
 GRANT SELECT ON budgets TO hostler_api;
 
--- What was spent in a window, and what turns hold now. end_user: of a budget for each end user, the name, or '' for
+-- Spending in a window, and the current holds of turns. end_user: for a budget of each end user, the name, or '' for
 -- runs without one; '' for all other budgets.
 CREATE TABLE budget_windows (
     budget_id uuid NOT NULL REFERENCES budgets,
@@ -155,7 +155,8 @@ BEGIN
     IF written IS NULL THEN
         RETURN;
     ELSIF written !~ '^[0-9]{1,19}$' THEN
-        PERFORM fail('validation.error', 'budget_credits_whole', '{"field": "metadata.hostler_budget"}');
+        PERFORM fail('validation.error', 'budget_credits_whole',
+                     jsonb_build_object('field', 'metadata.hostler_budget'));
     END IF;
     unit := 'credits';
     amount := budget_amount_read(unit, written, 'metadata.hostler_budget');

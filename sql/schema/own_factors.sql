@@ -187,8 +187,8 @@ BEGIN
 END
 $$;
 
--- DELETE /v1/admin/users/{user_id}/factors. Only the operator resets factors of platform administrators: else one stolen
--- account would open all of them.
+-- DELETE /v1/admin/users/{user_id}/factors. Only the operator resets factors of platform administrators: else one
+-- stolen account would open all of them.
 CREATE OR REPLACE FUNCTION admin_factors_reset(of_user uuid) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

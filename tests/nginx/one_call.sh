@@ -4,11 +4,13 @@
 sent_from=/v1/runs
 thread=01a20000-0000-7000-8000-0000000000aa
 send_on "/_run/$run/native/$thread"
-check "a run that is streamed at once is sent on, too" hears ".HOSTLER_RUN == \"$run\" and .HOSTLER_FORMAT == \"native\""
+check "a run that is streamed at once is sent on, too" \
+  hears ".HOSTLER_RUN == \"$run\" and .HOSTLER_FORMAT == \"native\""
 check "its thread is named" has_field "X-Hostler-Thread: $thread\$"
 send_on "/_run/$run/native/$thread" -H "X-Break: yes"
 problem "the runner breaks its stream: 502" 502 http.bad_gateway
-check "502 names the run in its body, too" jq -e ".run_id == \"$run\" and (.detail | contains(\"/v1/runs/$run/events\"))" "$folder/body"
+check "502 names the run in its body, too" \
+  jq -e ".run_id == \"$run\" and (.detail | contains(\"/v1/runs/$run/events\"))" "$folder/body"
 check "and the thread" has_field "X-Hostler-Thread: $thread\$"
 ask "$base/_run/$run/native/$thread"
 problem "from outside it is not there" 404 http.not_found

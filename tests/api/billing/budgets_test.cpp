@@ -1,5 +1,5 @@
 // Budgets by HTTP: who may make, read and change them, and what is refused. What they do to runs:
-// tests/sql/billing/budgets_test.cpp, tests/system/agent/budgets_test.cpp.
+// tests/sql/billing/budgets_test.cpp, tests/system/agent/budget_runs_test.cpp.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

@@ -195,12 +195,17 @@ export const flows = {
   },
 
   'which tool provider is used, and why': async (t) => {
-    const { page } = await t.signed_in({}, '/tool-providers');
+    const { account, page } = await t.signed_in({}, '/tool-providers');
     const used = page
       .getByRole('region', { name: 'Provider in use' })
       .locator('tr', { hasText: 'web_search' });
     await used.getByText('No provider is activated').waitFor();
-    await page.getByRole('button', { name: 'Activate: web_search.alpha' }).click();
+    const activate = page.getByRole('button', { name: 'Activate: web_search.alpha' });
+    check(await activate.isDisabled(), 'one that is not set up may be activated');
+    // The API allows it.
+    const path = '/v1/tool-providers/web_search/web_search.alpha/activate?scope=org';
+    await must('PUT', path, undefined, { token: account.token });
+    await page.reload();
     await used.getByText('The organization activated it').waitFor();
     await used.getByText('not set up').waitFor();
     await page.getByRole('button', { name: 'Set up: web_search.alpha' }).click();

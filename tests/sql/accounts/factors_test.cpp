@@ -1,4 +1,5 @@
-// Second factors from SQL: what ends with the account and with time, and what an export has of them.
+// Second factors from SQL: what ends with the account and with time, and what an export has of
+// them.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

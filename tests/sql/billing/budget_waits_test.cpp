@@ -89,7 +89,7 @@ TEST_F(BudgetWaits, EndWhenTheBudgetBoundsNothingAnyMore) {
   std::string other = small_budget();
   OwnedRun second = waiting_run(other);
   postgres::DbSession session = database_.as_api();
-  act_as_manager(session, fixture_);
+  act_with_org_manage(session, fixture_);
   session.run(query::BudgetDelete{.budget_id = other});
   session.commit();
   wake();

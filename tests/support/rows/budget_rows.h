@@ -26,7 +26,7 @@ struct BudgetWish {
   std::string percents = "[]";
 };
 
-inline void act_as_manager(postgres::DbSession& session, const RunFixture& fixture) {
+inline void act_with_org_manage(postgres::DbSession& session, const RunFixture& fixture) {
   session.begin();
   const char* context = R"({"trace_id": "0123456789abcdef0123456789abcdef",
     "permissions": ["data.runs.read", "org.manage"]})";
@@ -38,7 +38,7 @@ inline void act_as_manager(postgres::DbSession& session, const RunFixture& fixtu
 inline std::string new_budget(const TestDatabase& database, const RunFixture& fixture,
                               const BudgetWish& wish) {
   postgres::DbSession session = database.as_api();
-  act_as_manager(session, fixture);
+  act_with_org_manage(session, fixture);
   std::string subject = wish.subject_id.empty() ? fixture.org_id : wish.subject_id;
   JsonWriter wanted;
   wanted.begin_object().member("name", "B " + wish.subject_type);
@@ -56,7 +56,7 @@ inline std::string new_budget(const TestDatabase& database, const RunFixture& fi
 inline void change_budget(const TestDatabase& database, const RunFixture& fixture,
                           const std::string& budget_id, const std::string& changes) {
   postgres::DbSession session = database.as_api();
-  act_as_manager(session, fixture);
+  act_with_org_manage(session, fixture);
   session.run(query::BudgetUpdate{.budget_id = budget_id, .changes = changes});
   session.commit();
 }

@@ -1,0 +1,33 @@
+// The name of the thing that a row of the audit log is about, from what the row stored of it. Pure.
+
+const name_members = [
+  'display_name',
+  'name',
+  'title',
+  'login',
+  'username',
+  'email',
+  'model',
+  'key',
+  'cidr',
+  'url',
+  'slug',
+];
+
+const short_id = (id) => (/^[0-9a-f-]{36}$/.test(id) ? `…${id.slice(-6)}` : id);
+
+// `names`: a Map of known names by id. Without a name the type and the end of the id. '' when the
+// row has no target.
+export function target_name(row, names = new Map()) {
+  const { target_type, target_id } = row;
+  if (!target_id) return '';
+  const known = names.get(target_id);
+  if (known) return known;
+  for (const state of [row.after_state, row.before_state]) {
+    if (!state) continue;
+    if (state.persona_key) return `${state.persona_key}@${state.version ?? ''}`.replace(/@$/, '');
+    const member = name_members.find((one) => typeof state[one] === 'string' && state[one] !== '');
+    if (member) return state[member];
+  }
+  return `${target_type ?? ''} ${short_id(target_id)}`.trim();
+}
