@@ -27,8 +27,11 @@ LANGUAGE sql STABLE ROWS 3 AS $$
                  ('end_user', nullif(r.end_user, '*')), ('end_user', '*'),
                  ('persona', CASE WHEN NOT r.is_bare THEN split_part(r.persona_id, '@', 1) END),
                  ('thread', r.thread_id::text)) AS s (subject_type, subject_id)
-    JOIN budgets b ON b.org_id = r.org_id AND b.subject_type = s.subject_type AND b.subject_id = s.subject_id
-         AND b.deleted_at IS NULL
+    CROSS JOIN LATERAL (
+        SELECT q.* FROM budgets q
+        WHERE q.org_id = r.org_id AND q.subject_type = s.subject_type AND q.subject_id = s.subject_id
+              AND q.deleted_at IS NULL
+        OFFSET 0) AS b
 $$;
 
 -- The window of a budget that a run counts in now.

@@ -3,7 +3,7 @@
 -- Percents of a budget that were spent in a window, each once. Maintenance tells webhooks and the organization's owners
 -- and administrators.
 CREATE TABLE budget_alerts (
-    budget_id uuid NOT NULL REFERENCES budgets,
+    budget_id uuid NOT NULL,
     end_user text COLLATE "C" NOT NULL,
     begins_at timestamptz NOT NULL,
     percent integer NOT NULL,
@@ -11,13 +11,14 @@ CREATE TABLE budget_alerts (
     reached_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     after_user_id uuid,  -- users up to this one have their mail; null: nobody has yet
     done_at timestamptz,
-    PRIMARY KEY (budget_id, end_user, begins_at, percent)
+    PRIMARY KEY (budget_id, end_user, begins_at, percent),
+    FOREIGN KEY (org_id, budget_id) REFERENCES budgets (org_id, id)
 );
 CREATE INDEX budget_alerts_open ON budget_alerts (reached_at) WHERE done_at IS NULL;
 CREATE INDEX budget_alerts_of_end_user ON budget_alerts (org_id, end_user) WHERE end_user <> '';
 SELECT make_tenant_table('budget_alerts');
 
-CREATE INDEX runs_waiting_for_budget ON runs ((input_request ->> 'budget_id'), id)
+CREATE INDEX runs_waiting_for_budget ON runs ((input_request ->> 'budget_id') COLLATE "C", id)
     WHERE status = 'waiting_for_input' AND input_request ->> 'kind' = 'budget';
 CREATE INDEX runs_waiting_for_renewal ON runs (((input_request ->> 'renews_at') COLLATE "C"))
     WHERE status = 'waiting_for_input' AND input_request ->> 'kind' = 'budget';
@@ -102,7 +103,7 @@ DECLARE
     page uuid[] := ARRAY(
         SELECT q.id FROM runs q
         WHERE q.status = 'waiting_for_input' AND q.input_request ->> 'kind' = 'budget'
-              AND q.input_request ->> 'budget_id' = e.subject_id::text
+              AND (q.input_request ->> 'budget_id') COLLATE "C" = e.subject_id::text
               AND (q.input_request ->> 'decided_at')::timestamptz <= e.ended_at
         ORDER BY q.id LIMIT runs_max);
 BEGIN

@@ -21,10 +21,12 @@ CREATE TABLE budgets (
     is_active boolean NOT NULL DEFAULT true,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),  -- since then runs that waited for it go on
-    deleted_at timestamptz  -- gone but for the windows that budgets_prune() has still to remove
+    deleted_at timestamptz,  -- gone but for the windows that budgets_prune() has still to remove
+    UNIQUE (id, org_id)
 );
-CREATE INDEX budgets_org ON budgets (org_id, id) WHERE deleted_at IS NULL;
+-- Before budgets_org: of two indexes that cost the same while the table is small, Postgres takes the older one.
 CREATE INDEX budgets_subject ON budgets (org_id, subject_type, subject_id) WHERE deleted_at IS NULL;
+CREATE INDEX budgets_org ON budgets (org_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX budgets_deleted ON budgets (id) WHERE deleted_at IS NOT NULL;
 SELECT make_tenant_table('budgets');
 GRANT SELECT ON budgets TO hostler_api;
@@ -32,14 +34,15 @@ GRANT SELECT ON budgets TO hostler_api;
 -- Spending in a window, and the current holds of turns. end_user: for a budget of each end user, the name, or '' for
 -- runs without one; '' for all other budgets.
 CREATE TABLE budget_windows (
-    budget_id uuid NOT NULL REFERENCES budgets,
+    budget_id uuid NOT NULL,
     end_user text COLLATE "C" NOT NULL,
     begins_at timestamptz NOT NULL,
     org_id uuid NOT NULL,
     renews_at timestamptz,  -- null: a total never does
     spent bigint NOT NULL DEFAULT 0,
     held bigint NOT NULL DEFAULT 0,
-    PRIMARY KEY (budget_id, end_user, begins_at)
+    PRIMARY KEY (budget_id, end_user, begins_at),
+    FOREIGN KEY (org_id, budget_id) REFERENCES budgets (org_id, id)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01);
 CREATE INDEX budget_windows_over ON budget_windows (renews_at) WHERE renews_at IS NOT NULL;
 CREATE INDEX budget_windows_of_end_user ON budget_windows (org_id, end_user) WHERE end_user <> '';

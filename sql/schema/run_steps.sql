@@ -87,7 +87,7 @@ DECLARE
     is_budgeted boolean := false;
 BEGIN
     IF cost > 0 THEN
-        PERFORM FROM runs r WHERE r.id = run AND r.org_id = org AND r.epoch = run_epoch AND r.owner_id IS NOT NULL
+        PERFORM FROM runs q WHERE q.id = run AND q.org_id = org AND q.epoch = run_epoch AND q.owner_id IS NOT NULL
             FOR NO KEY UPDATE;
         IF NOT FOUND THEN
             RETURN 'fenced';

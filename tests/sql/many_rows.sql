@@ -311,6 +311,8 @@ WITH made AS (
     INSERT INTO exports (org_id, user_id, is_of_org, state, pieces, expires_at)
     SELECT u.personal_org_id, u.id, false, 'ready', 2, clock_timestamp() + interval '1 day' FROM users u RETURNING id)
 INSERT INTO export_pieces (export_id, nth, content) SELECT m.id, n, 'text' FROM made m, generate_series(1, 2) AS n;
+INSERT INTO endings (kind, subject_id, due_at)
+SELECT 'sessions', uuidv7(), clock_timestamp() + interval '1 day' FROM generate_series(1, 4000);
 RESET session_replication_role;
 SELECT account_runs_recount();
 ANALYZE;

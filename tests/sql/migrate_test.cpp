@@ -113,7 +113,7 @@ TEST_F(Migrate, IsPreparedByNobodyWhoMayNotMakeWhatIsMissing) {
       name_ + "_other"};
   ProgramRun refused = run_ctl(words);
   EXPECT_EQ(refused.status, 77);
-  EXPECT_THAT(refused.err, HasSubstr("the role hostler_runner may not make roles and databases"));
+  EXPECT_THAT(refused.err, HasSubstr("the role hostler_runner may not create roles and databases"));
 }
 
 TEST_F(Migrate, IsPreparedWhateverTheSettingsAre) {

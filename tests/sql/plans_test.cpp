@@ -31,7 +31,7 @@ const std::set<std::string> tables_that_stay_small = {
     "plan_entitlements", "personas",         "platform_days",
     "platform_deltas",   "access_log_tail",  "email_config",
     "audit_writers",     "run_events_freed", "credit_bulk_changes",
-    "maintainer",        "maintenance_jobs"};
+    "maintainer",        "maintenance_jobs", "maintenance_clock"};
 
 // Meant to read much, and why that may be.
 const std::map<std::string, std::string> reads_much = {
@@ -56,7 +56,7 @@ constexpr const char* contexts[] = {
         "session_id": "01900000-0000-7000-8000-000000000001",
         "permissions": ["data.llm_providers.manage", "data.secrets", "org.runs.read_all",
                         "data.runs.read", "data.runs.write", "data.threads.read",
-                        "data.threads.write"]})",
+                        "data.threads.write", "org.manage"]})",
     R"({"client_ip": "10.0.3.4", "permissions": []})",
     R"({"client_ip": "10.0.3.4", "permissions": [], "platform_admin": true})",
 };

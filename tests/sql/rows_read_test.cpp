@@ -21,8 +21,8 @@
 #include <fmt/format.h>
 
 #include "lib/error.h"
-#include "tests/sql/plan_settings.h"
 #include "tests/sql/plan_arguments.h"
+#include "tests/sql/plan_settings.h"
 #include "tests/sql/plan_values.h"
 #include "tests/support/rigs/database.h"
 #include "tests/support/rows/statement_list.h"
@@ -49,6 +49,7 @@ const std::map<std::string, const char*> may_read = {
     {"run_trial", "the daemon's own runs, when its group on trial changes"},
     {"metrics_facts", "all runs and what is due in the outbox, to be counted"},
     {"outbox_claim_webhooks", "all webhooks that are due, and the outbox for each"},
+    {"run_claim", "two creators of each of 32 organizations, and the runs of each"},
     {"run_history", "its thread's messages, a thousand at most"},
     {"run_streamed_text", "all events of the run"},
     {"node_list", "an administrator's look at all work that waits, as the doctor's"},
@@ -82,7 +83,8 @@ const std::map<std::string, const char*> may_read = {
 constexpr const char* owner =
     R"({"client_ip": "10.0.3.4", "scope": "org",
         "permissions": ["data.llm_providers.manage", "data.secrets", "org.runs.read_all",
-                        "data.runs.read", "data.threads.read", "data.threads.write"]})";
+                        "data.runs.read", "data.threads.read", "data.threads.write",
+                        "org.manage"]})";
 constexpr const char* member = R"({"client_ip": "10.0.3.4", "permissions": []})";
 constexpr const char* platform_admin =
     R"({"client_ip": "10.0.3.4", "permissions": [], "platform_admin": true})";

@@ -211,8 +211,9 @@ TEST_F(Budgets, CountATurnInTheWindowOfItsHold) {
       id));
   turn(run, 1, 1000, 8000);
   EXPECT_EQ(
-      fixture_.column("SELECT string_agg(begins_at < utc_day(now()) || ' ' || spent || ' ' || "
-                      "held, ', ') FROM budget_windows"),
+      fixture_.column(
+          "SELECT string_agg((begins_at < date_trunc('day', now())) || ' ' || spent || ' ' || "
+          "held, ', ') FROM budget_windows"),
       "true 17 0");
 }
 

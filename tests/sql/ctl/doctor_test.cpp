@@ -221,7 +221,7 @@ TEST_F(Doctor, LooksAtEachHostOfTheAddress) {
   EXPECT_THAT(report, ContainsRegex("warning +postgres [^ ]+/nothing +does not answer: .*nothing"));
   url = fmt::format("postgresql:///{}?host={},{}&user=postgres", database_.name(), folder, folder);
   report = run_ctl({"doctor"}, {"HOSTLER_DATABASE_URL=" + url}).out;
-  EXPECT_THAT(report, ContainsRegex("failure +postgres +several hosts take writes"));
+  EXPECT_THAT(report, ContainsRegex("failure +postgres +several hosts accept writes"));
 }
 
 TEST_F(Doctor, WarnsOfMailThatNobodyTakes) {
