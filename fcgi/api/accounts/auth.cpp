@@ -86,7 +86,7 @@ std::string registration_warning(const postgres::Row& created, const NewAccount&
         "This invitation_token does not prove the address. Verify the address by mail.");
   }
   if (!is_invited && !created.boolean("mail_is_stored") && !mail_is_configured(settings)) {
-    warnings.push_back("Mail is not configured yet, so your address is not verified.");
+    warnings.push_back("No mail can be sent yet, so your address is not verified.");
   }
   return fmt::format("{}", fmt::join(warnings, " "));
 }

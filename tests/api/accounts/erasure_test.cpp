@@ -87,7 +87,7 @@ void plant_in_threads(const Client& client) {
   std::string run =
       start_run(client, thread.member("id"),
                 filled(R"({"metadata":{"#":"#"},"response_format":{"type":"json_schema",)"
-                       R"("json_schema":{"name":"#","schema":{"type":"object","title":"#"}}}})"));
+                       R"("name":"#","schema":{"type":"object","title":"#"}}})"));
   wait_for_status(client, run, "completed");
   plant_calls(client);
   std::string cancelled =
@@ -242,9 +242,9 @@ TEST_F(Erasure, OfAnEndUserTakesThreadsMarksAndTheNameInUsage) {
   EXPECT_EQ(found_in_dump(stack(), filled("#-eve")), "");
   EXPECT_EQ(found_in_dump(stack(), filled("#-customer")), "");
   EXPECT_EQ(sql_value(stack(), totals), before) << "sums stay";
-  EXPECT_TRUE(is_problem(
-      owner.client.post("/v1/end-users:delete", filled(R"({"end_user":"#-customer"})")), 404,
-      "end_users.not_found"));
+  EXPECT_TRUE(
+      is_problem(owner.client.post("/v1/end-users:delete", filled(R"({"end_user":"#-customer"})")),
+                 404, "end_users.not_found"));
   EXPECT_TRUE(is_problem(owner.client.post("/v1/end-users:delete", R"({"end_user":""})"), 422,
                          "validation.error"));
 }

@@ -42,8 +42,6 @@ std::string somebody(const char* path) { return fmt::format("{}/{}", path, nobod
 std::vector<FreshCall> calls_that_need_it() {
   return {
       {"POST", "/v1/api-keys", R"({"name":7})"},
-      {"DELETE", somebody("/v1/orgs"), R"({"slug":"x"})"},
-      {"POST", somebody("/v1/orgs") + "/export", ""},
       {"GET", somebody("/v1/exports") + "/content", ""},
       {"PATCH", somebody("/v1/admin/users"), R"({"status":"suspended"})"},
       {"PATCH", somebody("/v1/admin/users"), R"({"email":"x@example.org"})"},
@@ -134,6 +132,18 @@ TEST_F(FreshLogin, IsNeededForWhatMattersMost) {
   }
   for (const FreshCall& call : calls_that_do_not()) {
     EXPECT_NE(send(admin.client, call).status, 403) << call.method << ' ' << call.path << call.body;
+  }
+}
+
+// Whose organizations they must be: nobody's is not found before.
+TEST_F(FreshLogin, IsNeededToDeleteAndToExportAnOrganization) {
+  TestUser owner = register_user(stack());
+  std::string path = "/v1/orgs/" + make_workspace(stack(), owner);
+  age(owner);
+  for (const FreshCall& call :
+       {FreshCall{"DELETE", path, R"({"slug":"x"})"}, FreshCall{"POST", path + "/export", ""}}) {
+    EXPECT_TRUE(is_problem(send(owner.client, call), 403, "auth.fresh_login_required"))
+        << call.method << ' ' << call.path;
   }
 }
 

@@ -15,7 +15,7 @@ constexpr std::string_view owner_permissions =
     R"("data.api_keys.manage","data.subscriptions.read","data.usage.read","data.secrets",)"
     R"("data.webhooks.manage","data.llm_providers.manage","data.personas.manage",)"
     R"("org.members.manage","org.audit.read","org.ip_rules.manage","org.runs.read_all",)"
-    R"("org.manage"])";
+    R"("org.manage","data.end_users.delete"])";
 constexpr std::string_view member_permissions =
     R"(["data.threads.read","data.threads.write","data.runs.read","data.runs.write",)"
     R"("data.api_keys.manage","data.subscriptions.read","data.usage.read"])";

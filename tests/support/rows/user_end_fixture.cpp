@@ -48,6 +48,7 @@ const std::vector<WritingCall>& writing_calls() {
       {"POST /v1/end-users:delete", R"({"end_user":"{name}"})", ""},
       {"POST /v1/api-keys", R"({"name":"key"})", ""},
       {"DELETE /v1/api-keys/{key_id}", "", ""},
+      {"DELETE /v1/me/factors/{factor_id}", "", ""},
       {"POST /v1/me/redeem", R"({"code":"{code}"})", ""},
       {"POST /v1/threads", R"({"title":"conversation"})", ""},
       {"PATCH /v1/threads/{thread_id}", R"({"title":"{name}"})", ""},
@@ -128,6 +129,7 @@ const std::vector<WritingCall>& writing_calls() {
       {"PUT /v1/admin/gateway-config", R"({"risk_reject_threshold":0})", ""},
       {"PATCH /v1/admin/users/{user_id}", R"({"locale":"fr"})", ""},
       {"DELETE /v1/admin/users/{user_id}", "", ""},
+      {"DELETE /v1/admin/users/{user_id}/factors", "", ""},
       {"PATCH /v1/admin/invite-codes/{invite_code_id}", R"({"max_uses":7})", ""},
       {"POST /v1/admin/credits/adjust", R"({"org_id":"{org_id}","amount":5,"note":"more"})", ""},
       {"POST /v1/admin/credits/bulk-adjust", R"({"amount":1,"note":"more"})", ""},
@@ -227,6 +229,7 @@ void UserEndFixture::make_things() {
   values_["chat"] = "chat";
   values_["invitation_id"] =
       made("/v1/orgs/{org_id}/invitations", R"({"email":"{name}@example.net","role":"member"})");
+  values_["factor_id"] = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a";
   values_["key_id"] = made("/v1/api-keys", R"({"name":"x"})");
   values_["api_key"] = made("/v1/api-keys", R"({"name":"x"})", "key");
   values_["provider_id"] =
