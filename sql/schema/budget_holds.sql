@@ -76,7 +76,10 @@ BEGIN
         JOIN runs r ON r.id = c.run_id
         CROSS JOIN LATERAL budgets_of_run(r) AS b
         CROSS JOIN LATERAL budget_window_of_run(b, r, moment) AS w
-        LEFT JOIN held h ON h.run_id = c.run_id AND h.budget_id = b.id
+        -- Of several calls' holds one, so that the cost counts once.
+        LEFT JOIN LATERAL (SELECT q.end_user, q.begins_at FROM held q
+                           WHERE q.run_id = c.run_id AND q.budget_id = b.id
+                           ORDER BY q.begins_at LIMIT 1) AS h ON true
         WHERE c.cost > 0 OR c.credits > 0),
     changed AS (
         SELECT c.budget_id, c.end_user, c.begins_at, sum(c.spent) AS spent, sum(c.held) AS held
@@ -108,7 +111,7 @@ BEGIN
 END
 $$;
 
--- The bounds of a turn of a run, in the order in which they are checked: the balance, the run's own budget, its budgets.
+-- The bounds of a turn of a run, in the order of their checks: the balance, the run's own budget, its budgets.
 CREATE OR REPLACE FUNCTION turn_bounds(r runs, balance bigint, is_free boolean, turns_held bigint, moment timestamptz)
 RETURNS TABLE (budget_id uuid, end_user text, begins_at timestamptz, renews_at timestamptz, name text, unit text,
     on_exhausted text, amount bigint, spent bigint, held bigint)
@@ -291,11 +294,13 @@ BEGIN
         PERFORM turn_holds_replace(ARRAY[r.id], '{0}', '{0}', moment);
         h := NULL;
     END IF;
-    of_run := coalesce((SELECT k.amount FROM unnest(h.budget_ids, h.amounts) AS k (budget_id, amount)
+    of_run := coalesce((SELECT sum(k.amount) FROM unnest(h.budget_ids, h.amounts) AS k (budget_id, amount)
                         WHERE k.budget_id = r.id), 0);
     FOR bound IN SELECT * FROM turn_bounds(r, 0, true, 0, moment) AS b WHERE b.unit = 'credits' LOOP
-        IF bound.amount::numeric - bound.spent - bound.held - CASE WHEN bound.budget_id = r.id THEN of_run ELSE 0 END
-           < cost THEN
+        IF bound.budget_id = r.id THEN
+            bound.held := of_run;
+        END IF;
+        IF bound.amount::numeric - bound.spent - bound.held < cost THEN
             RETURN false;
         END IF;
     END LOOP;
@@ -334,7 +339,7 @@ BEGIN
     IF calls > 1 AND h.epoch = r.epoch THEN
         WITH kept AS (
             SELECT k.budget_id, k.end_user, k.begins_at, k.amount,
-                row_number() OVER (PARTITION BY k.budget_id ORDER BY k.nth DESC) AS nth_of_budget
+                row_number() OVER (PARTITION BY k.budget_id ORDER BY k.amount <> cost, k.nth DESC) AS nth_of_budget
             FROM unnest(h.budget_ids, h.end_users, h.begin_times, h.amounts) WITH ORDINALITY
                 AS k (budget_id, end_user, begins_at, amount, nth)),
         held AS (

@@ -50,7 +50,9 @@ class BudgetWaits : public ::testing::Test {
   }
   void wake() {
     postgres::DbSession session = database_.as_runner();
-    session.run(query::EndingContinue{.at_most = 400});
+    for (int step = 0; step < 5; ++step) {
+      session.run(query::EndingContinue{.at_most = 400});
+    }
     session.run(query::BudgetRenewals{.at_most = 100});
   }
   std::string counted_waits() {
