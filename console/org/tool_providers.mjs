@@ -13,7 +13,7 @@ import { Changed, show_change } from './change.mjs';
 import { ask_and_do } from './parts.mjs';
 import { ScopeTabs, scope_of } from './scope.mjs';
 
-// Who makes the providers that have a wire form of their own (docs/contract.md, section 5).
+// Makers of the providers that have a wire form of their own (docs/contract-tools.md).
 const makers = {
   'web_search.alpha': ['Tavily', 'https://tavily.com/'],
   'web_search.beta': ['SearXNG', 'https://docs.searxng.org/'],

@@ -23,7 +23,7 @@ function about(scope, t) {
   return text === key ? '' : text;
 }
 
-// What a new key may do until the user says otherwise: read and write threads and runs.
+// Permissions that a new key has at first: it reads and writes threads and runs.
 /** @type {any[]} */
 const first_scopes = [
   'data.threads.read',

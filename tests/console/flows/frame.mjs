@@ -371,6 +371,7 @@ export const flows = {
     await page.unroute('**/v1/me/credits*');
     await page.route('**/v1/me/sessions*', (route) => route.fulfill({ status: 500, body: '{}' }));
     t.allow(500);
+    await open_account_menu(page);
     await page.getByRole('link', { name: 'Sessions' }).click();
     await page.locator('.error').getByText('HTTP 500').waitFor();
     await page.unroute('**/v1/me/sessions*');

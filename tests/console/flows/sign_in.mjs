@@ -263,6 +263,7 @@ export const flows = {
     const { account, page } = await t.signed_in({}, '/credits');
     const token = (await must('POST', '/v1/auth/login', account)).access_token;
     await must('POST', '/v1/auth/logout?all=true', undefined, { token });
+    await open_account_menu(page);
     await page.getByRole('link', { name: 'Sessions' }).click();
     await is_out(page);
     await until(async () => (await page.locator('nav').count()) === 0, 'no navigation');
