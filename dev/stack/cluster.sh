@@ -53,7 +53,7 @@ start_throwaway_cluster() {
   make_state
   make_cluster "$state_dir/pg" --no-sync
   start_cluster "$state_dir/pg" "$run_dir" "$log_dir/postgres.log" "fsync = off" "full_page_writes = off" \
-    "max_connections = 600"
+    "max_connections = 600" "track_commit_timestamp = on"
   TEST_DATABASE_URL=$(database_url "$run_dir" postgres)
   export TEST_DATABASE_URL
 }

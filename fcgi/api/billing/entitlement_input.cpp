@@ -14,8 +14,9 @@ namespace hostler {
 namespace {
 
 // The settings that are limits of an organization: what entitlements may change.
-constexpr std::array<std::string_view, 17> org_limits{"limit.agent_turns",
+constexpr std::array<std::string_view, 18> org_limits{"limit.agent_turns",
                                                       "limit.api_keys",
+                                                      "limit.budgets",
                                                       "limit.concurrent_runs",
                                                       "limit.input_bytes",
                                                       "limit.llm_models",
