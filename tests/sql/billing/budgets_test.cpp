@@ -9,6 +9,7 @@
 
 #include "queries/daemons.h"
 #include "queries/maintenance.h"
+#include "tests/support/eventually.h"
 #include "tests/support/rows/budget_rows.h"
 #include "tests/support/rows/run_statements.h"
 
@@ -231,10 +232,10 @@ TEST_F(Budgets, AreNeverPassedByParallelTurns) {
     for (int i = first; i < first + runs_of_each; ++i) {
       const OwnedRun& run = runs[static_cast<size_t>(i)];
       HoldAnswer answer = hold(run, 1000, 8000);
-      eventually(60'000, [&] {
+      EXPECT_TRUE(eventually(60'000, [&] {
         if (answer.outcome == "wait") answer = hold(run, 1000, 8000);
         return answer.outcome != "wait";
-      });
+      }));
       if (answer.outcome == "held") {
         turn(run, 1, 1000, answer.output_tokens);
         ++taken;
