@@ -183,10 +183,10 @@ inline constexpr auto setting_rows = [] {
       "The credits for one US dollar of model cost."),
     integer_row("credit.run_hold", live, "10", any_count, "credits",
       "The credits that a run reserves when it is created."),
-    integer_row("budget.min_output_tokens", live, "64", {1, 100'000}, "tokens",
-      "The output for which a budget and the balance must have room. With less left they are exhausted."),
     integer_row("credit.tool_call", live, "0", any_count, "credits",
       "The credits that a tool call on the platform's credentials costs."),
+    integer_row("budget.min_output_tokens", live, "64", {1, 100'000}, "tokens",
+      "The output for which a budget and the balance must have room. With less left they are exhausted."),
 
     integer_row("invite.default_max_uses", live, "1", {0, 1'000'000}, "uses",
       "The number of times that a new invitation code may be used."),

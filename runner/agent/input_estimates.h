@@ -25,10 +25,11 @@ class InputEstimates {
   void learn(const std::string& model, int64_t estimated, int64_t counted) {
     if (estimated <= 0 || counted <= 0) return;
     estimated_tokens_ += estimated;
-    counted_tokens_ += counted;
+    counted_tokens_ += std::min(counted, estimated * static_cast<int64_t>(ratio_max));
     // With little input the provider's own words are the larger part.
-    double ratio = static_cast<double>(std::max<int64_t>(counted - margin_tokens, 1)) /
-                   static_cast<double>(estimated);
+    double ratio = std::min(static_cast<double>(std::max<int64_t>(counted - margin_tokens, 1)) /
+                                static_cast<double>(estimated),
+                            ratio_max);
     if (ratios_.size() >= models_max && !ratios_.contains(model)) ratios_.clear();
     double& known = ratios_.try_emplace(model, ratio).first->second;
     known = ratio > known ? ratio : known * 0.9 + ratio * 0.1;
@@ -45,6 +46,8 @@ class InputEstimates {
   // Providers count tokens in ways that bytes do not tell.
   static constexpr double margin = 1.1;
   static constexpr int64_t margin_tokens = 16;
+  // A count beyond it says nothing of bytes, and must not stop the runs of others.
+  static constexpr double ratio_max = 16;
   // Names are the organizations' own.
   static constexpr size_t models_max = 10'000;
 

@@ -13,6 +13,7 @@
 #include "fcgi/api/runs/new_thread.h"
 #include "fcgi/api/runs/run_choice.h"
 #include "fcgi/http/input.h"
+#include "fcgi/http/query_names.h"
 #include "fcgi/http/response_format.h"
 #include "fcgi/http/sent_on.h"
 #include "lib/ids.h"
@@ -170,6 +171,9 @@ OneStatement begin_run(const Input& input) {
   if (described.value) thread = read_new_thread(*described.value);
   if (named != nullptr && fields.has_value("thread")) {
     fields.fault("thread", "bad_format", "describes a new thread; leave it out beside thread_id");
+  }
+  for (FieldFault& fault : unknown_parameters(input.routed)) {
+    fields.fault(fault.field, std::move(fault.code), std::move(fault.message));
   }
   fields.check();
   check_tool_names(tools.names);

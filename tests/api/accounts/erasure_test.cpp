@@ -114,7 +114,7 @@ void plant_in_organization(ApiStack& stack, const Client& client) {
   EXPECT_EQ(model.status, 201) << model.body;
   // Stores the value that a run learns from a provider.
   sql_value(stack, fmt::format("UPDATE llm_models SET learned = '{{\"refuses\":[\"{}\"]}}', "
-                               "learned_at = now() WHERE id = '{}'",
+                               "learned_at = now() WHERE id = '{}' RETURNING 1",
                                planted, model.member("id")));
 }
 

@@ -107,7 +107,7 @@ TEST(Entitlements, ThatNothingReadsGetAWarning) {
     return warning_of(
         admin.client.post("/v1/entitlement-overrides", override_json(admin.org_id, key, "9")));
   };
-  EXPECT_THAT(set("limit.threads"), testing::HasSubstr("no entitlement named limit.threads"));
+  EXPECT_THAT(set("limit.threads"), testing::HasSubstr("does not read the entitlement limit.threads"));
   EXPECT_THAT(set("limit.threads"), testing::HasSubstr("limit.threads")) << "changed, too";
   EXPECT_EQ(set("limit.tools"), "");
   EXPECT_EQ(set("credits.monthly_grant"), "");
@@ -236,7 +236,7 @@ TEST(Entitlements, AreTheLimitsThatAnOrganizationHas) {
   }
   EXPECT_EQ(
       keys,
-      "credits.monthly_grant limit.agent_turns limit.api_keys limit.concurrent_runs "
+      "credits.monthly_grant limit.agent_turns limit.api_keys limit.budgets limit.concurrent_runs "
       "limit.input_bytes limit.llm_models limit.mcp_servers limit.personas "
       "limit.platform_tool_calls_per_day "
       "limit.queued_runs limit.requests_per_minute limit.run_seconds limit.stored_bytes "

@@ -84,9 +84,9 @@ TEST(Charges, RoundUpEachTurnWithTheMultiplier) {
 
 TEST(Charges, GoBeyondTheHoldAndEndTheRunWhenNothingIsLeft) {
   TestUser user = register_user(stack());
-  set_balance(user, 25);
+  set_balance(user, 1500);
   RunStory story =
-      run_story(user.client, "[usage in=12 out=1] [tool web_search] [repeat 6] [say never]",
+      run_story(user.client, "[usage in=700 out=1] [tool web_search] [repeat 6] [say never]",
                 by_route(priced_model("hungry")));
   EXPECT_EQ(story.status, "failed");
   EXPECT_EQ(story.only("run.failed").text_or("code"), "credits.exhausted");
@@ -102,9 +102,9 @@ TEST(Charges, GoBeyondTheHoldAndEndTheRunWhenNothingIsLeft) {
 
 TEST(Charges, LetTheLastTurnCompleteThatTookAllThereWas) {
   TestUser user = register_user(stack());
-  set_balance(user, 10);
+  set_balance(user, 500);
   RunStory story =
-      run_story(user.client, "[usage in=10 out=1] [say done]", by_route(priced_model("all")));
+      run_story(user.client, "[usage in=500 out=1] [say done]", by_route(priced_model("all")));
   EXPECT_EQ(story.status, "completed");
   EXPECT_EQ(credit(user.client, "balance"), "0");
 }

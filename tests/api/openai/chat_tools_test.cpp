@@ -266,10 +266,10 @@ TEST(ChatTools, NeedNotFitAFormat) {
 TEST(ChatTools, AreLeftWhenTheyTookTheLastCredits) {
   Caller caller("openai", R"(,"input_usd_per_mtok":1000)");
   sql_value(tool_stack(),
-            fmt::format("SELECT credit_post('{0}', 25 - balance, 'admin_adjustment') FROM "
+            fmt::format("SELECT credit_post('{0}', 500 - balance, 'admin_adjustment') FROM "
                         "credit_accounts WHERE org_id = '{0}'",
                         caller.user.org_id));
-  Answer answer = caller.ask("[usage in=30 out=1][tool f]", with_tools(tool("f")));
+  Answer answer = caller.ask("[usage in=510 out=1][tool f]", with_tools(tool("f")));
   EXPECT_EQ(calls_of(answer), "f ");
   Answer next = caller.ask("[say no]", "");
   EXPECT_TRUE(is_problem(next, 429, "insufficient_quota"));

@@ -217,6 +217,8 @@ TEST(Tenancy, OpenRoutesTellEverybodyTheSame) {
   std::vector<PrintedRoute> routes = open_routes();
   EXPECT_GT(routes.size(), 10u);
   for (const PrintedRoute& route : routes) {
+    // It answers a caller by their own passkeys: tests/api/accounts/passkeys_test.cpp.
+    if (route.path == "/v1/auth/passkey:begin") continue;
     std::string of_nobody;
     for (Actor actor : everybody) {
       Question question{&route, actor, false, false};

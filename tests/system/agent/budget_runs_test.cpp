@@ -17,7 +17,7 @@ constexpr const char* little = "[usage in=10 out=20][pause 100][say a little]";
 
 class BudgetRuns : public testing::Test {
  protected:
-  BudgetRuns() { add_fake_model(stack_, R"(,"output_usd_per_mtok":2)"); }
+  BudgetRuns() { add_fake_model(stack_, R"("output_usd_per_mtok":2)"); }
   std::string budget(std::string_view amount, std::string_view on_exhausted) {
     Answer made = user_.client.post(
         "/v1/budgets",
