@@ -100,17 +100,19 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
         'scopes', to_jsonb(k.scopes), 'expires_at', rfc3339(k.expires_at), 'revoked_at', rfc3339(k.revoked_at))
 $$;
 
--- POST /v1/api-keys. wanted: {name, key_prefix, scopes, expires_at}; known scopes only. Membership and session are
--- held, so that a key cannot be made behind the end of either.
+-- POST /v1/api-keys. wanted: {name, key_prefix, scopes, expires_at}; known scopes only. The locks on user, membership and
+-- session make an end of these wait until the key is there: then the end covers it.
 CREATE OR REPLACE FUNCTION api_key_create(wanted jsonb, new_hash bytea, limit_api_keys bigint) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     wanted_scopes text[] := ARRAY(SELECT DISTINCT s FROM jsonb_array_elements_text(wanted -> 'scopes') AS s ORDER BY s);
     scope text;
+    maker users;
     membership uuid;
     session sessions;
     created api_keys;
 BEGIN
+    SELECT * INTO STRICT maker FROM users u WHERE u.id = current_user_id() FOR SHARE;
     SELECT m.id INTO membership FROM org_members m
     WHERE m.org_id = current_org() AND m.user_id = current_user_id() FOR SHARE;
     IF NOT FOUND THEN
@@ -127,9 +129,8 @@ BEGIN
     END LOOP;
     PERFORM limit_check('limit.api_keys', limit_api_keys);
     INSERT INTO api_keys (org_id, user_id, name, key_prefix, hash, scopes, expires_at, membership_id, user_epoch)
-    SELECT current_org(), u.id, wanted ->> 'name', wanted ->> 'key_prefix', new_hash, wanted_scopes,
-        (wanted ->> 'expires_at')::timestamptz, membership, u.key_epoch
-    FROM users u WHERE u.id = current_user_id()
+    VALUES (current_org(), maker.id, wanted ->> 'name', wanted ->> 'key_prefix', new_hash, wanted_scopes,
+        (wanted ->> 'expires_at')::timestamptz, membership, maker.key_epoch)
     RETURNING * INTO STRICT created;
     PERFORM audit('api_keys.create', 'api_key', created.id::text, created.org_id, NULL, api_key_state(created));
     RETURN api_key_json(created);

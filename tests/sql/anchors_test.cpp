@@ -99,8 +99,11 @@ TEST_F(Anchors, RevokeAKeyThatIsBeingMade) {
   early.run_text(
       "SELECT api_key_create('{\"name\": \"k\", \"key_prefix\": \"hst_\", \"scopes\": []}', "
       "sha256('k'), 200)");
-  take_back("back");
+  std::future<void> back = std::async(std::launch::async, [this] { take_back("back"); });
+  EXPECT_EQ(back.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout)
+      << "it waits for the transaction that makes the key";
   early.commit();
+  back.get();
   EXPECT_EQ(value("SELECT api_key_lives(k, u, k.membership_id) FROM api_keys k JOIN users u ON "
                   "u.id = k.user_id"),
             "f");

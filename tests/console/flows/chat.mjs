@@ -3,9 +3,11 @@ import assert from 'node:assert/strict';
 
 import {
   answer_text,
+  answers_on_one_line,
   composer,
   final_text,
   new_thread,
+  one_line,
   open_thread,
   send,
   staged,
@@ -89,12 +91,11 @@ export const flows = staged([
       );
       const stored = await final_text(h, user, thread_id);
       await page.locator('.answer').filter({ hasText: 'four' }).waitFor();
-      const shown = await page.locator('.answer').allTextContents();
-      assert.equal(shown.map((text) => text.trim()).join(''), stored.replaceAll(/\s+$/g, ''));
+      assert.equal(await answers_on_one_line(page), one_line(stored));
       assert.equal(await page.locator('details.tool').count(), 3);
       await page.reload();
       await page.locator('.answer').filter({ hasText: 'four' }).waitFor();
-      assert.equal((await page.locator('.answer').allTextContents()).join('').trim(), stored);
+      assert.equal(await answers_on_one_line(page), one_line(stored));
       await page.getByRole('button', { name: 'Show steps' }).click();
       await page.locator('details.tool').nth(2).waitFor();
     },

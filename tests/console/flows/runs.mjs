@@ -4,7 +4,16 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 
 import { base, settled } from '../harness.mjs';
-import { events_of, final_text, new_thread, newest_run, send, staged } from '../chat_steps.mjs';
+import {
+  answers_on_one_line,
+  events_of,
+  final_text,
+  new_thread,
+  newest_run,
+  one_line,
+  send,
+  staged,
+} from '../chat_steps.mjs';
 
 async function begin_run(h, user, content, { thread = {}, run = {} } = {}) {
   const made = await h.call('POST', '/v1/threads', thread, user.token);
@@ -145,15 +154,9 @@ export const flows = staged([
       await page.getByLabel('Speed').selectOption('64');
       await page.getByRole('button', { name: 'Play' }).click();
       await page.getByText(`${events.length} / ${events.length}`).waitFor();
-      const text = (await page.locator('.answer').allTextContents()).join('');
-      assert.equal(
-        text.trim(),
-        events
-          .filter(({ type, data }) => type === 'message.delta' && !data.channel)
-          .map(({ data }) => data.content)
-          .join('')
-          .trim(),
-      );
+      const deltas = events.filter(({ type, data }) => type === 'message.delta' && !data.channel);
+      const text = deltas.map(({ data }) => data.content).join('');
+      assert.equal(await answers_on_one_line(page), one_line(text));
       await page.getByLabel('Queue position').fill('2');
       await page.getByText(`2 / ${events.length}`).waitFor();
       assert.equal(await page.locator('.answer').count(), 0);
