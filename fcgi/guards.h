@@ -122,7 +122,7 @@ inline postgres::BoundStatement guard_budget(const PathValues& path) {
 }
 
 inline postgres::BoundStatement guard_budget_read(const PathValues& path) {
-  return query::BudgetShow{.budget_id = path.find("budget_id"), .end_user = std::nullopt};
+  return query::BudgetReadGuard{.budget_id = path.find("budget_id")};
 }
 
 inline postgres::BoundStatement guard_entitlement_override(const PathValues& path) {

@@ -41,6 +41,9 @@ inline constexpr auto query_rows = std::to_array<QueryRow>({
     {get,   "/v1/threads/search", "q limit before"},
     {get,   "/v1/threads/{thread_id}/messages", "limit before after"},
     {get,   "/v1/threads/{thread_id}/runs", "limit before"},
+    // Of no effect here: clients send it when they open a stream again.
+    {post,  "/v1/threads/{thread_id}/runs", "after_seq"},
+    {post,  "/v1/runs", "after_seq"},
     {get,   "/v1/runs", "limit before status end_user metadata"},
     {get,   "/v1/runs/{run_id}/turns", "limit before"},
     {get,   "/v1/runs/{run_id}/events", "after_seq follow"},

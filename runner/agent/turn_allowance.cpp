@@ -77,7 +77,7 @@ Task<bool> allow_turn(AgentServices& services, RunPtr run, RunParts& parts, Mode
       co_return false;
     case TurnHold::Outcome::no_credits:
       throw no_credits();
-    // The run belongs to another daemon, so no write of this one counts; it learns so as it commits.
+    // The run belongs to another daemon. No write of this one counts; its commit will show it.
     case TurnHold::Outcome::lost:
     case TurnHold::Outcome::waiting:
     case TurnHold::Outcome::held:

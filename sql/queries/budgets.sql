@@ -19,6 +19,11 @@ SELECT FROM budget_create_guard();
 -- $1 budget_id uuid
 SELECT FROM budget_of_caller($1, true);
 
+-- name: budget_read_guard
+-- Raises when the caller may not read the budget.
+-- $1 budget_id uuid
+SELECT FROM budget_of_caller($1, false);
+
 -- name: budget_show
 -- $1 budget_id uuid, $2 end_user text or null
 SELECT budget_json(b, $2) AS item FROM budget_of_caller($1, false) AS b;

@@ -25,6 +25,7 @@ CREATE TABLE access_log (
 -- Other filters are answered by a bounded walk along the ids (access_log_page).
 CREATE INDEX access_log_client ON access_log (client_ip, id);
 CREATE INDEX access_log_user ON access_log (user_id, id) WHERE user_id IS NOT NULL;  -- for the erasure of a user
+CREATE INDEX access_log_org ON access_log (org_id, id) WHERE org_id IS NOT NULL;  -- for that of an organization
 SELECT make_tenant_table('access_log');
 
 -- How far each of nginx's files is read: written with its rows. file: host, path and inode.
@@ -62,14 +63,14 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 
 -- The rows of an array of objects with the columns as members, at in seconds; ids from first_us on. Of a user who was
--- deleted meanwhile neither address nor user agent.
+-- deleted meanwhile, and of an organization that was erased, neither address nor user agent.
 CREATE OR REPLACE FUNCTION access_log_insert(entries json, first_us bigint) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     INSERT INTO access_log (id, at, trace_id, method, path, status_code, duration_ms, client_ip, country, city,
                             user_agent, ua_type, risk_score, identity_type, org_id, user_id)
     SELECT uuidv7_at(first_us + e.n), to_timestamp(e.at), e.trace_id, e.method, e.path, e.status_code, e.duration_ms,
-           CASE WHEN u.id IS NULL THEN e.client_ip END, e.country, CASE WHEN u.id IS NULL THEN e.city ELSE '' END,
-           CASE WHEN u.id IS NULL THEN e.user_agent ELSE '' END, e.ua_type, e.risk_score, e.identity_type, e.org_id,
+           CASE WHEN g.gone IS NULL THEN e.client_ip END, e.country, CASE WHEN g.gone IS NULL THEN e.city ELSE '' END,
+           CASE WHEN g.gone IS NULL THEN e.user_agent ELSE '' END, e.ua_type, e.risk_score, e.identity_type, e.org_id,
            e.user_id
     FROM ROWS FROM (json_to_recordset(entries) AS (
         at double precision, trace_id text, method text, path text, status_code integer, duration_ms bigint,
@@ -77,7 +78,10 @@ LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
         identity_type text, org_id uuid, user_id uuid)) WITH ORDINALITY
         AS e(at, trace_id, method, path, status_code, duration_ms, client_ip, country, city, user_agent, ua_type,
              risk_score, identity_type, org_id, user_id, n)
-    LEFT JOIN LATERAL (SELECT q.id FROM users q WHERE q.id = e.user_id AND q.status = 'deleted' OFFSET 0) AS u ON true;
+    LEFT JOIN LATERAL (
+        SELECT true AS gone FROM users q WHERE q.id = e.user_id AND q.status = 'deleted'
+        UNION ALL SELECT true FROM orgs q WHERE q.id = e.org_id AND q.erased_at IS NOT NULL
+        LIMIT 1) AS g ON true;
 $$;
 
 -- Appends what was read of a file, once: when the file is not read up to bytes_from (an answer that was lost, another

@@ -100,8 +100,8 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
         'scopes', to_jsonb(k.scopes), 'expires_at', rfc3339(k.expires_at), 'revoked_at', rfc3339(k.revoked_at))
 $$;
 
--- POST /v1/api-keys. wanted: {name, key_prefix, scopes, expires_at}; known scopes only. The locks on user, membership and
--- session make an end of these wait until the key is there: then the end covers it.
+-- POST /v1/api-keys. wanted: {name, key_prefix, scopes, expires_at}; known scopes only. The locks on user, membership
+-- and session make an end of these wait until the key is there: then the end covers it.
 CREATE OR REPLACE FUNCTION api_key_create(wanted jsonb, new_hash bytea, limit_api_keys bigint) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

@@ -31,6 +31,13 @@ CREATE INDEX budgets_deleted ON budgets (id) WHERE deleted_at IS NOT NULL;
 SELECT make_tenant_table('budgets');
 GRANT SELECT ON budgets TO hostler_api;
 
+-- In the order of budgets_org, so that no plan reads the whole table for one row of an organization that has most.
+CREATE OR REPLACE FUNCTION org_has_budgets(org uuid) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+    SELECT (SELECT true FROM budgets b WHERE b.org_id = org AND b.deleted_at IS NULL ORDER BY b.org_id, b.id LIMIT 1)
+        IS NOT NULL
+$$;
+
 -- Spending in a window, and the current holds of turns. end_user: for a budget of each end user, the name, or '' for
 -- runs without one; '' for all other budgets.
 CREATE TABLE budget_windows (
@@ -364,14 +371,18 @@ DECLARE
                     ORDER BY b.id LIMIT 1 FOR UPDATE SKIP LOCKED);
     gone integer;
 BEGIN
-    DELETE FROM budget_alerts a WHERE (a.budget_id, a.end_user, a.begins_at, a.percent) IN (
-        SELECT o.budget_id, o.end_user, o.begins_at, o.percent FROM budget_alerts o WHERE o.budget_id = budget
-        LIMIT at_most);
-    DELETE FROM budget_windows w WHERE (w.budget_id, w.end_user, w.begins_at) IN (
-        SELECT o.budget_id, o.end_user, o.begins_at FROM budget_windows o
-        WHERE CASE WHEN budget IS NOT NULL THEN o.budget_id = budget
-                   ELSE o.renews_at < clock_timestamp() - interval '400 days' END
-        LIMIT at_most);
+    DELETE FROM budget_alerts a WHERE a.ctid = ANY (ARRAY(
+        SELECT o.ctid FROM budget_alerts o WHERE o.budget_id = budget ORDER BY o.budget_id, o.end_user, o.begins_at
+        LIMIT at_most FOR UPDATE));
+    IF budget IS NOT NULL THEN
+        DELETE FROM budget_windows w WHERE w.ctid = ANY (ARRAY(
+            SELECT o.ctid FROM budget_windows o WHERE o.budget_id = budget
+            ORDER BY o.budget_id, o.end_user, o.begins_at LIMIT at_most FOR UPDATE));
+    ELSE
+        DELETE FROM budget_windows w WHERE w.ctid = ANY (ARRAY(
+            SELECT o.ctid FROM budget_windows o WHERE o.renews_at < statement_timestamp() - interval '400 days'
+            ORDER BY o.renews_at LIMIT at_most FOR UPDATE));
+    END IF;
     GET DIAGNOSTICS gone = ROW_COUNT;
     IF gone < at_most THEN
         DELETE FROM budgets b WHERE b.id = budget

@@ -116,15 +116,18 @@ CREATE OR REPLACE FUNCTION ending_continue(at_most integer, OUT more boolean, OU
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     e endings;
+    -- In a variable, which an index serves.
+    moment timestamptz := clock_timestamp();
 BEGIN
-    SELECT * INTO e FROM endings q WHERE q.due_at <= clock_timestamp()
+    SELECT * INTO e FROM endings q WHERE q.due_at <= moment
     ORDER BY q.due_at LIMIT 1 FOR UPDATE SKIP LOCKED;
     IF e.id IS NULL THEN
         more := false;
         RETURN;
     END IF;
     fault := ending_step(e, at_most, false);
-    more := EXISTS (SELECT FROM endings q WHERE q.due_at <= clock_timestamp());
+    moment := clock_timestamp();
+    more := (SELECT true FROM endings q WHERE q.due_at <= moment ORDER BY q.due_at LIMIT 1) IS NOT NULL;
 END
 $$;
 REVOKE EXECUTE ON FUNCTION ending_page, ending_step, ending_begin FROM hostler_api, hostler_runner;

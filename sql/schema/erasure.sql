@@ -64,7 +64,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         WHEN 'export_mails' THEN ARRAY['owner_mails']
         WHEN 'org' THEN ARRAY['threads', 'runs', 'usage', 'usage_days', 'usage_months', 'ledger',
             'api_keys', 'personas', 'llm_models', 'llm_providers', 'tools', 'tool_providers', 'mcp_connections',
-            'mcp_servers', 'budgets', 'outbox', 'webhooks', 'invitations', 'ip_rules', 'members', 'audit', 'org']
+            'mcp_servers', 'budgets', 'outbox', 'webhooks', 'invitations', 'ip_rules', 'members', 'audit', 'org',
+            'access_log']
         WHEN 'end_user' THEN ARRAY['threads', 'runs', 'usage', 'usage_months', 'budgets', 'outbox'] END
 $$;
 

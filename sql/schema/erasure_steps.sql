@@ -167,14 +167,20 @@ BEGIN
 END
 $$;
 
+-- Of a user, or of an organization: the facts of its members' requests stay.
 CREATE OR REPLACE FUNCTION erase_access_log(e erasures, at_most integer) RETURNS uuid[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan SET enable_sort = off SET enable_bitmapscan = off AS $$
 DECLARE
-    page uuid[] := ARRAY(
-        SELECT l.id FROM access_log l WHERE l.user_id = e.user_id AND l.id > e.after_id
-        ORDER BY l.user_id, l.id LIMIT at_most);
+    page uuid[];
 BEGIN
+    IF e.kind = 'user' THEN
+        page := ARRAY(SELECT l.id FROM access_log l WHERE l.user_id = e.user_id AND l.id > e.after_id
+            ORDER BY l.user_id, l.id LIMIT at_most);
+    ELSE
+        page := ARRAY(SELECT l.id FROM access_log l WHERE l.org_id = e.org_id AND l.id > e.after_id
+            ORDER BY l.org_id, l.id LIMIT at_most);
+    END IF;
     UPDATE access_log l SET client_ip = NULL, user_agent = '', city = '' WHERE l.id = ANY (page);
     RETURN page;
 END

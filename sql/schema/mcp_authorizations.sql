@@ -53,7 +53,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
         'error', coalesce(c.fault, newest.error), 'failing_since', rfc3339(c.failing_since))
     FROM (SELECT) AS one
     LEFT JOIN mcp_connections c ON c.server_id = s.id AND c.org_id = current_org()
-         AND c.user_id IS NOT DISTINCT FROM mcp_connection_user(s, current_user_id()) AND c.state <> 'ending'
+         AND c.owner_id = mcp_owner_id(mcp_connection_user(s, current_user_id())) AND c.state <> 'ending'
          AND NOT mcp_connection_is_over(c)
     LEFT JOIN LATERAL (
         SELECT a.error FROM mcp_authorizations a
@@ -107,7 +107,7 @@ BEGIN
     END IF;
     SELECT * INTO c FROM mcp_connections q
     WHERE q.server_id = s.id AND q.org_id = current_org() AND q.state <> 'ending' AND NOT mcp_connection_is_over(q)
-          AND q.user_id IS NOT DISTINCT FROM mcp_connection_user(s, current_user_id());
+          AND q.owner_id = mcp_owner_id(mcp_connection_user(s, current_user_id()));
     wanted := CASE WHEN c.wanted_scopes IS NOT NULL THEN c.wanted_scopes ELSE d.scopes END;
     WITH gone AS (
         DELETE FROM mcp_authorizations a WHERE a.id IN (
@@ -303,7 +303,7 @@ BEGIN
     END IF;
     SELECT * INTO c FROM mcp_connections q
     WHERE q.server_id = a.server_id AND q.org_id = a.org_id AND q.state <> 'ending'
-          AND q.user_id IS NOT DISTINCT FROM CASE WHEN NOT a.is_of_org THEN a.user_id END FOR UPDATE;
+          AND q.owner_id = mcp_owner_id(CASE WHEN NOT a.is_of_org THEN a.user_id END) FOR UPDATE;
     IF mcp_connection_is_over(c) THEN
         PERFORM mcp_connection_end(c.id);  -- by the sweep otherwise
         c := NULL;
@@ -347,7 +347,7 @@ DECLARE
 BEGIN
     SELECT * INTO c FROM mcp_connections q
     WHERE q.server_id = s.id AND q.org_id = current_org() AND q.state <> 'ending'
-          AND q.user_id IS NOT DISTINCT FROM mcp_connection_user(s, current_user_id()) FOR UPDATE;
+          AND q.owner_id = mcp_owner_id(mcp_connection_user(s, current_user_id())) FOR UPDATE;
     IF c.id IS NOT NULL THEN
         PERFORM mcp_connection_end(c.id);
         PERFORM audit('mcp_servers.disconnect', 'mcp_server', s.id::text, current_org(),

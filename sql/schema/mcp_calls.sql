@@ -178,7 +178,7 @@ BEGIN
     ) OR EXISTS (
         SELECT FROM mcp_connections c
         WHERE c.server_id = server AND c.org_id = r.org_id AND c.state = 'connected' AND c.wanted_scopes IS NULL
-              AND c.user_id IS NOT DISTINCT FROM who AND NOT mcp_connection_rests(c));
+              AND c.owner_id = mcp_owner_id(who) AND NOT mcp_connection_rests(c));
 END
 $$;
 
@@ -190,7 +190,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT url_shown_origin(s.url), d.issuer, to_json(coalesce(c.wanted_scopes, d.scopes))
     FROM runs r JOIN mcp_servers s ON s.id = server JOIN mcp_discoveries d ON d.server_id = s.id
     LEFT JOIN mcp_connections c ON c.server_id = s.id AND c.org_id = r.org_id AND c.state <> 'ending'
-         AND c.user_id IS NOT DISTINCT FROM mcp_connection_user(s, r.created_by_user_id)
+         AND c.owner_id = mcp_owner_id(mcp_connection_user(s, r.created_by_user_id))
     WHERE r.id = run
 $$;
 

@@ -34,6 +34,8 @@ CREATE TABLE mcp_connections (
     org_id uuid NOT NULL REFERENCES orgs,
     server_id uuid NOT NULL REFERENCES mcp_servers,
     user_id uuid REFERENCES users,  -- null: the organization's
+    -- mcp_owner_id() of it
+    owner_id uuid NOT NULL GENERATED ALWAYS AS (coalesce(user_id, '00000000-0000-0000-0000-000000000000')) STORED,
     state text NOT NULL CHECK (state IN ('connected', 'expired', 'ending')),  -- ending: to be revoked, and gone
     issuer text NOT NULL,
     token_endpoint text NOT NULL,
@@ -59,7 +61,7 @@ CREATE TABLE mcp_connections (
     UNIQUE (org_id, id),
     FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id)
 );
-CREATE UNIQUE INDEX mcp_connections_owner ON mcp_connections (server_id, org_id, user_id) NULLS NOT DISTINCT
+CREATE UNIQUE INDEX mcp_connections_owner ON mcp_connections (server_id, org_id, owner_id)
     WHERE state <> 'ending';
 CREATE INDEX mcp_connections_user ON mcp_connections (user_id) WHERE user_id IS NOT NULL;
 CREATE INDEX mcp_connections_secret ON mcp_connections (secret_id) WHERE secret_id IS NOT NULL;
@@ -95,6 +97,12 @@ $$;
 CREATE OR REPLACE FUNCTION mcp_connection_user(s mcp_servers, who uuid) RETURNS uuid
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT CASE WHEN coalesce(s.authorization_settings #>> '{per}', 'user') = 'user' THEN who END
+$$;
+
+-- As mcp_connections.owner_id has it: no index serves IS NOT DISTINCT FROM. of_user: null for the organization.
+CREATE OR REPLACE FUNCTION mcp_owner_id(of_user uuid) RETURNS uuid
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT coalesce(of_user, '00000000-0000-0000-0000-000000000000')
 $$;
 
 -- Whether all that concerns the server goes by https: an organization's, but where the operator lets it name one of
@@ -173,7 +181,7 @@ BEGIN
     ELSIF s.authorization_kind = 'oauth' THEN
         SELECT * INTO c FROM mcp_connections q
         WHERE q.server_id = s.id AND q.org_id = org AND q.state <> 'ending'
-              AND q.user_id IS NOT DISTINCT FROM mcp_connection_user(s, who) AND NOT mcp_connection_rests(q);
+              AND q.owner_id = mcp_owner_id(mcp_connection_user(s, who)) AND NOT mcp_connection_rests(q);
     END IF;
     kind := s.authorization_kind;
     settings := s.authorization_settings;

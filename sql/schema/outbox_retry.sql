@@ -111,7 +111,7 @@ BEGIN
     FOR NO KEY UPDATE;
     outcome := 'refused';
     IF o.id IS NULL THEN
-        reason := 'there is no such message, or it is delivered or under way';
+        reason := 'the message does not exist, or is delivered or under way';
         RETURN;
     END IF;
     has_all := coalesce(o.expires_at > clock_timestamp(), true)

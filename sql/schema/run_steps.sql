@@ -98,7 +98,7 @@ BEGIN
         END IF;
         SELECT * INTO STRICT r FROM runs WHERE id = run;
         is_budgeted := r.budget_amount IS NOT NULL
-            OR EXISTS (SELECT FROM budgets b WHERE b.org_id = org AND b.deleted_at IS NULL);
+            OR org_has_budgets(org);
         IF is_budgeted AND NOT tool_hold(r, cost) THEN
             RETURN 'budget';
         END IF;
@@ -149,7 +149,7 @@ BEGIN
                                                               9223372036854775807 - r.credits_used))
         INTO STRICT released, charged FROM credit_accounts a WHERE a.org_id = r.org_id FOR UPDATE;
         IF r.budget_amount IS NOT NULL OR EXISTS (SELECT FROM turn_holds h WHERE h.run_id = r.id)
-           OR EXISTS (SELECT FROM budgets b WHERE b.org_id = r.org_id AND b.deleted_at IS NULL) THEN
+           OR org_has_budgets(r.org_id) THEN
             PERFORM tool_hold_replace(r, cost, charged);
         END IF;
         IF charged > 0 THEN

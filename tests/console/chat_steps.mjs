@@ -98,7 +98,7 @@ export async function send(page, text) {
 export const answer_text = (page) =>
   page.locator('article.run').last().locator('.answer').last().textContent();
 
-// The texts of all turns as one text with single blanks; a turn of an answer may be an element of its own.
+// The texts of all turns with single blanks. A turn of an answer may be an element of its own.
 export const one_line = (text) => text.replaceAll(/\s+/g, ' ').trim();
 export const answers_on_one_line = async (page) =>
   one_line((await page.locator('.answer').allInnerTexts()).join('\n\n'));

@@ -22,24 +22,21 @@ inline void add_factor_plan_values(std::map<std::string, std::string>& by_name,
       {"factor_id", ask("quote_literal(id) FROM factors WHERE user_id = " + user)},
       {"factor_token_secrets.token_hash", waiting_login},
       {"factor_login.token_hash", waiting_login},
-      {"answer", fmt::format("jsonb_build_object('type', 'recovery', 'hash', (SELECT encode(hash, "
-                             "'hex') FROM recovery_codes WHERE user_id = {} LIMIT 1))",
+      {"answer", fmt::format("jsonb_build_object('type', 'recovery', 'hash', "
+                             "encode(sha256(convert_to('recovery' || {} || 1, 'UTF8')), 'hex'))",
                              member)},
       {"auth_factor_failures_per_hour", "20"},
       {"auth_require_factor", "'none'"},
       {"auth_fresh_seconds", "900"},
       {"challenge_hash", "sha256('new challenge')"},
       {"passkey_create.challenge_hash",
-       fmt::format("(SELECT sha256(convert_to('challenge' || id, 'UTF8')) FROM users WHERE id = "
-                   "{})",
-                   user)},
+       fmt::format("sha256(convert_to('challenge' || {}, 'UTF8'))", user)},
       {"passkey_create.credential_id", "'new'"},
       {"credential_id", "'user2'"},
       {"passkey_login.answer",
        fmt::format("jsonb_build_object('type', 'passkey', 'is_right', true, 'sign_count', 1, "
-                   "'credential_id', encode('user2', 'hex'), 'challenge', (SELECT "
-                   "encode(sha256(convert_to('login' || id, 'UTF8')), 'hex') FROM users WHERE id "
-                   "= {}))",
+                   "'credential_id', encode('user2', 'hex'), 'challenge', "
+                   "encode(sha256(convert_to('login' || {}, 'UTF8')), 'hex'))",
                    user)},
   });
 }

@@ -75,10 +75,11 @@ long max_rows_removed(const std::string& plans) {
 TEST_F(IdleStatistics, LetAClaimReadNoMoreThanItTakes) {
   std::string daemon_id = fixture_.new_daemon("/run/d.sock");
   for (int limit : {runs_made, 1}) {
-    std::string plans = plans_of(fmt::format(
-        "BEGIN; PREPARE claim AS {}; EXECUTE claim('{}', {}, 8192, "
-        "'00000000-0000-0000-0000-000000000000', '{{}}', '{{}}', 25, 32, 1800); ROLLBACK",
-        query::run_claim.text, daemon_id, limit));
+    std::string plans =
+        plans_of(fmt::format("BEGIN; PREPARE claim AS {}; EXECUTE claim('{}', {}, 8192, "
+                             "'00000000-0000-0000-0000-000000000000', '{{}}', '{{}}', 25, 32, "
+                             "1800, '{{}}', '{{}}'); ROLLBACK",
+                             query::run_claim.text, daemon_id, limit));
     EXPECT_NE(plans.find("runs_claimable"), plans.npos) << plans;
     EXPECT_EQ(plans.find("Seq Scan on runs"), plans.npos) << plans;
     EXPECT_LE(max_rows_removed(plans), rows_removed_max) << plans;
@@ -175,9 +176,10 @@ TEST_F(IdleStatistics, LetAHistoryBeReadInTheOrderOfItsKey) {
                   run_id));
   std::string daemon_id = fixture_.new_daemon("/run/d.sock");
   for (const std::string& look :
-       {fmt::format("PREPARE look AS {}; EXECUTE look('{}', 8, 8192, "
-                    "'00000000-0000-0000-0000-000000000000', '{{}}', '{{}}', 25, 32, 1800)",
-                    query::run_claim.text, daemon_id),
+       {fmt::format(
+            "PREPARE look AS {}; EXECUTE look('{}', 8, 8192, "
+            "'00000000-0000-0000-0000-000000000000', '{{}}', '{{}}', 25, 32, 1800, '{{}}', '{{}}')",
+            query::run_claim.text, daemon_id),
         fmt::format("PREPARE look AS {}; EXECUTE look('{}', 3000)", query::run_history.text,
                     run_id)}) {
     std::string plans = plans_of(plans_once_settings() + look);

@@ -111,6 +111,7 @@ TEST_F(Partitions, OfTheAccessLogTooAreMadeBesideReadersAndWriters) {
   runner.run(query::AccessLogPartitions{});
   EXPECT_EQ(locks_of("who makes days"),
             "access_log:ShareUpdateExclusiveLock access_log_client:ShareUpdateExclusiveLock "
+            "access_log_org:ShareUpdateExclusiveLock "
             "access_log_pkey:ShareUpdateExclusiveLock access_log_user:ShareUpdateExclusiveLock");
 }
 

@@ -38,6 +38,7 @@ const std::map<std::string, std::string> reads_much = {
     {"credit_bulk_adjust", "it changes every account"},
     {"credit_bulk_preview", "it looks at every account"},
     {"credit_reset_all", "it changes every account"},
+    {"turn_holds_expire", "it looks at the holds of all turns under way"},
 };
 
 // Refused to the caller of these tests, and why; planned as far as it comes.

@@ -78,6 +78,17 @@ const std::map<std::string, const char*> may_read = {
     {"own_password_set", "all keys, without statistics"},
     {"caller_seen", "all active users of a young system, once a minute of a session"},
     {"runs_blocked", "all endpoints of a young system"},
+    {"register_user", "all users of a young system, for the name"},
+    {"registration_begin", "all users of a young system, for the name"},
+    {"totp_confirm", "all living sessions, without statistics"},
+    {"org_delete", "the MCP servers of all organizations, without statistics"},
+    {"org_restore", "the MCP servers of all organizations, without statistics"},
+    {"budget_create", "all budgets of the organization, at most limit.budgets, to be counted"},
+    {"budget_page", "the models of all organizations, for a young system's warning"},
+    {"turns_hold", "all budgets of the organization, at most limit.budgets, without statistics"},
+    {"run_tool_admit", "all budgets of the organization, without statistics, as turns_hold"},
+    {"run_tool_commit", "all budgets of the organization, without statistics, as turns_hold"},
+    {"turn_holds_expire", "the holds of all turns under way, for those of lost runs"},
 };
 
 constexpr const char* owner =

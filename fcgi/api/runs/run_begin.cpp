@@ -173,8 +173,6 @@ OneStatement begin_run(const Input& input) {
     fields.fault("thread", "bad_format", "describes a new thread; leave it out beside thread_id");
   }
   for (FieldFault& fault : unknown_parameters(input.routed)) {
-    // Those of the stream that it may answer with count for nothing here.
-    if (fault.field == "after_seq" || fault.field == "follow") continue;
     fields.fault(fault.field, std::move(fault.code), std::move(fault.message));
   }
   fields.check();

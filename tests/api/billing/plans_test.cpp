@@ -107,7 +107,8 @@ TEST(Entitlements, ThatNothingReadsGetAWarning) {
     return warning_of(
         admin.client.post("/v1/entitlement-overrides", override_json(admin.org_id, key, "9")));
   };
-  EXPECT_THAT(set("limit.threads"), testing::HasSubstr("does not read the entitlement limit.threads"));
+  EXPECT_THAT(set("limit.threads"),
+              testing::HasSubstr("does not read the entitlement limit.threads"));
   EXPECT_THAT(set("limit.threads"), testing::HasSubstr("limit.threads")) << "changed, too";
   EXPECT_EQ(set("limit.tools"), "");
   EXPECT_EQ(set("credits.monthly_grant"), "");

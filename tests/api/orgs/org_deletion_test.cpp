@@ -54,7 +54,8 @@ TEST_F(OrgDeletion, StopsAtOnceAndIsUndoneByAnOwner) {
   EXPECT_EQ(one("SELECT count(*) FROM audit_logs WHERE action = 'orgs.delete' AND org_id = '" +
                 org_id_ + "'"),
             "1");
-  EXPECT_NE(owner_.client.get("/v1/orgs").body.find("\"erase_at\":\"20"), std::string::npos);
+  std::string orgs = owner_.client.get("/v1/orgs").body;
+  EXPECT_NE(orgs.find("\"erase_at\" : \"20"), std::string::npos) << orgs;
 
   TestUser stranger = register_user(stack_);
   EXPECT_TRUE(is_problem(stranger.client.post(path_ + ":restore"), 404, "orgs.not_found"));

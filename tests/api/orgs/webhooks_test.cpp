@@ -180,7 +180,7 @@ TEST(Webhooks, KeepTenOldSecretsUntilTheirDayIsOver) {
   }
   Answer refused = user.client.post(at(id, "/rotate-secret"));
   EXPECT_TRUE(is_problem(refused, 422, "limits.reached")) << "none ends before its day";
-  EXPECT_NE(refused.member("detail").find("10 secrets from before"), std::string::npos);
+  EXPECT_NE(refused.member("detail").find("10 old secrets"), std::string::npos);
   auto kept = [&] {
     return sql_number(stack(), "SELECT count(*) FROM secrets WHERE org_id = '" + user.org_id + "'");
   };

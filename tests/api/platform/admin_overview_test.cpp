@@ -121,7 +121,7 @@ TEST(Nodes, TheDatabaseSaysInTheDoctorsWordsHowItIs) {
       "SELECT mail_queue('verify_email', 'ada@example.org', 'en', '{}', NULL); "
       "UPDATE outbox SET next_attempt_at = clock_timestamp() - interval '1 hour'");
   EXPECT_THAT(nodes_of(admin, "database")[0].find("findings")->dump(),
-              testing::HasSubstr(R"({"verdict":"warning","what":"outbox","message":"something )"));
+              testing::HasSubstr(R"({"verdict":"warning","what":"outbox","message":"a message )"));
 }
 
 TEST(Nodes, ARunningDaemonIsListedWithItsRuns) {

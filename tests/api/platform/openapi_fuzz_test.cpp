@@ -28,7 +28,8 @@ bool is_honest_5xx(const Answer& answer) {
   // No daemon runs here that would test a model.
   bool waits_for_a_daemon = code == "http.unavailable";
   return waits_for_a_daemon || code == "email.delivery_failed" || code == "email.not_configured" ||
-         code == "auth.captcha_unavailable" || code == "overload.busy";
+         code == "auth.captcha_unavailable" || code == "overload.busy" ||
+         code == "auth.passkeys_not_configured";
 }
 
 // Every `make test` tries the same requests; those who ask for more get others each time.

@@ -28,7 +28,7 @@ std::string all_events(const Client& client, const std::string& run_id, int64_t 
 TEST(OneCallStream, IsTheRunsFromItsFirstEvent) {
   TestUser user = register_user(runner_stack());
   Call call{"POST",
-            "/v1/runs?after_seq=7&follow=false",
+            "/v1/runs?after_seq=7",
             R"({"content":"[say hi there]","stream":true})",
             "application/json",
             {{"Last-Event-ID", "9"}, {"Accept", "application/json"}}};

@@ -143,7 +143,7 @@ TEST(ToolConfirmations, StayOpenAfterAnswersThatAreNotReadWhole) {
             "waiting_for_input");
   EXPECT_TRUE(story_of(asked.user.client, asked.run_id).all("tool.result").empty());
   std::string foreign = asked.answer(R"({"decision":"approve","argument":{}})").body;
-  EXPECT_NE(foreign.find(R"(\"argument\" is no member)"), std::string::npos) << foreign;
+  EXPECT_NE(foreign.find(R"(\"argument\" is not a member)"), std::string::npos) << foreign;
   EXPECT_EQ(asked.answer(R"({"decision":"deny"})").status, 200);
   EXPECT_EQ(asked.end().outcomes(), Texts{"tool.denied"});
 }

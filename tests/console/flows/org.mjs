@@ -12,19 +12,9 @@ import {
   with_setting,
 } from '../harness.mjs';
 
-export const org_paths = [
-  '/organization',
-  '/personas',
-  '/personas/new',
-  '/providers',
-  '/tools',
-  '/mcp-servers',
-  '/tool-providers',
-  '/webhooks',
-  '/ip-rules',
-  '/limits',
-  '/audit',
-];
+const screens =
+  'organization personas personas/new providers tools mcp-servers tool-providers webhooks';
+export const org_paths = `${screens} ip-rules limits audit`.split(' ').map((name) => `/${name}`);
 const dialog = (page) => page.locator('dialog[open]').last();
 const button = (place, name) => place.getByRole('button', { name, exact: true });
 // No server answers there, and that is known at once.

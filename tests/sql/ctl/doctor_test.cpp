@@ -184,7 +184,8 @@ TEST_F(Doctor, SaysWhatMendsMailThatAFolderTakes) {
 }
 
 TEST_F(Doctor, SaysOfWhatWasGivenUpWhereItIsListed) {
-  EXPECT_THAT(reported({}), ContainsRegex("ok +outbox +nothing waits for long, nothing was given"));
+  EXPECT_THAT(reported({}),
+              ContainsRegex("ok +outbox +no message waits for long, none has failed"));
   database_.as_superuser().run_text(
       "INSERT INTO outbox (kind, template, recipient, locale, fields, status, next_attempt_at) "
       "VALUES ('mail', 'x', 'a@example.org', 'en', '{}', 'failed', NULL)");

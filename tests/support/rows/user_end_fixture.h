@@ -9,17 +9,9 @@
 #include <vector>
 
 #include "tests/support/rows/accounts.h"
+#include "tests/support/rows/writing_calls.h"
 
 namespace hostler::testing_support {
-
-// A route that writes for its caller, and a call of it that has an effect. In path and body,
-// {names} stand for the fixture's values.
-struct WritingCall {
-  std::string_view route;
-  std::string_view body;   // empty: none
-  std::string_view query;  // behind the path
-};
-const std::vector<WritingCall>& writing_calls();
 
 // Shared part of all fixtures of a stack: the user who stays, and ends users.
 struct Keeper {
