@@ -171,8 +171,7 @@ int restore(const CommandCall& call, const std::string& file) {
   if (!parsed) return fail(exit_bad_input, file + ".json is not a file that backup wrote");
   const Json& wanted = *parsed;
   std::string version(wanted.text_or("schema_version"));
-  if (version.empty())
-    return fail(exit_bad_input, file + ".json is not a file that backup wrote");
+  if (version.empty()) return fail(exit_bad_input, file + ".json is not a file that backup wrote");
   if (version > schema_version_expected) {
     return fail(exit_bad_input,
                 fmt::format("the backup has schema {}, this program only knows {}; {}", version,

@@ -18,8 +18,7 @@ namespace {
 constexpr size_t runs_at_once_max = 256;
 
 void log_fault(const Error& fault) {
-  if (fault.code == ErrorCode::database_unavailable ||
-      fault.code == ErrorCode::database_timeout) {
+  if (fault.code == ErrorCode::database_unavailable || fault.code == ErrorCode::database_timeout) {
     return;  // told by the connection, or tried again
   }
   log_error("relay_question_failed", {{"cause", fault.cause}});
