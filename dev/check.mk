@@ -55,5 +55,5 @@ tidy-changed: $(call tidied,$(wordlist 1,$(TIDY_MAX),$(changed_sources)))
 	@echo "  TIDY $(words $^) of $(words $(changed_sources)) sources changed since $(TIDY_SINCE); make check-long: all"
 $(BUILD)/tidy/%.ok: %.cpp .clang-tidy | $(generated) $(schema) $(openapi) $(mail_templates)
 	@mkdir -p $(@D)
-	$(call short,TIDY)$(clang_tidy) --quiet $< -- -std=c++20 $(CPPFLAGS) 2>/dev/null
+	$(call short,TIDY)$(clang_tidy) --quiet $< -- -std=c++20 $(clang_steps) $(CPPFLAGS) 2>/dev/null
 	@touch $@

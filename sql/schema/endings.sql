@@ -59,6 +59,7 @@ BEGIN
         WHEN 'mcp_org_rest' THEN RETURN ending_page_mcp_org_rest(e, at_most, is_whole);
         WHEN 'mcp_connections' THEN RETURN ending_page_mcp_connections(e, at_most, is_whole);
         WHEN 'mcp_server' THEN RETURN ending_page_mcp_server(e, at_most, is_whole);
+        WHEN 'mcp_clients' THEN RETURN ending_page_mcp_clients(e, at_most, is_whole);
         WHEN 'mcp_waits' THEN RETURN ending_page_mcp_waits(e, at_most, is_whole);
         WHEN 'budget_waits' THEN RETURN ending_page_budget_waits(e, at_most);
         WHEN 'user_sessions' THEN RETURN ending_page_user_sessions(e, at_most, is_whole);

@@ -63,6 +63,8 @@ CREATE TABLE mcp_connections (
 );
 CREATE UNIQUE INDEX mcp_connections_owner ON mcp_connections (server_id, org_id, owner_id)
     WHERE state <> 'ending';
+-- For the sweep of those that another client has (ending_page_mcp_clients).
+CREATE INDEX mcp_connections_connected ON mcp_connections (server_id, id) WHERE state = 'connected';
 CREATE INDEX mcp_connections_user ON mcp_connections (user_id) WHERE user_id IS NOT NULL;
 CREATE INDEX mcp_connections_secret ON mcp_connections (secret_id) WHERE secret_id IS NOT NULL;
 CREATE INDEX mcp_connections_refresh ON mcp_connections (refresh_at) WHERE refresh_at IS NOT NULL;
@@ -124,15 +126,18 @@ LANGUAGE sql STABLE AS $$
             WHERE m.org_id = c.org_id AND m.user_id = c.user_id AND m.created_at <= c.connected_at))
 $$;
 
--- Whether the connection's tokens are not to be used or refreshed for now: it is over, or its owner, themselves or by
--- their personal organization, is not active. A workspace's connection is its own, independent of its maker.
+-- Whether the connection's tokens are not to be used or refreshed for now: it is over, another client has it, or its
+-- owner, themselves or by their personal organization, is not active. A workspace's connection is its own, independent
+-- of its maker.
 CREATE OR REPLACE FUNCTION mcp_connection_rests(c mcp_connections) RETURNS boolean
 LANGUAGE sql STABLE AS $$
     SELECT mcp_connection_is_over(c) OR EXISTS (
         SELECT FROM users u
         WHERE u.id = c.connected_by AND u.status <> 'active'
               AND (c.user_id IS NOT NULL OR u.personal_org_id = c.org_id)
-        UNION ALL SELECT FROM orgs o WHERE o.id = c.org_id AND o.closed_at IS NOT NULL)
+        UNION ALL SELECT FROM orgs o WHERE o.id = c.org_id AND o.closed_at IS NOT NULL
+        UNION ALL SELECT FROM mcp_discoveries d
+        WHERE d.server_id = c.server_id AND (d.issuer <> c.issuer OR d.client_id <> c.client_id))
 $$;
 
 -- Whether a listing may use the connection. Everybody who may use the server is offered the result, so the connection
@@ -211,7 +216,6 @@ DECLARE
     s mcp_servers;
     old_one mcp_discoveries;
     new_one mcp_discoveries;
-    over mcp_connections;
 BEGIN
     SELECT * INTO s FROM mcp_servers q WHERE q.id = server AND q.deleted_at IS NULL FOR NO KEY UPDATE;
     IF s.id IS NULL OR s.url <> (facts ->> 'url') OR s.authorization_kind <> 'oauth' THEN
@@ -230,17 +234,9 @@ BEGIN
         new_one.token_endpoint, new_one.revocation_endpoint, new_one.tells_issuer, coalesce(new_one.scopes, '{}'),
         new_one.redirect_uri, new_one.client_id, new_one.client_method, new_one.client_kind, new_one.secret_id);
     DELETE FROM secrets q WHERE q.id = old_one.secret_id AND new_one.secret_id IS DISTINCT FROM old_one.secret_id;
-    FOR over IN SELECT c.* FROM mcp_connections c
-                WHERE c.server_id = server AND c.state = 'connected'
-                      AND (c.issuer <> new_one.issuer OR c.client_id <> new_one.client_id)
-                ORDER BY c.id FOR UPDATE
-    LOOP
-        PERFORM mcp_tokens_end(over);
-        UPDATE mcp_connections c SET state = 'expired', secret_id = NULL, refresh_at = NULL, has_refresh_token = false,
-            wanted_scopes = NULL, scopes = '{}', claim_id = NULL, claimed_until = NULL, fault = NULL,
-            failing_since = NULL
-        WHERE c.id = over.id;
-    END LOOP;
+    IF (old_one.issuer, old_one.client_id) IS DISTINCT FROM (new_one.issuer, new_one.client_id) THEN
+        PERFORM ending_begin('mcp_clients', server);
+    END IF;
     RETURN true;
 END
 $$;

@@ -40,6 +40,35 @@ BEGIN
 END
 $$;
 
+-- The sweep of mcp_discovery_store(): connections that another client, or a client of another authorization server, has
+-- are expired. Until then their tokens rest (mcp_connection_rests).
+CREATE OR REPLACE FUNCTION ending_page_mcp_clients(e endings, at_most integer, is_whole boolean) RETURNS uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    page uuid[] := ARRAY(
+        SELECT c.id FROM mcp_connections c
+        WHERE c.server_id = e.subject_id AND c.state = 'connected' AND (e.cursor_id IS NULL OR c.id > e.cursor_id)
+        ORDER BY c.id LIMIT at_most);
+    over mcp_connections;
+BEGIN
+    IF is_whole AND cardinality(page) = at_most THEN
+        RETURN ending_again();
+    END IF;
+    FOR over IN SELECT c.* FROM mcp_connections c JOIN mcp_discoveries d ON d.server_id = c.server_id
+                WHERE c.id = ANY (page) AND c.state = 'connected'
+                      AND (c.issuer <> d.issuer OR c.client_id <> d.client_id)
+                ORDER BY c.id FOR UPDATE OF c
+    LOOP
+        PERFORM mcp_tokens_end(over);
+        UPDATE mcp_connections c SET state = 'expired', secret_id = NULL, refresh_at = NULL, has_refresh_token = false,
+            wanted_scopes = NULL, scopes = '{}', claim_id = NULL, claimed_until = NULL, fault = NULL,
+            failing_since = NULL
+        WHERE c.id = over.id;
+    END LOOP;
+    RETURN CASE WHEN cardinality(page) = at_most THEN page[at_most] END;
+END
+$$;
+
 -- A user who leaves an organization loses their connections there.
 CREATE OR REPLACE FUNCTION mcp_member_left() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -141,5 +170,5 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION mcp_member_left, mcp_servers_end, ending_page_mcp_server,
-    ending_page_mcp_connections, ending_page_mcp_waits FROM hostler_api, hostler_runner;
+    ending_page_mcp_connections, ending_page_mcp_clients, ending_page_mcp_waits FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION mcp_server_forget, mcp_waits_end FROM hostler_runner;

@@ -102,7 +102,7 @@ std::string left_of(ApiStack& stack, const UserEndFixture& fixture, End end) {
 }
 
 // As the maintainer does: here no daemon runs.
-void sweep_endings(ApiStack& stack) {
+void finish_endings(ApiStack& stack) {
   stack.sql().run_text("UPDATE endings SET due_at = clock_timestamp()");
   for (bool is_more = true; is_more;) {
     postgres::Result page = stack.sql().run_text("SELECT * FROM ending_continue(400)");
@@ -147,7 +147,7 @@ void burst(Stress& stress, Keeper& keeper, End end, const std::vector<const Writ
     if (is_gone) ++stress.refused;
   }
   std::string written = fixture.written_behind_the_end(end == End::removed);
-  sweep_endings(stress.stack);
+  finish_endings(stress.stack);
   EXPECT_EQ(written + left_of(stress.stack, fixture, end), "") << name_of(end) << " during\n"
                                                                << names;
 }

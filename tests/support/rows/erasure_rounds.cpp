@@ -14,7 +14,8 @@ namespace {
 constexpr const char* wait_over =
     "UPDATE threads SET updated_at = updated_at - interval '11 minutes' WHERE deleted_at IS NOT "
     "NULL; UPDATE threads_to_empty SET due_at = clock_timestamp(); UPDATE responses_to_empty SET "
-    "due_at = clock_timestamp(); UPDATE runs SET ended_at = ended_at - interval '11 minutes' WHERE "
+    "due_at = clock_timestamp(); UPDATE attempts SET at = at - interval '2 days'; UPDATE runs SET "
+    "ended_at = ended_at - interval '11 minutes' WHERE "
     "ended_at IS NOT NULL";
 constexpr const char* left =
     "SELECT (SELECT count(*) FROM erasures WHERE due_at < clock_timestamp() + interval '1 hour') "
@@ -24,18 +25,19 @@ constexpr const char* left =
 }  // namespace
 
 void erase_all(ApiStack& stack) {
-  EXPECT_TRUE(eventually(
-      30'000,
-      [&] {
-        stack.sql().run_text(wait_over);
-        for (const char* page :
-             {"SELECT coalesce(string_agg(fault, ' '), '') FROM ending_continue(400)",
-              "SELECT coalesce(string_agg(fault, ' '), '') FROM erasures_page(100)",
-              "SELECT '' FROM threads_empty(200)", "SELECT '' FROM responses_empty(200)"}) {
-          for (int i = 0; i < 30; ++i) EXPECT_EQ(sql_value(stack, page), "") << page;
-        }
-        return sql_number(stack, left) == 0;
-      }))
+  EXPECT_TRUE(
+      eventually(30'000,
+                 [&] {
+                   stack.sql().run_text(wait_over);
+                   for (const char* page :
+                        {"SELECT coalesce(string_agg(fault, ' '), '') FROM ending_continue(400)",
+                         "SELECT coalesce(string_agg(fault, ' '), '') FROM erasures_page(100)",
+                         "SELECT '' FROM auth_prune(200)", "SELECT '' FROM threads_empty(200)",
+                         "SELECT '' FROM responses_empty(200)"}) {
+                     for (int i = 0; i < 30; ++i) EXPECT_EQ(sql_value(stack, page), "") << page;
+                   }
+                   return sql_number(stack, left) == 0;
+                 }))
       << sql_value(stack, "SELECT string_agg(e::text, ' ') FROM erasures e")
       << sql_value(stack, "SELECT string_agg(e::text, ' ') FROM endings e")
       << sql_value(stack, "SELECT count(*) FROM threads_to_empty");
