@@ -163,7 +163,7 @@ const checks = {
     const error = await agent.go().then(() => null, (thrown) => thrown);
     console.error = silent;
     assert.strictEqual(error.status, 422);
-    assert.match(String(error.payload), /must end with a message of a user/);
+    assert.match(String(error.payload), /must end with a message of the user/);
   },
   async 'knows a thread by its name'(agent, { key }) {
     await agent.say('[say first]');
