@@ -208,7 +208,9 @@ std::vector<FieldFault> unknown_parameters(const Routed& routed) {
   std::string_view names = query_names_of(routed.route);
   for (const auto& [parameter, value] : routed.target.query) {
     if (is_among(parameter, names)) continue;
-    auto is_known = [&](const FieldFault& fault) { return fault.field == parameter; };
+    auto is_known = [&parameter = parameter](const FieldFault& fault) {
+      return fault.field == parameter;
+    };
     if (std::any_of(faults.begin(), faults.end(), is_known)) continue;
     std::string message = names.empty()
                               ? std::string("is no query parameter: this route takes none")

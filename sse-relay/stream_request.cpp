@@ -58,7 +58,7 @@ void read_follow(const http::Target& target, StreamRequest& wanted) {
 // As the pool does for its routes (fcgi/http/query_names.h).
 void refuse_unknown(const http::Target& target, StreamRequest& wanted) {
   for (const auto& [name, value] : target.query) {
-    auto is_known = [&name](const FieldFault& fault) { return fault.field == name; };
+    auto is_known = [&name = name](const FieldFault& fault) { return fault.field == name; };
     if (name == "after_seq" || name == "follow") continue;
     if (std::any_of(wanted.faults.begin(), wanted.faults.end(), is_known)) continue;
     wanted.faults.push_back(

@@ -94,7 +94,8 @@ struct Question {
 Call call_of(const TenancyFixture& fixture, const Question& question) {
   const PrintedRoute& route = *question.route;
   std::string path = fixture.path_of(route, question.is_real, question.actor);
-  if (question.in_org_scope) path += "?scope=org";
+  // Without it a row's own scope would count.
+  if (route.has_scope()) path += question.in_org_scope ? "?scope=org" : "?scope=platform";
   if (!route.takes_body()) return {route.method, path, "", "", {}};
   return {route.method, path, "{", "application/json", {}};
 }

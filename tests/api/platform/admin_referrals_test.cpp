@@ -197,9 +197,9 @@ void bring(const std::string& root_id, int count, const char* inviter_of) {
       "orgs "
       "(id, slug, name, type) SELECT org, org::text, 'x', 'personal' FROM crowd WHERE n > 0; "
       "INSERT "
-      "INTO users (id, login, username, email, personal_org_id) SELECT id, id, id, id || "
-      "'@x.example'"
-      ", org FROM crowd WHERE n > 0 ORDER BY n; INSERT INTO referrals (inviter_user_id, "
+      "INTO users (id, login, username, email, email_key, personal_org_id) SELECT id, id, id, "
+      "id || '@x.example', id || '@x.example', org FROM crowd WHERE n > 0 ORDER BY n; INSERT INTO "
+      "referrals (inviter_user_id, "
       "invitee_user_id, invite_code_id) SELECT p.id, c.id, (SELECT id FROM invite_codes LIMIT 1) "
       "FROM crowd c JOIN crowd p ON p.n = {2} WHERE c.n > 0 ORDER BY c.n; COMMIT",
       root_id, count, inviter_of));
