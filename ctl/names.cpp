@@ -54,7 +54,7 @@ void look_at_addresses(postgres::DbSession& session, DoctorReport& report) {
     report.warn("addresses",
                 fmt::format("of {} the key is another one than is stored: PATCH "
                             "/v1/admin/users/{{user_id}} with its address stores it: {}",
-                            count_text(changed_count, "address"), changed));
+                            count_text(static_cast<int64_t>(changed_count), "address"), changed));
   } else {
     report.well("addresses", "no two are one mailbox");
   }
