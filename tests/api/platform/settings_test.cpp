@@ -80,7 +80,7 @@ std::string described(const std::string& key) {
 TEST(ListSettings, SaysOfEachWhatItMayBeAndWhatItDoes) {
   EXPECT_EQ(described("limit.tool_calls"),
             R"("type":"integer","minimum":0,"maximum":10000,"unit":"calls",)"
-            R"("description":"Tool calls of one run.","choices":[]})");
+            R"("description":"Tool calls of one run.","choices":[],"notice":null})");
   EXPECT_THAT(described("gateway.risk_reject_threshold"),
               testing::StartsWith(R"("type":"number","minimum":0,"maximum":1,"unit":null,)"));
   EXPECT_THAT(
@@ -89,9 +89,9 @@ TEST(ListSettings, SaysOfEachWhatItMayBeAndWhatItDoes) {
   EXPECT_THAT(described("captcha.secret_key"), testing::StartsWith(R"("type":"text",)"));
   EXPECT_THAT(described("http.cors_origins"), testing::StartsWith(R"("type":"strings",)"));
   EXPECT_THAT(described("auth.registration_mode"),
-              testing::EndsWith(R"("choices":["open","invite_only","disabled"]})"));
+              testing::EndsWith(R"("choices":["open","invite_only","disabled"],"notice":null})"));
   EXPECT_THAT(described("web_fetch.provider"),
-              testing::EndsWith(R"("choices":["","gamma","delta","basic"]})"));
+              testing::EndsWith(R"("choices":["","gamma","delta","basic"],"notice":null})"));
 }
 
 TEST(SetSetting, AnswersTheRowAndTheListShowsItAtOnce) {

@@ -242,7 +242,8 @@ TEST(Outbox, IsSeenAndMendedByTheOperator) {
   stack->sql().run_text(
       "UPDATE outbox SET status = 'failed', next_attempt_at = NULL, attempts = 11");
   EXPECT_EQ(ctl({"list", "--status", "pending"}).out, "");
-  EXPECT_EQ(ctl({"retry", "--all-failed"}).out, "1 due now\n");
+  EXPECT_EQ(ctl({"retry", "--all-failed"}).out,
+            "1 due now: 1 as they were, 0 with a new code or link; 0 refused\n");
   EXPECT_EQ(of_mail(*stack, id, "status || ' ' || attempts_before"), "pending 11");
   EXPECT_EQ(ctl({"retry"}).status, 64);
   EXPECT_EQ(ctl({"retry", "x"}).status, 64);
