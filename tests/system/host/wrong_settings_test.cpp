@@ -84,7 +84,7 @@ TEST_F(WronglySetDatabase, ServesLoginRunLedgerSecretsAndTimes) {
   EXPECT_EQ(story.status, "completed") << story.text();
   Answer run = client.get("/v1/runs/" + story.run_id);
   ASSERT_EQ(run.status, 200) << run.body;
-  for (const char* name : {"created_at", "ended_at"}) expect_time(run.json(), name);
+  for (const char* name : {"created_at", "completed_at"}) expect_time(run.json(), name);
 
   Answer credits = client.get("/v1/me/credits");
   ASSERT_EQ(credits.status, 200) << credits.body;
