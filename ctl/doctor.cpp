@@ -89,7 +89,7 @@ void look_at_secrets(const config::SecretBox* usable, int64_t version_wanted,
   } else {
     report.fault("secrets", fmt::format("of the newest {}, {} cannot be opened with this host's "
                                         "key file: give every host the one with which hostlerctl "
-                                        "secret verify opens most, and store the others anew",
+                                        "secret verify opens most, and enter the others again",
                                         newest.size(), newest.size() - opened));
   }
 }

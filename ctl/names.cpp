@@ -71,7 +71,7 @@ void look_at_names(postgres::DbSession& session, DoctorReport& report) {
   }
   report.warn("names",
               fmt::format("what {} look like is not of ICU {}, which this host has: "
-                          "hostlerctl user looks makes it anew",
+                          "hostlerctl user looks computes it again",
                           count_text(stale.front().integer("count"), "name"), unicode::version()));
 }
 
@@ -96,7 +96,7 @@ int refresh_looks(const CommandCall& call) {
   postgres::Result alike = owner.session->run(query::NamesAlike{});
   JsonWriter json;
   json.begin_object().member("made_anew", made).key("alike").begin_array();
-  std::string lines = count_text(made, "name") + " made anew\n";
+  std::string lines = count_text(made, "name") + " computed again\n";
   for (int i = 0; i < alike.size(); ++i) {
     json.text(alike[i].text("names"));
     lines += fmt::format("look alike: {}\n", alike[i].text("names"));

@@ -56,8 +56,8 @@ std::optional<std::string> why_unfit(const postgres::Result& found, const std::s
   if (form.boolean("orders_by_code_point")) return std::nullopt;
   return fmt::format(
       "database {} exists with the locale {}; Hostler needs C.UTF-8, whose order no upgrade of the "
-      "system changes. Name another database, which setup-database then makes, or make this one "
-      "anew: pg_dump, DROP DATABASE, CREATE DATABASE … TEMPLATE template0 LOCALE 'C.UTF-8', "
+      "system changes. Name another database, which setup-database then creates, or recreate this "
+      "one: pg_dump, DROP DATABASE, CREATE DATABASE … TEMPLATE template0 LOCALE 'C.UTF-8', "
       "pg_restore",
       database, form.text("locale"));
 }

@@ -165,7 +165,7 @@ void add_user_commands(CommandLine& line) {
   show.add_option("LOGIN", *login, "login, username or mail address").required();
   add_status_command(line, topic, "suspend", "end the sessions and let nobody in", "suspended");
   add_status_command(line, topic, "activate", "let a suspended user in again", "active");
-  line.command(topic, "looks", "make what names look like anew, after an upgrade of ICU",
+  line.command(topic, "looks", "compute again what names look like, after an upgrade of ICU",
                refresh_looks);
   add_session_commands(line);
 }
