@@ -21,12 +21,13 @@ struct Lasting {
   std::string_view path;
   std::string_view what;
 };
-constexpr std::array<Lasting, 7> lasting = {{
+constexpr std::array<Lasting, 8> lasting = {{
     {"tests/support/peers/counting_search.cpp", "a search that is slow to answer"},
     {"tests/system/access_log/denial_stall_test.cpp", "a stall of the database"},
     {"tests/system/agent/held_row_test.cpp", "the time between two calls of a load"},
     {"tests/system/agent/restart_stress_test.cpp", "the time between two rounds of a load"},
     {"tests/system/host/commit_crash_test.cpp", "the time between two looks of a watcher"},
+    {"tests/system/host/paused_host_test.cpp", "the pause of a host"},
     {"tests/system/relay/stream_stress_test.cpp",
      "what clients are told to wait before they come back"},
     {"tests/system/agent/take_over_test.cpp", "the time between two calls of a load"},
