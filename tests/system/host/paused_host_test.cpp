@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "lib/postgres/session.h"
+#include "tests/support/clients/raw_client.h"
 #include "tests/support/eventually.h"
 #include "tests/support/parameters.h"
 #include "tests/support/rigs/child.h"
@@ -54,12 +55,13 @@ class PausedHost : public testing::Test {
 
   // Threads, one after the other, until the test ends. Keeps the ids that were answered.
   void write() {
-    Line line(stack_.env("BASE_URL"), stack_.env("CA_CERT"));
-    Client client(line);
-    client.token = user_.client.token;
+    RawClient caller(stack_.env("BASE_URL"), stack_.env("CA_CERT"));
+    Call call{"POST", "/v1/threads", "{}", "application/json", {}};
     while (!stops_) {
-      Answer answer = client.post("/v1/threads", "{}");
-      if (answer.status == 201) acknowledged_.insert(answer.member("id"));
+      Received received = caller.ask(call, user_.client.token);  // may break off in the pause
+      if (received.is_whole() && received.answer.status == 201) {
+        acknowledged_.insert(received.answer.member("id"));
+      }
     }
   }
 
@@ -76,7 +78,7 @@ TEST_F(PausedHost, GoesOnAndLosesNothing) {
     users.push_back(stack_.new_user("[delay 30] [words 100]"));
     run_ids.push_back(stack_.start_run(users.back()));
     EventStream begun = read_stream(stack_, run_ids.back(), users.back().client.token, 0, 3);
-    EXPECT_EQ(begun.seqs().size(), 3U);
+    EXPECT_GE(begun.seqs().size(), 3U);
   }
   std::thread writer([this] { write(); });
   EXPECT_EQ(user_.client.get("/v1/me").status, 200);
