@@ -58,24 +58,6 @@ class CheckObserver : public ModelObserver {
   size_t bytes_ = 0;
 };
 
-// TODO(cleanup): a turn that has text() and calls() needs neither of the two.
-template <class Turn>
-std::string text_in(const Turn& turn) {
-  if constexpr (requires { turn.text(); }) {
-    return turn.text();
-  } else {
-    return turn.text;
-  }
-}
-template <class Turn>
-std::vector<ToolCall> calls_in(const Turn& turn) {
-  if constexpr (requires { turn.calls(); }) {
-    return turn.calls();
-  } else {
-    return turn.tool_calls;
-  }
-}
-
 struct Services {
   loop::Loop& loop;
   http::HttpClient& http;
@@ -100,7 +82,7 @@ Task<Failure> check_text(Services services, ModelRequest request) {
       asking(std::move(request), "You are a helpful assistant.", "Answer with one word: hello.");
   Task<ModelTurn> asked = take_turn(services, std::move(question));
   ModelTurn turn = co_await asked;
-  bool is_answer = !is_blank_text(text_in(turn)) || !calls_in(turn).empty();
+  bool is_answer = !is_blank_text(turn.text()) || !turn.calls().empty();
   if (is_answer) co_return std::nullopt;
   co_return RunFailure("model.no_answer", "The model's answer has no text.");
 }
@@ -138,7 +120,7 @@ Task<Failure> check_tools(Services services, ModelRequest request) {
                                  "What is the weather in Rome? Call get_weather.");
   Task<ModelTurn> asked = take_turn(services, std::move(question));
   ModelTurn turn = co_await asked;
-  co_return check_call(calls_in(turn));
+  co_return check_call(turn.calls());
 }
 
 Task<Failure> check_schema(Services services, ModelRequest request) {
@@ -151,7 +133,7 @@ Task<Failure> check_schema(Services services, ModelRequest request) {
       asking(std::move(request), std::move(system), "It is 21 degrees Celsius. Answer in JSON.");
   Task<ModelTurn> asked = take_turn(services, std::move(question));
   ModelTurn turn = co_await asked;
-  Task<AnswerVerdict> checking = check_answer(services.loop, std::move(format), text_in(turn));
+  Task<AnswerVerdict> checking = check_answer(services.loop, std::move(format), turn.text());
   AnswerVerdict verdict = co_await checking;
   if (verdict.fits()) co_return std::nullopt;
   co_return RunFailure("output.schema_mismatch",

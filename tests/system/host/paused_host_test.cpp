@@ -1,7 +1,7 @@
-// A host that stands still in the middle of everything, as a virtual machine that is paused: every
-// process of it is stopped, Postgres' too, and goes on later. What was acknowledged is there, runs
-// go on and end once, and the service answers again by itself. The supervisor (here `make up`)
-// restarts a daemon that ended because its lease was over.
+// A host that stands still under load, like a paused virtual machine. The test stops every process
+// of the host, Postgres included, and lets them continue later. Every acknowledged row is still
+// there, each run completes and ends once, and the service answers again without help. `make up`
+// acts as the supervisor: it restarts a daemon that ended because its lease was over.
 //
 // PAUSE_SECONDS (3; `make faults` 40, which is longer than a lease; `make soak` 300).
 #include <gtest/gtest.h>
