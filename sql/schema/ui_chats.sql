@@ -255,7 +255,7 @@ BEGIN
     LEFT JOIN LATERAL (
         SELECT min(v.seq) AS seq, v.type, min(v.created_at) AS created_at,
             CASE WHEN v.type = 'message.delta'
-                 THEN json_strip_nulls(json_build_object('channel', v.channel, 'content',
+                 THEN json_strip_nulls(json_build_object('channel', nullif(v.channel, 'separator'), 'content',
                           string_agg(v.data ->> 'content', '' ORDER BY v.seq)))
                  ELSE (array_agg(v.data))[1] END AS data
         FROM (SELECT a.seq, a.type, a.data, a.created_at, a.channel,
@@ -264,7 +264,11 @@ BEGIN
                           THEN a.seq - row_number() OVER (PARTITION BY a.type, a.channel ORDER BY a.seq)
                           ELSE -a.seq END AS piece
               FROM (SELECT x.seq, x.type, x.data, x.created_at,
-                           CASE WHEN x.type = 'message.delta' THEN x.data ->> 'channel' END AS channel
+                           -- The separator of two turns (lib/events/turn_separator.h) stays apart, so that formats
+                           -- recognize it as in a stream.
+                           CASE WHEN x.type <> 'message.delta' THEN NULL
+                                WHEN x.data ->> 'channel' IS NULL AND x.data ->> 'content' = E'\n\n' THEN 'separator'
+                                ELSE x.data ->> 'channel' END AS channel
                     FROM run_events x WHERE x.run_id = s.id AND s.role = 'assistant') AS a) AS v
         GROUP BY v.type, v.channel, v.piece) AS e ON true
     ORDER BY s.id, e.seq;

@@ -83,6 +83,27 @@ std::string approval(const std::string& id, bool approved, std::string_view reas
                      id, approved, json_quote(reason));
 }
 
+// The blank line between the texts of two turns is in neither of their parts, in the stream and in
+// the messages that are read later.
+TEST(UiChatAnswers, HaveTheSameTextsWhenTheyAreRead) {
+  TestUser user = register_user(runner_stack());
+  std::string end;
+  Chat chat = Chat::begin(user.client, "[words 3] [tool no_such_tool {}] [words 12]", "", end);
+  EXPECT_EQ(end, "stop");
+  std::string streamed = chat.ui.parts();
+  EXPECT_EQ(streamed.find(R"("text":"\n\n)"), std::string::npos) << streamed;
+  auto texts = [](const std::string& parts) {
+    std::string all;
+    Json list = *parse_json_or_nothing(parts);
+    for (const Json& part : *list.as_array()) {
+      if (part.text_or("type") == "text") all += fmt::format("<{}>", part.text_or("text"));
+    }
+    return all;
+  };
+  EXPECT_NE(texts(streamed).find("><"), std::string::npos) << "two texts: " << streamed;
+  EXPECT_EQ(texts(chat.stored_parts()), texts(streamed));
+}
+
 TEST(UiChatAnswers, AreTheOutputsOfTheClientsTools) {
   TestUser user = register_user(runner_stack());
   std::string end;
