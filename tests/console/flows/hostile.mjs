@@ -346,7 +346,7 @@ export const flows = staged([
       await page.getByRole('textbox', { name: '消息', exact: true }).fill('[say 你好]');
       await page.keyboard.press('Enter');
       await page.locator('.answer').filter({ hasText: '你好' }).waitFor();
-      await page.getByRole('button', { name: '重新回答' }).waitFor();
+      await page.getByRole('button', { name: '重新生成回答' }).waitFor();
       const text = await page.locator('main').innerText();
       assert.doesNotMatch(text, /\b(chat|runs|inbox)\.[a-z_]+/, 'a key without words');
     },

@@ -36,7 +36,7 @@ export const flows = {
     );
     await press(page, 'Adjust all');
     await dialog(page)
-      .getByText(/ of [\d,]+ organizations grow by 1 each, together by [\d,]+\.$/)
+      .getByText(/^[\d,]+ organizations get 1 credits each, [\d,]+ in total\.$/)
       .waitFor();
     await t.fits(page, 'the question before all are changed');
     await press(page, 'Adjust all');
@@ -142,14 +142,14 @@ export const flows = {
     const page = await phone(t, admin, `/platform/flags?flag=${key}`);
     await type(page, 'Organization ID', org_id);
     await press(page, 'Look up');
-    await page.getByText(`${key} is off: the flag’s default`).waitFor();
+    await page.getByText(`${key} is off, the flag’s default.`).waitFor();
     await type(page, 'Organization ID', org_id);
     await press(page, 'Override for an organization');
     await audited(page, 'feature_flags.override_set');
     await page.locator('main').focus();
     await type(page, 'Organization ID', org_id);
     await press(page, 'Look up');
-    await page.getByText(`${key} is on: the organization has an override`).waitFor();
+    await page.getByText(`${key} is on because the organization has an override`).waitFor();
     await t.fits(page, 'an override of a flag');
     await press(page, `Turn on: ${key}`);
     await dialog(page).getByText('for every organization without an override').waitFor();

@@ -201,7 +201,7 @@ export const flows = {
     const all = section(page, 'All organizations');
     await all.getByLabel('Amount').fill('-5');
     await all.getByRole('button', { name: 'Adjust all' }).click();
-    await dialog(page).getByText('organizations shrink by 5 each').waitFor();
+    await dialog(page).getByText('organizations lose 5 credits each').waitFor();
     await dialog(page).getByRole('button', { name: 'Cancel' }).click();
     await all.getByRole('button', { name: 'Set all to 0' }).click();
     check(
