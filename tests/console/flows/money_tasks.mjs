@@ -84,7 +84,7 @@ export const flows = {
     await row.getByText('active', { exact: true }).waitFor();
     await t.fits(page, 'subscriptions');
     await press(page, `Cancel: ${org_id}`);
-    await dialog(page).getByText(`what Plan ${name} gives`).waitFor();
+    await dialog(page).getByText(`loses the entitlements of Plan ${name}`).waitFor();
     await press(page, 'Cancel');
     await audited(page, 'subscriptions.cancel');
     await row.getByText('cancelled').waitFor();
