@@ -157,7 +157,7 @@ export const flows = staged([
       const deltas = events.filter(({ type, data }) => type === 'message.delta' && !data.channel);
       const text = deltas.map(({ data }) => data.content).join('');
       assert.equal(await answers_on_one_line(page), one_line(text));
-      await page.getByLabel('Queue position').fill('2');
+      await page.getByLabel('Position', { exact: true }).fill('2');
       await page.getByText(`2 / ${events.length}`).waitFor();
       assert.equal(await page.locator('.answer').count(), 0);
     },
