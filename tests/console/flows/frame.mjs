@@ -133,7 +133,7 @@ export const flows = {
       await settled(page);
       await t.fits(page, path);
     }
-    await page.getByRole('button', { name: 'Menu' }).click();
+    await page.getByRole('button', { name: 'Menu', exact: true }).click();
     await page.getByRole('link', { name: 'API keys' }).click();
     await page.getByRole('heading', { name: 'API keys' }).waitFor();
     await page.locator('nav').waitFor({ state: 'hidden' });
