@@ -12,6 +12,7 @@ import { watch_session } from '../token.mjs';
 import { ask } from '../ui/dialog.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { useEditFocus } from '../ui/focus.mjs';
+import { Icon } from '../ui/icon.mjs';
 import { Composer, give_back } from './composer.mjs';
 import { Conversation, has_ended, items_of, title_from } from './conversation.mjs';
 import { RunItem, UserMessage } from './items.mjs';
@@ -120,7 +121,9 @@ function Head({ thread, conversation }) {
       conversation.close();
       go('/threads');
     });
-  return html`<header class="chat-head">
+  const icon_button = (name, label, further) => html`<button type="button" class="quiet icon-button"
+    aria-label=${label} title=${label} ...${further}><${Icon} name=${name} /></button>`;
+  return html`<header class="chat-head"><div class="chat-bar">
     <a class="back" href=${address('/threads')} aria-label=${t('chat.threads')}>‹</a>
     ${
       draft === null
@@ -133,9 +136,11 @@ function Head({ thread, conversation }) {
       }
       ${thread.is_private && html`<span class="mark">${t('chat.private')}</span>`}
       <span class="space" />
-      <button type="button" ref=${opener}
-        onClick=${() => set_draft(thread.title ?? '')}>${t('chat.rename')}</button>
-      <button type="button" onClick=${remove}>${t('delete')}</button>`
+      ${icon_button('rename', t('chat.rename'), {
+        ref: opener,
+        onClick: () => set_draft(thread.title ?? ''),
+      })}
+      ${icon_button('delete', t('delete'), { onClick: remove })}`
         : html`<form class="row" onSubmit=${rename}>
       <input ref=${field} aria-label=${t('chat.title')} dir="auto"
         maxlength="200" value=${draft}
@@ -144,7 +149,7 @@ function Head({ thread, conversation }) {
       <button class="main">${t('save')}</button>
       <button type="button" onClick=${() => set_draft(null)}>${t('cancel')}</button>
     </form>`
-    }
+    }</div>
     <${ErrorBox} error=${problem} />
   </header>`;
 }
@@ -190,7 +195,7 @@ export function Chat({ thread_id }) {
   const [given, set_given] = useState('');
   const items = items_of(state);
   const story = live === null ? null : state.stories.get(live);
-  const { pane, is_away, to_end } = useStickyScroll([state]);
+  const { pane, content, is_away, to_end } = useStickyScroll();
   const title = thread ? title_of(thread, t) : '';
   useEffect(() => {
     set_title(title);
@@ -245,16 +250,21 @@ export function Chat({ thread_id }) {
   // Its run was refused, or nobody asked for one.
   const is_unanswered = is_idle && sending === null && items.at(-1)?.kind === 'message';
   const can_retry = is_idle && !is_unanswered && newest !== undefined;
+  // What comes next is seen.
+  const begin = (call) => () => {
+    to_end();
+    return attempt(call)();
+  };
   const send = (content, options) => {
     // The answer may be the same once more.
     set_given('');
-    return attempt(() => conversation.send(content, options))();
+    return begin(() => conversation.send(content, options))();
   };
   return html`<section class="chat">
     <${Head} key=${thread_id} thread=${thread} conversation=${conversation} />
     <p class="unseen" role="status">${said}</p>
     <div class=${is_away ? 'pane is-away' : 'pane'} ref=${pane} tabindex="0" role="log"
-      aria-label=${t('chat.messages')} aria-live="off">
+      aria-label=${t('chat.messages')} aria-live="off"><div class="pane-content" ref=${content}>
       ${
         state.older &&
         html`<button type="button" onClick=${attempt(() => {
@@ -271,12 +281,12 @@ export function Chat({ thread_id }) {
       ${
         can_retry &&
         html`<button type="button" class="quiet retry"
-          onClick=${attempt(() => conversation.retry())}>
+          onClick=${begin(() => conversation.retry())}>
         ${t('chat.retry')}</button>`
       }
       <${Unsent} sending=${sending} conversation=${conversation} on_back=${set_given} />
       <${ErrorBox} error=${fault ?? problem} />
-    </div>
+    </div></div>
     ${
       is_away &&
       html`<button type="button" class="to-end"
@@ -284,7 +294,7 @@ export function Chat({ thread_id }) {
     }
     <${Composer} draft_key=${thread_id} is_busy=${live !== null} is_locked=${sending !== null}
       given=${given} takes_focus=${is_begun_here.current}
-      on_answer=${is_unanswered && ((options) => attempt(() => conversation.answer(options))())}
+      on_answer=${is_unanswered && ((options) => begin(() => conversation.answer(options))())}
       on_send=${send} on_stop=${
         story !== null &&
         story !== undefined &&
@@ -327,9 +337,9 @@ function NewChat({ is_open }) {
     }
   };
   return html`<section class="chat new">
-    <header class="chat-head"><a class="back" href=${address('/threads')}
+    <header class="chat-head"><div class="chat-bar"><a class="back" href=${address('/threads')}
       aria-label=${t('chat.threads')}>‹</a>
-      <${is_open ? 'h1' : 'h2'}>${t('chat.new_thread')}<//></header>
+      <${is_open ? 'h1' : 'h2'}>${t('chat.new_thread')}<//></div></header>
     <div class="pane starters"><h3>${t('chat.new_hint')}</h3>
       <ul aria-label=${t('chat.starters')}>${[1, 2, 3].map(
         (at) => html`<li key=${at}><button type="button" disabled=${is_sending}

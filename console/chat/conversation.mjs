@@ -74,6 +74,7 @@ export class Conversation {
     };
     this.subscription = null;
     this.readings = new Set(); // subscriptions of read_story
+    this.looked_at = Promise.resolve(false); // when what came into sight has been read
     this.is_closed = false;
     this.beginning = null;
     this.is_sent = false; // what is sent waits only for being seen
@@ -159,8 +160,9 @@ export class Conversation {
     this.set({ messages: merged(body, this.state.messages, ({ id }) => id), older: next });
   }
 
-  // All events of a run that nobody follows.
-  read_story(run_id) {
+  // All events of a run that nobody follows. `is_asked`: somebody wants to know why they are not
+  // there.
+  read_story(run_id, { is_asked = true } = {}) {
     if (this.is_closed) return Promise.resolve();
     return new Promise((resolve) => {
       const gathered = [];
@@ -169,8 +171,12 @@ export class Conversation {
         connect: (call) => this.run_events(run_id, { ...call, is_live: false }),
         on_events: (events) => gathered.push(...events),
         on_state: ({ phase, problem }) => {
-          if (phase === 'ended') this.set_story(run_id, story_of(gathered));
-          if (phase === 'failed') this.set_story(run_id, { ...empty_story, problem });
+          if (phase === 'ended') {
+            this.set_story(run_id, { ...story_of(gathered), is_read_later: true });
+          }
+          if (phase === 'failed' && is_asked) {
+            this.set_story(run_id, { ...empty_story, problem });
+          }
           if (phase !== 'ended' && phase !== 'failed') return;
           this.readings.delete(reading);
           resolve();
@@ -178,6 +184,19 @@ export class Conversation {
       });
       this.readings.add(reading);
     });
+  }
+
+  // The events of a run that came into sight, one run after the other; what cannot be read stays
+  // unread until somebody asks for it. True when they are there.
+  look_at(run_id) {
+    const read = async () => {
+      if (!this.is_closed && !this.state.stories.has(run_id)) {
+        await this.read_story(run_id, { is_asked: false });
+      }
+      return this.state.stories.has(run_id);
+    };
+    this.looked_at = this.looked_at.then(read);
+    return this.looked_at;
   }
 
   set_story(run_id, story) {

@@ -1,11 +1,13 @@
 // Items of a thread, one below the other: messages of users, and runs. Used by chat_screen.
 import { html, useState } from '../html.mjs';
-import { time, useWords } from '../i18n.mjs';
+import { duration, time, usd, useWords } from '../i18n.mjs';
 import { address } from '../router.mjs';
 import { Copy } from '../ui/copy.mjs';
 import { ErrorBox } from '../ui/error.mjs';
+import { has_ended } from './conversation.mjs';
 import { Markdown } from './markdown_view.mjs';
-import { answer_of } from './story.mjs';
+import { useNear } from './near.mjs';
+import { answer_of, has_steps } from './story.mjs';
 import { StoryView } from './story_view.mjs';
 import { WaitCard } from './wait_card.mjs';
 
@@ -23,24 +25,52 @@ function Stream({ stream }) {
   </div>`;
 }
 
-// A run that was not followed is its message; its steps are read when somebody asks for them.
-export function RunItem({ item, conversation, is_live, stream, me }) {
+// Reads the steps of a run when its answer comes into sight. A button asks again for what could not
+// be read.
+function Steps({ run_id, conversation }) {
   const t = useWords();
-  const { run_id, run, answers, story } = item;
+  const look = async () => ({ is_read: await conversation.look_at(run_id) });
+  const [box, outcome] = useNear(look);
   const [is_loading, set_loading] = useState(false);
-  const [problem, set_problem] = useState(null);
-  const stop = async () => {
-    set_problem(null);
-    await conversation.stop(run_id).catch(set_problem);
-  };
   const load = async () => {
     set_loading(true);
     await conversation.read_story(run_id);
     set_loading(false);
   };
+  if (!outcome || outcome.is_read) return html`<span ref=${box} />`;
+  return html`<button type="button" class="quiet" disabled=${is_loading}
+    onClick=${load}>${t(is_loading ? 'loading' : 'chat.steps')}</button>`;
+}
+
+// Model, tokens, cost and duration of a run that has ended.
+/** @param {{run: import('../types/calls').Schemas['Run']}} props */
+function Figures({ run }) {
+  const t = useWords();
+  const input = run.total_input_tokens ?? 0;
+  const output = run.total_output_tokens ?? 0;
+  const figures = [
+    run.model && html`<bdi class="model" title=${t('chat.model')}>${run.model}</bdi>`,
+    input + output > 0 && html`<span>${t('chat.tokens', { input, output })}</span>`,
+    run.total_cost_usd !== null && html`<span>${usd(run.total_cost_usd)}</span>`,
+    run.duration_ms !== null && html`<span>${duration(run.duration_ms)}</span>`,
+  ];
+  return html`<span class="figures">${figures}</span>`;
+}
+
+// A run that was not followed is its message, and its steps once they are read.
+export function RunItem({ item, conversation, is_live, stream, me }) {
+  const t = useWords();
+  const { run_id, run, answers, story } = item;
+  const [problem, set_problem] = useState(null);
+  const stop = async () => {
+    set_problem(null);
+    await conversation.stop(run_id).catch(set_problem);
+  };
   const is_mine = conversation.state.thread?.created_by_user_id === me?.id;
+  // What has no steps stays as it is.
+  const is_plain = story?.is_read_later && answers.length > 0 && !has_steps(story);
   const shows_story =
-    story !== null && !story.problem && (story.log.length > 0 || answers.length === 0);
+    story !== null && !story.problem && !is_plain && (story.log.length > 0 || answers.length === 0);
   // The row may be older than the end of a run that was followed.
   const is_queued = run?.status === 'running' && !is_live && !story?.ended;
   const has_text = shows_story
@@ -91,13 +121,14 @@ export function RunItem({ item, conversation, is_live, stream, me }) {
     }
     <${ErrorBox} error=${problem} />
     <footer class="row about">
+      ${run && has_ended(run) && html`<${Figures} run=${run} />`}
       <a href=${address(`/runs/${run_id}`)}>${t('chat.run')}</a>
       ${
         !shows_story &&
+        !is_plain &&
         !is_live &&
         !is_queued &&
-        html`<button type="button" class="quiet" disabled=${is_loading}
-        onClick=${load}>${t(is_loading ? 'loading' : 'chat.steps')}</button>`
+        html`<${Steps} run_id=${run_id} conversation=${conversation} />`
       }
       ${!is_live && has_text && html`<${Copy} text=${answer} what=${t('chat.answer_text')} />`}
       <time datetime=${item.at}>${time(item.at)}</time>

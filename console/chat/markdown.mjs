@@ -10,8 +10,10 @@
 // A block is { type, … }:
 //   p { inline }   heading { level, inline }   rule   quote { blocks }   code { lang, text, id }
 //   list { start (number or null), is_loose, items: [{ checked (or null), blocks }] }
+//   math { text }
 //   table { aligns, head: [inline] (or null), rows: [[inline]] };   `goes_on`: of a long block
 import { parse_inline } from './markdown_inline.mjs';
+import { begins_math, math_block } from './markdown_math.mjs';
 
 export const block_chars = 4_096;
 export const code_chars = 16_384;
@@ -77,6 +79,7 @@ const is_interrupting = (line) =>
   fence_start.test(line) ||
   heading_of(line) !== null ||
   rule_line.test(line) ||
+  begins_math(line) ||
   /^ {0,3}(?:[-*+]|1[.)])[ \t]+\S/.test(line);
 
 // One walk over a text from a place; every take_… answers a block, and leaves `at` after that
@@ -134,6 +137,10 @@ export class BlockParser {
       if (/^ {0,3}>/.test(line)) return this.take_quote();
       if (item_start.test(line)) return this.take_list();
     }
+    if (begins_math(line)) {
+      const math = this.take_math();
+      if (math !== null) return math;
+    }
     if (/^(?: {4}|\t)/.test(line)) return this.take_indented();
     const below = line_at(this.text, next, block_chars);
     const aligns = line.includes('|') && below.is_whole ? aligns_of(below.line) : null;
@@ -169,6 +176,17 @@ export class BlockParser {
       this.at = next;
     }
     return { type: 'code', lang, text: lines.join(''), id, goes_on };
+  }
+
+  // Null when it is none. One whose end has not come yet is shown as it is written.
+  take_math() {
+    const line = (from) => line_at(this.text, from, block_chars);
+    const found = math_block(this.text, this.at, line);
+    if (found === null) return null;
+    const begin = this.at;
+    this.at = found.is_open ? this.text.length : found.next;
+    if (!found.is_open) return { type: 'math', text: found.text };
+    return { type: 'p', inline: parse_inline(this.text.slice(begin).trim()), goes_on: false };
   }
 
   take_indented() {

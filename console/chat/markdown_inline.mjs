@@ -3,7 +3,9 @@
 // same way; the tree is at most `depth_max` deep, whatever the text does. Nothing here becomes
 // HTML: text stays text.
 //
-// A node is a string, or { type: em | strong | del | link | code | br, children?, text?, href? }.
+// A node is a string, or { type: em | strong | del | link | code | math | br, children?, text?,
+// href?, is_display? }.
+import { math_at } from './markdown_math.mjs';
 
 const depth_max = 16;
 const href_chars_max = 2000;
@@ -157,6 +159,7 @@ class InlineParser {
     this.newest_delimiter = null;
     this.brackets = [];
     this.code_ends = null;
+    this.missing = new Set();
   }
 
   push(node, depth = 0) {
@@ -333,6 +336,14 @@ class InlineParser {
     this.at += 1;
   }
 
+  take_math() {
+    const found = math_at(this.text, this.at, this.missing);
+    if (found === null) return false;
+    this.push({ type: 'math', text: found.text, is_display: found.is_display });
+    this.at = found.end;
+    return true;
+  }
+
   take_escape() {
     const next = this.text[this.at + 1] ?? '';
     if (next === '\n') this.push({ type: 'br' });
@@ -346,6 +357,7 @@ class InlineParser {
     if (char === '[') return this.open_bracket(false);
     if (char === '!' && this.text[this.at + 1] === '[') return this.open_bracket(true);
     if (char === ']') return this.close_bracket();
+    if ((char === '$' || char === '\\') && this.take_math()) return;
     if (char === '\\') return this.take_escape();
     if (char === '\n') return this.take_line_end();
     if (char === '<' && this.take_angle()) return;
@@ -356,7 +368,7 @@ class InlineParser {
   }
 
   parse() {
-    const special = /[\\`*_~[\]!<&\n]|http(?=s?:\/\/)/g;
+    const special = /[\\`*_~[\]!<&\n$]|http(?=s?:\/\/)/g;
     while (this.at < this.text.length) {
       special.lastIndex = this.at;
       const end = special.exec(this.text)?.index ?? this.text.length;
@@ -375,5 +387,5 @@ const unescaped = (text) => text.replace(/\\([!-/:-@[-`{-~])/g, '$1');
 
 export function parse_inline(text) {
   if (text === '') return [];
-  return /[\\`*_~[\]<&\n]|https?:\/\//.test(text) ? new InlineParser(text).parse() : [text];
+  return /[\\`*_~[\]<&\n$]|https?:\/\//.test(text) ? new InlineParser(text).parse() : [text];
 }

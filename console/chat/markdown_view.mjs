@@ -3,8 +3,9 @@
 // not looked at again.
 import { Component, h } from 'preact';
 
-import { Copy } from '../ui/copy.mjs';
+import { CodeBlock } from './code_view.mjs';
 import { MarkdownFeed } from './markdown_feed.mjs';
+import { Formula } from './math_view.mjs';
 
 // How much of a long text a frame takes: more where frames are quick, less where they are not.
 const frame_chars = { min: 4_096, first: 12_288, max: 32_768 };
@@ -14,6 +15,7 @@ function inline_node(node) {
   if (typeof node === 'string') return node;
   if (node.type === 'br') return h('br', null);
   if (node.type === 'code') return h('code', { dir: 'ltr' }, node.text);
+  if (node.type === 'math') return h(Formula, { text: node.text, is_display: node.is_display });
   const children = node.children.map(inline_node);
   if (node.type !== 'link') return h(node.type, null, children);
   const { href } = node;
@@ -25,21 +27,6 @@ function inline_node(node) {
 }
 
 const inline = (nodes) => nodes.map(inline_node);
-
-function CodeBlock({ block, feed }) {
-  return h(
-    'div',
-    { class: block.goes_on ? 'md-code md-goes-on' : 'md-code' },
-    !block.goes_on &&
-      h(
-        'div',
-        { class: 'md-code-head' },
-        h('span', null, block.lang),
-        h(Copy, { text: () => feed.code_of(block.id) || block.text }),
-      ),
-    h('pre', { dir: 'ltr', tabIndex: 0 }, h('code', null, block.text)),
-  );
-}
 
 function list_item({ checked, blocks }, is_loose, feed) {
   const [first, ...rest] = blocks;
@@ -93,6 +80,8 @@ function block_node(block, feed) {
       );
     case 'code':
       return h(CodeBlock, { block, feed });
+    case 'math':
+      return h(Formula, { text: block.text, is_display: true });
     case 'table':
       return table_node(block);
     case 'list': {

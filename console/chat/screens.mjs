@@ -3,12 +3,15 @@ import '../words/chat.mjs';
 import '../words/runs.mjs';
 import { InboxScreen } from '../inbox/inbox_screen.mjs';
 import { wait_count } from '../inbox/waits.mjs';
-import { RunScreen } from '../runs/run_screen.mjs';
-import { RunsScreen } from '../runs/runs_screen.mjs';
 import { useEffect } from '../html.mjs';
+import { lazy } from '../lazy.mjs';
 import { go } from '../router.mjs';
 import { ThreadsScreen } from './chat_screen.mjs';
 import { threads_path } from './thread_list.mjs';
+
+// The screens of runs come in parts of their own, so that the first page stays light.
+const RunScreen = lazy(() => import('../runs/run_screen.mjs'), 'RunScreen');
+const RunsScreen = lazy(() => import('../runs/runs_screen.mjs'), 'RunsScreen');
 
 // Another thread is the same screen: the list beside it stays as it is.
 const threads = {

@@ -1,44 +1,57 @@
-// Keeps the end of a pane in view while it grows, until the reader scrolls away from it.
+// Keeps the end of a pane in view while its content grows, until the reader scrolls away from it. A
+// pane opens at its end.
 import { useEffect, useLayoutEffect, useRef, useState } from '../html.mjs';
 
 const near_px = 48;
 
-// `drawn`: what the pane shows; after each change the pane goes to its end, if it was there.
-export function useStickyScroll(drawn) {
+// {pane, content, is_away, to_end()}: refs of the element that scrolls and of the one in it.
+export function useStickyScroll() {
   const pane = useRef(null);
+  const content = useRef(null);
+  const watched = useRef({ box: null, end: () => {} });
   const is_stuck = useRef(true);
+  const last_top = useRef(0);
   const [is_away, set_away] = useState(false);
+
+  const stick = () => {
+    const box = pane.current;
+    if (!box || !is_stuck.current) return;
+    box.scrollTop = box.scrollHeight;
+    last_top.current = box.scrollTop;
+  };
   const to_end = () => {
     is_stuck.current = true;
     set_away(false);
-    if (pane.current) pane.current.scrollTop = pane.current.scrollHeight;
+    stick();
   };
-  useLayoutEffect(() => {
-    if (is_stuck.current && pane.current) pane.current.scrollTop = pane.current.scrollHeight;
-  }, drawn);
-  const node = pane.current;
-  useEffect(() => {
+  const look = () => {
     const box = pane.current;
-    if (!box) return undefined;
-    let last_top = box.scrollTop;
-    const look = () => {
-      const distance = box.scrollHeight - box.scrollTop - box.clientHeight;
-      // Only a reader scrolls up; text that grows leaves the place as it is.
-      if (box.scrollTop < last_top && distance > near_px) is_stuck.current = false;
-      if (distance <= near_px) is_stuck.current = true;
-      last_top = box.scrollTop;
-      set_away(!is_stuck.current);
-    };
-    // Text that is drawn in later frames.
-    const grown = new MutationObserver(() => {
-      if (is_stuck.current) box.scrollTop = box.scrollHeight;
-    });
+    if (!box) return;
+    const distance = box.scrollHeight - box.scrollTop - box.clientHeight;
+    // Only a reader scrolls up; text that grows leaves the place as it is.
+    if (box.scrollTop < last_top.current && distance > near_px) is_stuck.current = false;
+    if (distance <= near_px) is_stuck.current = true;
+    last_top.current = box.scrollTop;
+    set_away(!is_stuck.current);
+  };
+
+  useLayoutEffect(() => {
+    stick();
+    const box = pane.current;
+    if (box === watched.current.box) return;
+    watched.current.end();
+    if (!box) return;
+    // Also sizes that nobody draws: text of later frames, formulas, a composer that grows.
+    const sizes = new ResizeObserver(stick);
+    sizes.observe(content.current);
+    sizes.observe(box);
     box.addEventListener('scroll', look, { passive: true });
-    grown.observe(box, { childList: true, subtree: true });
-    return () => {
+    const end = () => {
+      sizes.disconnect();
       box.removeEventListener('scroll', look);
-      grown.disconnect();
     };
-  }, [node]);
-  return { pane, is_away, to_end };
+    watched.current = { box, end };
+  });
+  useEffect(() => () => watched.current.end(), []);
+  return { pane, content, is_away, to_end };
 }

@@ -22,6 +22,7 @@
 //   wait     the open one, or null;   retrying  data of run.retrying while it is the newest
 //   ended    { type, code?, message?, reason?, at } or null
 //   log      every event so far; to be read alone
+//   is_read_later  it was read when the run had ended
 import { is_terminal } from './stream.mjs';
 
 /** @type {{status: string, turns: number, [member: string]: any}} */
@@ -290,6 +291,10 @@ export const answer_of = (story) =>
     .filter((entry) => entry.kind === 'text')
     .map((entry) => (entry.follows ? `\n\n${entry.text}` : entry.text))
     .join('');
+
+// Whether there is more to it than the text of the answer.
+export const has_steps = (story) =>
+  story.entries.some(({ kind }) => kind !== 'text') || story.ended?.type !== 'run.completed';
 
 // The calls of an open wait whose results are missing, and which a human may give.
 export function owed_calls(story) {

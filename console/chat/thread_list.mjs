@@ -4,8 +4,9 @@ import { get_ahead } from '../ahead.mjs';
 import { api, with_query } from '../api.mjs';
 import { html, useLayoutEffect, useRef, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
-import { address, set_query } from '../router.mjs';
+import { address, go, set_query } from '../router.mjs';
 import { ErrorBox } from '../ui/error.mjs';
+import { Empty } from '../ui/list.mjs';
 import { When } from '../ui/when.mjs';
 import { watch_changes } from './service.mjs';
 
@@ -132,8 +133,10 @@ export function ThreadList({ current_id, end_user = '' }) {
       threads?.length === 0 &&
       !is_loading &&
       !next &&
-      html`<p class="empty">
-      ${t(search === '' && end_user === '' ? 'chat.no_threads' : 'chat.nothing_found')}</p>`
+      (search === '' && end_user === ''
+        ? html`<${Empty} text=${t('chat.no_threads')} action=${t('chat.begin')}
+        on_action=${() => go('/threads/new')} />`
+        : html`<p class="empty">${t('chat.nothing_found')}</p>`)
     }
     <ul>${threads?.map(
       ({ id, title, end_user: whose, active_run_id, updated_at }) => html`<li key=${id}>

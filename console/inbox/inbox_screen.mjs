@@ -1,11 +1,12 @@
 // The inbox: every run that waits for the user, with what it asks, answered in place. `#/inbox`.
 import { html, useEffect, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
-import { address } from '../router.mjs';
+import { address, go } from '../router.mjs';
 import { useStore } from '../store.mjs';
 import { changed } from '../chat/service.mjs';
 import { WaitCard } from '../chat/wait_card.mjs';
 import { ErrorBox } from '../ui/error.mjs';
+import { Empty } from '../ui/list.mjs';
 import { When } from '../ui/when.mjs';
 import { useRunStory } from '../runs/use_run.mjs';
 import { load_waits, waits } from './waits.mjs';
@@ -56,7 +57,8 @@ export function InboxScreen() {
   return html`<div class="inbox"><h1>${t('inbox.inbox')}</h1>
     <${ErrorBox} error=${error} on_retry=${load_waits} />
     ${runs === null && !error && html`<p class="dim working" role="status">${t('loading')}</p>`}
-    ${runs?.length === 0 && html`<p class="empty">${t('inbox.nothing')}</p>`}
+    ${runs?.length === 0 && html`<${Empty} text=${t('inbox.nothing')} action=${t('inbox.to_runs')}
+      on_action=${() => go('/runs')} />`}
     <ul>${runs?.map(
       (run) => html`<${Wait} key=${run.run_id} run=${run} is_open=${run.run_id === current}
       on_open=${() => set_open(run.run_id === current ? '' : run.run_id)} />`,

@@ -7,6 +7,7 @@ import { ask_and_do } from '../org/parts.mjs';
 import { LastChange, useLastChanges } from '../org/who.mjs';
 import { set_query } from '../router.mjs';
 import { session } from '../session.mjs';
+import { focus_form } from '../ui/focus.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { Table, usePages } from '../ui/list.mjs';
 import { Day } from '../ui/when.mjs';
@@ -182,7 +183,11 @@ export function Flags({ query }) {
   ];
   return html`<h1>${t('flags.title')}</h1><${Changed} />
     <${Table} pages=${pages} columns=${columns} label=${t('flags.title')}
-      empty=${t('flags.empty')} />
+      empty=${{
+        text: t('flags.empty'),
+        action: t('flags.first'),
+        on_action: () => focus_form(t('flags.new')),
+      }} />
     ${
       query.flag &&
       html`<${Flag} flag=${query.flag} on_done=${(action) => show_change({ action })}

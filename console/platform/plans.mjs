@@ -5,6 +5,7 @@ import { date, useWords } from '../i18n.mjs';
 import { Changed, show_change } from '../org/change.mjs';
 import { ask_and_do, refuse } from '../org/parts.mjs';
 import { address } from '../router.mjs';
+import { focus_form } from '../ui/focus.mjs';
 import { Field, Submit, useForm } from '../ui/form.mjs';
 import { Table, useCall, usePages } from '../ui/list.mjs';
 import { Day } from '../ui/when.mjs';
@@ -196,7 +197,11 @@ export function Plans() {
   ];
   return html`<h1>${t('money.plans')}</h1><${Changed} />
     <${Table} pages=${plans} columns=${columns} label=${t('money.plans')}
-      empty=${t('money.no_plans')} />
+      empty=${{
+        text: t('money.no_plans'),
+        action: t('money.first_plan'),
+        on_action: () => focus_form(t('money.new_plan')),
+      }} />
     <${Subscriptions} pages=${subscriptions} plans=${plans.items} on_done=${done} />
     <div class="panels"><${NewPlan} on_done=${done} />
       ${

@@ -15,6 +15,12 @@ export function useEditFocus(is_open) {
   return { field, opener };
 }
 
+// Leads the keyboard into the form of that name.
+export function focus_form(name) {
+  const form = [...document.forms].find((each) => each.getAttribute('aria-label') === name);
+  /** @type {any} */ (form?.querySelector('input, select, textarea'))?.focus();
+}
+
 // Whether somebody writes in a field at this moment: what appears takes no keyboard from them.
 export function is_writing() {
   const holder = /** @type {any} */ (document.activeElement);

@@ -74,7 +74,7 @@ export const Adder = ({ pages, on_click, children }) =>
   html`<button type="button" class="main" onClick=${on_click}>${children}</button>`;
 
 // The sentence of a list that has nothing, and the button that begins it.
-function Empty({ text, action, on_action }) {
+export function Empty({ text, action, on_action }) {
   return html`<div class="empty"><p>${text}</p>
     <button type="button" class="main" onClick=${on_action}>${action}</button></div>`;
 }

@@ -96,8 +96,8 @@ export const flows = staged([
       await page.reload();
       await page.locator('.answer').filter({ hasText: 'four' }).waitFor();
       assert.equal(await answers_on_one_line(page), one_line(stored));
-      await page.getByRole('button', { name: 'Show steps' }).click();
       await page.locator('details.tool').nth(2).waitFor();
+      assert.equal(await answers_on_one_line(page), one_line(stored));
     },
   ],
 

@@ -154,6 +154,45 @@ test('blocks', () => {
   );
 });
 
+test('formulas are found, and money, names of variables and escaped brackets are none', () => {
+  const found = (text) =>
+    parse_inline(text)
+      .filter(({ type }) => type === 'math')
+      .map((node) => [node.text, node.is_display]);
+  assert.deepEqual(found('a $x_1$, \\(y\\) and $$z$$ or \\[a=b\\].'), [
+    ['x_1', false],
+    ['y', false],
+    ['z', true],
+    ['a=b', true],
+  ]);
+  assert.deepEqual(found('$a \\$ b$'), [['a \\$ b', false]]);
+  for (const none of [
+    'it costs $5 or $6',
+    'from 5$ to 10$',
+    '$5 and 10$',
+    '$HOME:$PATH',
+    'US$5, US$6',
+    '$ a $',
+    '\\[1\\] f\\(x\\)',
+    '`$x$`',
+    '$x',
+    '\\(x',
+  ])
+    assert.deepEqual(found(none), [], none);
+  const kinds = (text) => blocks_of(text).map((block) => [block.type, block.text]);
+  assert.deepEqual(kinds('a\n$$\nx\n- y\n$$\nb'), [
+    ['p', undefined],
+    ['math', 'x\n- y'],
+    ['p', undefined],
+  ]);
+  assert.deepEqual(kinds('\\[\nx^2\n\\]'), [['math', 'x^2']]);
+  assert.deepEqual(kinds('$$x$$ is it')[0][0], 'p');
+  assert.deepEqual(
+    kinds('$$ x\n\n$$').map(([type]) => type),
+    ['p', 'p'],
+  );
+});
+
 test('lists nest, count and tick', () => {
   const [list, ...rest] = blocks_of(
     '3. a\n   more\n4. b\n   - [x] c\n   - [ ] d\n\n     deep\n\nnot in it',
@@ -218,6 +257,10 @@ const hostile = {
   fence: `\`\`\`\n${'x\n'.repeat(100_000)}`,
   'one word': 'w'.repeat(300_000),
   surrogates: '🙂'.repeat(40_000),
+  dollars: '$a $'.repeat(20_000),
+  'open formulas': '\\(a'.repeat(20_000),
+  'open blocks': '$$a\n'.repeat(20_000),
+  'formulas that never end': `$$\n${'a\n'.repeat(60_000)}`,
   'carriage returns': 'a\r'.repeat(50_000),
 };
 
@@ -263,6 +306,12 @@ test('text that grows by pieces becomes what it is at once, and old blocks stay 
     '---\n',
     'https://x.org ',
     '\r\n',
+    '$$\n',
+    '$$',
+    '$a_b$ ',
+    '\\[ x^2\n',
+    '\\]\n',
+    '\\(x\\) ',
   ];
   for (let seed = 1; seed <= 300; ++seed) {
     const random = random_from(seed);
