@@ -15,9 +15,9 @@ import {
   was_signed_in,
 } from './token.mjs';
 
-// {state: 'starting', 'out', 'in' or 'failed' (error says why), me, orgs, needs_factor, error}. `me`
-// is GET /v1/me in the organization that is acted in, `orgs` GET /v1/orgs. needs_factor: the user
-// has to add a second factor before anything else works.
+// {state: 'starting', 'out', 'in' or 'failed' (error says why), me, orgs, needs_factor, error}.
+// `me` is GET /v1/me in the organization that is acted in, `orgs` GET /v1/orgs. needs_factor: the
+// user has to add a second factor before anything else works.
 /** @typedef {import('./types/calls').Schemas} Schemas */
 /** @type {import('./store.mjs').Store<{state: string, me: Schemas['Me'] | null,
  *   orgs: Schemas['Org'][], needs_factor: boolean,

@@ -58,7 +58,7 @@ function State({ one }) {
 }
 
 // Which budgets are listed, and of which end user those for each of them show the spending.
-function Filters({ query }) {
+function Filters({ query, has_each }) {
   const t = useWords();
   const { subject_type = '', end_user = '' } = query;
   const form = useFormOf({ subject_type, end_user });
@@ -68,9 +68,12 @@ function Filters({ query }) {
         ['', t('budgets.all')],
         ...subject_types.map((type) => [type, t(`budgets.type.${type}`)]),
       ]} on_change=${(chosen) => set_query({ ...form.values, subject_type: chosen })} />
-      <${Field} form=${form} name="end_user" label=${t('budgets.end_user')} dir="auto"
-        maxlength="128" autocomplete="off" />
-      <${Submit} form=${form} kind="">${t('budgets.show')}<//></div>
+      ${
+        has_each &&
+        html`<${Field} form=${form} name="end_user" label=${t('budgets.end_user')} dir="auto"
+          maxlength="128" autocomplete="off" />
+        <${Submit} form=${form} kind="">${t('budgets.show')}<//>`
+      }</div>
   <//>`;
 }
 
@@ -141,11 +144,15 @@ export function Budgets({ query }) {
     },
   ];
   const empty = may_make && !subject_type;
+  const has_each = Boolean(end_user) || pages.items.some(({ spent }) => spent === null);
   return html`<div class="head"><h1>${t('budgets.title')}</h1><span class="space"></span>
       ${may_make && html`<${Adder} pages=${pages} on_click=${make}>${t('budgets.new')}<//>`}</div>
     <${Changed} />
     <p class="dim">${t(may_make ? 'budgets.explain' : 'budgets.explain_member')}</p>
-    <${Filters} query=${place.get().query} />
+    ${
+      (pages.items.length > 0 || subject_type) &&
+      html`<${Filters} query=${place.get().query} has_each=${has_each} />`
+    }
     <${Table} pages=${pages} columns=${columns} label=${t('budgets.title')} empty=${
       empty
         ? { text: t('budgets.empty'), action: t('budgets.new'), on_action: make }

@@ -12,7 +12,8 @@ import '../words/factors.mjs';
 // A text file, so that a printer or a program for passwords takes them.
 function save(codes, t) {
   const { login } = session.get().me;
-  const text = `${t('factors.codes_of', { name: login, site: location.host })}\n\n${codes.join('\n')}\n`;
+  const title = t('factors.codes_of', { name: login, site: location.host });
+  const text = [title, '', ...codes, ''].join('\n');
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
   link.download = 'hostler-recovery-codes.txt';

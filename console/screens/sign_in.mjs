@@ -171,7 +171,8 @@ export function Forgot() {
     <${StepOver} login=${login} />
     ${
       !is_in &&
-      html`<${CaptchaNote} /><${CodeForm} login=${login} /><ul class="links"><li><a href="#/">${t('sign_in.has_account')}</a></li></ul>`
+      html`<${CaptchaNote} /><${CodeForm} login=${login} />
+        <ul class="links"><li><a href="#/">${t('sign_in.has_account')}</a></li></ul>`
     }
     ${
       is_in &&

@@ -1,5 +1,5 @@
-// Actions that need a fresh login: asks for the password, an emailed code or the second factor, then
-// repeats the action.
+// Actions that need a fresh login: asks for the password, an emailed code or the second factor,
+// then repeats the action.
 import { html } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { lazy } from '../lazy.mjs';

@@ -1,4 +1,4 @@
-// Words of budgets.
+// Words of the budgets' screen and its dialogs.
 import { add_words } from '../i18n.mjs';
 
 add_words(

@@ -4,8 +4,8 @@ import { add_words } from '../i18n.mjs';
 add_words(
   {
     'factors.about':
-      'After your password you give a second proof: a code of an authenticator app, or a passkey. ' +
-      'Your password alone then opens nothing.',
+      'After your password you give a second proof: a code of an authenticator app, or a ' +
+      'passkey. Your password alone then opens nothing.',
     'factors.none': 'Two-step verification is off.',
     'factors.name': 'Name',
     'factors.name_hint': 'You recognize it by this name later.',
@@ -77,8 +77,8 @@ add_words(
       'Choose another way. The operator sets mail.site_url to turn passkeys on.',
     'error.of.passkey.not_used': 'The passkey was not used',
     'error.of.passkey.not_used.how':
-      'You cancelled it, it took too long, or this device has no passkey for this site. Try again, ' +
-      'or choose another way.',
+      'You cancelled it, it took too long, or this device has no passkey for this site. Try ' +
+      'again, or choose another way.',
     'error.of.passkey.known': 'This device already has a passkey of your account',
     'error.of.passkey.known.how': 'Use another device or security key, or remove the old passkey.',
     'error.of.passkey.not_supported': 'This browser or device has no passkeys',

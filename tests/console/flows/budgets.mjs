@@ -101,7 +101,8 @@ export const flows = {
     await dialog(page).getByRole('button', { name: 'Save' }).click();
     await row(page, 'Ada each month').getByText('inactive').waitFor();
     const changed = await must('GET', `/v1/budgets/${made.id}`, undefined, options);
-    same([changed.amount, changed.on_exhausted, changed.is_active], [300, 'fail', false], 'changed');
+    const now = [changed.amount, changed.on_exhausted, changed.is_active];
+    same(now, [300, 'fail', false], 'changed');
 
     await page.getByRole('button', { name: 'Delete: Ada each month' }).click();
     await dialog(page).getByRole('button', { name: 'Delete' }).click();

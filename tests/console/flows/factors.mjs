@@ -1,4 +1,5 @@
-// Two-step verification: adding factors, signing in with them, recovery codes, requirements, resets.
+// Two-step verification: adding factors, signing in with them, recovery codes, requirements and
+// resets.
 import {
   admin_token,
   call,
@@ -150,6 +151,8 @@ export const flows = {
     await t.open(page);
     await give_password(page, account);
     const code = page.getByLabel('Code (six digits)');
+    await t.axe(page, 'the second step');
+    await t.fits(page, 'the second step');
     for (const wrong of ['000001', '000002', '000003', '000004', '000005', '000006']) {
       await code.fill(wrong);
       await page.getByRole('button', { name: 'Sign in' }).click();
@@ -184,6 +187,7 @@ export const flows = {
       await page.keyboard.press('Escape');
       await sign_out(page);
       await give_password(page, account);
+      await t.fits(page, 'a passkey is asked for');
       await page.getByRole('button', { name: 'Use a passkey' }).click();
       await is_in(page);
       await sign_out(page);
@@ -279,6 +283,8 @@ export const flows = {
     await other.evaluate(() => (location.hash = '#/runs'));
     await other.getByRole('heading', { name: 'Turn on two-step verification' }).waitFor();
     await t.axe(other, 'a factor is required');
+    await t.fits(other, 'a factor is required');
+    await t.fits(page, 'an organization that requires a factor');
     await other.getByRole('button', { name: 'Go to your personal organization' }).click();
     await is_in(other);
     await other.locator('select.org').selectOption({ label: 'Strict' });
