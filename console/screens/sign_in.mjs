@@ -87,7 +87,7 @@ function PasskeyButton() {
   return html`<${Form} form=${form} label=${t('sign_in.with_passkey')} on_submit=${async () => {
     const { log_in_by_passkey } = await load_part(second_step);
     await signed_in(await log_in_by_passkey());
-  }}><${Submit} form=${form} kind="wide">${t('sign_in.with_passkey')}<//><//>`;
+  }}><${Submit} form=${form} kind="">${t('sign_in.with_passkey')}<//><//>`;
 }
 
 // Asks for an address, mails a code to it, takes the code.

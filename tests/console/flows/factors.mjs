@@ -147,7 +147,7 @@ export const flows = {
   'too many wrong codes lead back to the password': async (t) => {
     t.allow(401, 422);
     const account = await account_with_app();
-    const page = await t.page();
+    const page = await t.page({ width: 360, height: 740 });
     await t.open(page);
     await give_password(page, account);
     const code = page.getByLabel('Code (six digits)');
@@ -269,7 +269,7 @@ export const flows = {
     );
     await must('POST', '/v1/org-invitations:accept', { token }, { token: member.token });
 
-    const other = await t.page();
+    const other = await t.page({ width: 360, height: 740 });
     await t.sign_in(other, member, '/usage');
     await other.locator('select.org').selectOption({ label: 'Strict' });
     await settled(other);
