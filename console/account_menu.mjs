@@ -71,6 +71,8 @@ export function AccountMenu() {
       <p class="who"><bdi>${me.username}</bdi><bdi class="dim">${me.email}</bdi></p>
       <a href="#/account" onClick=${() => close()}><${Icon} name="account" />
         <span>${t('account.title')}</span></a>
+      <a href="#/factors" onClick=${() => close()}><${Icon} name="factors" />
+        <span>${t('factors.title')}</span></a>
       <a href="#/sessions" onClick=${() => close()}><${Icon} name="sessions" />
         <span>${t('sessions.title')}</span></a>
       <${Switches} />

@@ -26,7 +26,12 @@ let on_refusal = () => {};
 export function watch_refusals(watcher) {
   on_refusal = watcher;
 }
-const refusals = new Set(['auth.forbidden', 'auth.email_unverified', 'orgs.not_found']);
+const refusals = new Set([
+  'auth.forbidden',
+  'auth.email_unverified',
+  'auth.factor_setup_required',
+  'orgs.not_found',
+]);
 
 // `path` with the members of `query` that are set: strings, numbers, booleans.
 /** @type {import('./types/calls').WithQuery} */

@@ -4,6 +4,7 @@ import { acting_org, busy } from './api.mjs';
 import { useCommands, palette_is_open } from './commands.mjs';
 import { html, useEffect, useErrorBoundary, useRef, useState } from './html.mjs';
 import { languages, set_language, useWords } from './i18n.mjs';
+import { lazy } from './lazy.mjs';
 import { is_below, may_in_org, Navigation, query_of, shown_navigation } from './navigation.mjs';
 import { Palettes } from './palette.mjs';
 import { go, place } from './router.mjs';
@@ -19,6 +20,8 @@ import { Curl } from './ui/curl.mjs';
 import { ErrorBox, toast, Toasts } from './ui/error.mjs';
 import { Icon } from './ui/icon.mjs';
 import { Questions } from './ui/dialog.mjs';
+
+const FactorFirst = lazy(() => import('./screens/factors.mjs'), 'FactorFirst');
 
 const next_theme = () => set_theme(themes[(themes.indexOf(theme.get()) + 1) % themes.length]);
 
@@ -52,6 +55,7 @@ function OrgSwitch({ me, orgs }) {
 // Screens of the account menu, which have keys like those of the navigation.
 const own_screens = [
   ['/account', 'g a', 'account.title'],
+  ['/factors', 'g y', 'factors.title'],
   ['/sessions', 'g s', 'sessions.title'],
 ];
 
@@ -166,11 +170,12 @@ function NotForRole({ opened }) {
 // The content for a session in this state at this place.
 function Content({ opened }) {
   const t = useWords();
-  const { state, error, me, orgs } = useStore(session);
+  const { state, error, me, orgs, needs_factor } = useStore(session);
   if (opened.about.is_open) return html`<${Screen} opened=${opened} key=${opened.pattern} />`;
   if (state === 'starting') return html`<p class="dim working">${t('loading')}</p>`;
   if (state === 'failed') return html`<${NoWayIn} error=${error} />`;
   if (state === 'out') return html`<${SignIn} />`;
+  if (needs_factor) return html`<${FactorFirst} />`;
   // Everybody has an organization. A user who sees none must verify the address first.
   if (!me.email_verified && orgs.length === 0) return html`<${ProofFirst} />`;
   if (!may_see(opened)) return html`<${NotForRole} opened=${opened} />`;
@@ -181,11 +186,11 @@ function Content({ opened }) {
 export function Frame() {
   const t = useWords();
   const opened = useStore(place);
-  const { state, me, orgs } = useStore(session);
+  const { state, me, orgs, needs_factor } = useStore(session);
   const is_working = useStore(busy) > 0;
   const [is_menu_open, set_menu_open] = useState(false);
   const main = useRef(null);
-  const has_navigation = state === 'in' && !opened.about.is_bare;
+  const has_navigation = state === 'in' && !needs_factor && !opened.about.is_bare;
   // A new screen begins at its top, for readers of the screen too.
   const is_first = useRef(true);
   useEffect(() => {

@@ -2,8 +2,8 @@
 import { chat_navigation, chat_screens } from './chat/screens.mjs';
 import { org_navigation, org_screens } from './org/screens.mjs';
 import { platform_navigation, platform_screens } from './platform/screens.mjs';
+import { lazy } from './lazy.mjs';
 import { route } from './router.mjs';
-import { Account } from './screens/account.mjs';
 import { Credits } from './screens/credits.mjs';
 import { Keys } from './screens/keys.mjs';
 import { Invitation, Revert, Verify } from './screens/links.mjs';
@@ -11,6 +11,9 @@ import { Register } from './screens/register.mjs';
 import { Sessions } from './screens/sessions.mjs';
 import { Forgot } from './screens/sign_in.mjs';
 import { Usage } from './screens/usage.mjs';
+
+const Account = lazy(() => import('./screens/account.mjs'), 'Account');
+const Factors = lazy(() => import('./screens/factors.mjs'), 'Factors');
 
 // [path, component, about]; see `route`.
 const screens = [
@@ -20,6 +23,7 @@ const screens = [
   ['/keys', Keys, { title: 'keys_screen.title' }],
   ...org_screens,
   ['/account', Account, { title: 'account.title' }],
+  ['/factors', Factors, { title: 'factors.title' }],
   ['/sessions', Sessions, { title: 'sessions.title' }],
   ...platform_screens,
   ['/forgot', Forgot, { is_open: true, is_bare: true, title: 'forgot.title' }],

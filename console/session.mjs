@@ -15,21 +15,30 @@ import {
   was_signed_in,
 } from './token.mjs';
 
-// {state: 'starting', 'out', 'in' or 'failed' (error says why), me, orgs, error}. `me` is GET
-// /v1/me in the organization that is acted in, `orgs` GET /v1/orgs.
+// {state: 'starting', 'out', 'in' or 'failed' (error says why), me, orgs, needs_factor, error}.
+// `me` is GET /v1/me in the organization that is acted in, `orgs` GET /v1/orgs. needs_factor: the
+// user has to add a second factor before anything else works.
 /** @typedef {import('./types/calls').Schemas} Schemas */
 /** @type {import('./store.mjs').Store<{state: string, me: Schemas['Me'] | null,
- *   orgs: Schemas['Org'][], error: import('./error.mjs').ApiError | null}>} */
-export const session = store({ state: 'starting', me: null, orgs: [], error: null });
-const signed_out = { state: 'out', me: null, orgs: [], error: null };
+ *   orgs: Schemas['Org'][], needs_factor: boolean,
+ *   error: import('./error.mjs').ApiError | null}>} */
+export const session = store({
+  state: 'starting',
+  me: null,
+  orgs: [],
+  needs_factor: false,
+  error: null,
+});
+const signed_out = { state: 'out', me: null, orgs: [], needs_factor: false, error: null };
 
-// Refused while the address has to be proved first: the frame says so.
+// Refused while the address has to be proved, or a second factor added, first: the frame says so.
 async function orgs_or_none() {
   try {
-    return await all_pages(with_query('/v1/orgs', { limit: 200 }));
+    const orgs = await all_pages(with_query('/v1/orgs', { limit: 200 }));
+    return { orgs, needs_factor: false };
   } catch (error) {
     if (error.status !== 403) throw error;
-    return [];
+    return { orgs: [], needs_factor: error.code === 'auth.factor_setup_required' };
   }
 }
 
@@ -52,12 +61,12 @@ async function load(mine) {
     asked.catch(() => {});
     me = (await api.get('/v1/me')).body;
   }
-  const orgs = await asked;
+  const found = await asked;
   if (mine !== loads) return;
   // Somebody else signed in where nobody had signed out: they find nothing of who was here.
   if (session.get().me && session.get().me.id !== me.id) report_end();
   act_in_org(me.org_id);
-  session.set({ state: 'in', me, orgs, error: null });
+  session.set({ state: 'in', me, ...found, error: null });
 }
 
 async function load_or_fail() {

@@ -212,7 +212,8 @@ export function Chat({ thread_id }) {
   // comes of its answer has it.
   const asked = story?.wait?.key;
   useEffect(() => {
-    if (asked) set_said(t('chat.waits'));
+    const is_for_budget = story?.wait?.wait_kind === 'budget';
+    if (asked) set_said(t(is_for_budget ? 'chat.waits_for_budget' : 'chat.waits'));
     else if (document.activeElement === document.body) pane.current?.focus();
   }, [asked]);
   // Older messages come above what is read, which stays in its place.

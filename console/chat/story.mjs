@@ -125,6 +125,7 @@ class Draft {
   begin_wait(event, data) {
     const { request_id, kind, message, tool_call_id, tool_name, arguments: given, calls } = data;
     const { schema, server_id, server_key, origin, authorization_server, scopes } = data;
+    const { name = tool_name, renews_at } = data; // of a budget
     this.status = 'waiting';
     this.turn_phase = 'none';
     this.add(event, 'wait', {
@@ -132,7 +133,8 @@ class Draft {
       wait_kind: kind,
       message,
       id: tool_call_id,
-      name: tool_name,
+      name,
+      renews_at,
       arguments: given,
       calls,
       schema,

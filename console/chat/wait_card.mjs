@@ -13,6 +13,7 @@ import {
   on_ctrl_enter,
   useAnswer,
 } from './answering.mjs';
+import { BudgetWait } from './budget_wait.mjs';
 import { Connect } from './connect.mjs';
 import { Elicitation } from './elicitation.mjs';
 import { Markdown } from './markdown_view.mjs';
@@ -199,6 +200,7 @@ export function WaitCard({ run_id, story, is_mine = true, may_focus = false }) {
   const t = useWords();
   const { wait } = story;
   if (wait === null) return null;
+  if (wait.wait_kind === 'budget') return html`<${BudgetWait} wait=${wait} />`;
   if (!is_mine)
     return html`<p class="note">${t('chat.wait.others')} <bdi>${wait.message}</bdi></p>`;
   const key = wait.request_id;

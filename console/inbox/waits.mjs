@@ -42,8 +42,9 @@ async function read_waits() {
       with_query('/v1/runs', { status: 'waiting_for_input', limit: 200 }),
     );
     if (is_past()) return;
-    // Only the creator may answer.
-    const mine = all.filter((run) => run.created_by_user_id === me.id && run.waiting !== null);
+    // Only the creator may answer, and nobody answers a wait for a budget.
+    const is_answered = ({ waiting }) => waiting !== null && waiting.kind !== 'budget';
+    const mine = all.filter((run) => run.created_by_user_id === me.id && is_answered(run));
     mine.sort((a, b) => (a.waiting.since < b.waiting.since ? -1 : 1));
     waits.set({ runs: mine, error: null });
   } catch (error) {

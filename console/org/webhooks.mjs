@@ -16,7 +16,13 @@ import { ask_and_do, SecretOnce } from './parts.mjs';
 import { History } from './scope.mjs';
 import { SignatureChecker } from './signature_checker.mjs';
 
-const events = ['run.completed', 'run.failed', 'run.cancelled', 'run.waiting_for_input'];
+const events = [
+  'run.completed',
+  'run.failed',
+  'run.cancelled',
+  'run.waiting_for_input',
+  'budget.threshold',
+];
 
 // Address and events; gives what was sent to `on_submit(body, key, before)`. `before`: what stood
 // there at first, or was saved last.

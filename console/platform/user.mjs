@@ -88,9 +88,25 @@ function End({ user, path, on_done }) {
     };
     if (await ask_and_do({ ...question, work: () => api.del(path) })) on_done(null, 'users.delete');
   };
+  const reset = async () => {
+    const question = {
+      title: t('users.reset_factors'),
+      action: t('users.reset_factors'),
+      text: t('users.reset_factors_text', { name: user.login }),
+    };
+    const work = () => api.del(`${path}/factors`);
+    if (!(await ask_and_do({ ...question, work }))) return;
+    toast(t('users.factors_reset'));
+    on_done(user, 'factors.reset');
+  };
   return html`<section class="panel"><h2>${t('users.access')}</h2>
     <p>${t(is_active ? 'users.suspend_text' : 'users.activate_text', { name: user.login })}</p>
+    ${user.platform_admin && html`<p class="dim">${t('users.reset_of_admin')}</p>`}
     <div class="actions"><button type="button" onClick=${set_status}>${t(words)}</button>
+      ${
+        !user.platform_admin &&
+        html`<button type="button" onClick=${reset}>${t('users.reset_factors')}</button>`
+      }
       <button type="button" class="danger" onClick=${remove}>${t('users.delete')}</button></div>
   </section>`;
 }

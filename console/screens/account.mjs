@@ -5,12 +5,23 @@ import { time, useWords } from '../i18n.mjs';
 import { go } from '../router.mjs';
 import { forget_session, reload_session, session } from '../session.mjs';
 import { useStore } from '../store.mjs';
+import { with_fresh_login } from '../ui/confirm.mjs';
 import { Copy } from '../ui/copy.mjs';
 import { ask } from '../ui/dialog.mjs';
 import { ErrorBox, toast } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { useCall } from '../ui/list.mjs';
 import { Export } from './exports.mjs';
+
+// The current password, for accounts without a second factor. The others prove themselves by that
+// one (with_fresh_login).
+function CurrentPassword({ form, me, has_factor, hint = '' }) {
+  const t = useWords();
+  if (has_factor) return null;
+  return html`${name_for_managers(me)}
+    <${Field} form=${form} name="current_password" type="password" hint=${hint}
+      label=${t('account.current_password')} autocomplete="current-password" />`;
+}
 
 // Languages of mails. Another language of the account stays in the list.
 const locales = [
@@ -57,48 +68,46 @@ function Profile({ me }) {
     <//></section>`;
 }
 
-/** @param {{me: import('../types/calls').Schemas['Me']}} props */
-function Address({ me }) {
+/** @param {{me: import('../types/calls').Schemas['Me'], has_factor: boolean}} props */
+function Address({ me, has_factor }) {
   const t = useWords();
   const form = useForm({ email: '', current_password: '' });
   return html`<section class="panel"><h2>${t('account.email')}</h2>
     <p><bdi>${me.email}</bdi>${' '}<span class=${me.email_verified ? 'mark good' : 'mark warn'}>
       ${me.email_verified ? t('account.proved') : t('account.unproved')}</span></p>
     <${Form} form=${form} label=${t('account.email')} on_submit=${async (values) => {
-      await api.post('/v1/me/email', {
+      const change = {
         email: values.email.trim(),
         current_password: values.current_password || undefined,
-      });
+      };
+      await with_fresh_login(() => api.post('/v1/me/email', change));
       toast(t('account.email_sent', { email: values.email.trim() }));
       form.reset();
     }}>
       <${Field} form=${form} name="email" type="email" label=${t('account.new_email')}
         autocomplete="email" />
-      ${name_for_managers(me)}
-      <${Field} form=${form} name="current_password" type="password"
-        label=${t('account.current_password')}
-        autocomplete="current-password" hint=${t('account.current_hint')} />
+      <${CurrentPassword} form=${form} me=${me} has_factor=${has_factor}
+        hint=${t('account.current_hint')} />
       <div class="actions"><${Submit} form=${form} kind="">${t('account.change_email')}<//></div>
     <//></section>`;
 }
 
-/** @param {{me: import('../types/calls').Schemas['Me']}} props */
-function Password({ me }) {
+/** @param {{me: import('../types/calls').Schemas['Me'], has_factor: boolean}} props */
+function Password({ me, has_factor }) {
   const t = useWords();
   const form = useForm({ current_password: '', new_password: '' });
   return html`<section class="panel"><h2>${t('account.password')}</h2>
     <${Form} form=${form} label=${t('account.password')} on_submit=${async (values) => {
-      await api.post('/v1/me/password', {
+      const change = {
         new_password: values.new_password,
         current_password: values.current_password || undefined,
-      });
+      };
+      await with_fresh_login(() => api.post('/v1/me/password', change));
       toast(t('forgot.done'));
       form.reset();
     }}>
-      ${name_for_managers(me)}
-      <${Field} form=${form} name="current_password" type="password"
-        label=${t('account.current_password')}
-        autocomplete="current-password" hint=${t('account.current_hint')} />
+      <${CurrentPassword} form=${form} me=${me} has_factor=${has_factor}
+        hint=${t('account.current_hint')} />
       <${Field} form=${form} name="new_password" type="password" label=${t('forgot.password')}
         autocomplete="new-password" hint=${t('register.password_hint')} />
       <div class="actions"><${Submit} form=${form} kind="">${t('account.change_password')}<//></div>
@@ -134,8 +143,8 @@ function InviteCode() {
     }}><${Submit} form=${form} kind="">${t('account.invite_reset')}<//><//></section>`;
 }
 
-/** @param {{me: import('../types/calls').Schemas['Me']}} props */
-function End({ me }) {
+/** @param {{me: import('../types/calls').Schemas['Me'], has_factor: boolean}} props */
+function End({ me, has_factor }) {
   const t = useWords();
   const form = useForm({ current_password: '' });
   return html`<section class="panel"><h2>${t('account.end')}</h2><p>${t('account.end_text')}</p>
@@ -147,15 +156,13 @@ function End({ me }) {
         typed: me.login,
       });
       if (!agreed) return;
-      await api.del('/v1/me', values);
+      const proof = { current_password: values.current_password || undefined };
+      await with_fresh_login(() => api.del('/v1/me', proof));
       forget_session();
       go('/', {}, { replace: true });
       toast(t('account.ended'));
     }}>
-      ${name_for_managers(me)}
-      <${Field} form=${form} name="current_password" type="password"
-        label=${t('account.current_password')}
-        autocomplete="current-password" />
+      <${CurrentPassword} form=${form} me=${me} has_factor=${has_factor} />
       <div class="actions"><${Submit} form=${form} kind="danger">${t('account.end')}<//></div>
     <//></section>`;
 }
@@ -163,14 +170,22 @@ function End({ me }) {
 export function Account() {
   const t = useWords();
   const { me } = useStore(session);
+  const factors = useCall('/v1/me/factors');
+  const has_factor = (factors.body ?? []).length > 0;
   return html`<h1>${t('account.title')}</h1>
-    <p><a href="#/sessions">${t('sessions.title')}</a></p>
+    <p><a href="#/factors">${t('factors.title')}</a>${
+      factors.body &&
+      html` <span class=${has_factor ? 'mark good' : 'mark'}>${
+        t(has_factor ? 'account.step_on' : 'account.step_off')
+      }</span>`
+    } · <a href="#/sessions">${t('sessions.title')}</a></p>
     <div class="panels">
       <div><${Profile} me=${me} key=${me.id} /><${InviteCode} /></div>
-      <div><${Address} me=${me} /><${Password} me=${me} /></div>
+      <div><${Address} me=${me} has_factor=${has_factor} />
+        <${Password} me=${me} has_factor=${has_factor} /></div>
       <div><${Export} path="/v1/me/export" title=${t('export.me')}
         text=${t('export.me_text')} /></div>
-      <${End} me=${me} />
+      <${End} me=${me} has_factor=${has_factor} />
     </div>
     <p class="dim"><a href="licences.txt">${t('account.licences')}</a></p>`;
 }

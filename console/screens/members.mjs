@@ -14,6 +14,7 @@ import { PageEnd, Table, usePages } from '../ui/list.mjs';
 import { Day } from '../ui/when.mjs';
 import { Export } from './exports.mjs';
 import { DeletedOrgs, DeleteOrg } from './org_end.mjs';
+import { RequireFactor } from './require_factor.mjs';
 
 const roles = ['member', 'admin', 'owner'];
 
@@ -278,6 +279,11 @@ export function Organization() {
         label=${t('account.invite_link')} /></p>`
     }
     ${may('org.manage') && html`<${Name} org=${org} key=${org.id} />`}
+    ${
+      may('org.manage') &&
+      org.type === 'workspace' &&
+      html`<${RequireFactor} org=${org} key=${`factor ${org.id}`} />`
+    }
     <${Members} org=${org} me=${me} />
     ${
       may_invite &&

@@ -3,11 +3,15 @@
 import { api } from '../api.mjs';
 import { html, useEffect, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
+import { lazy, load_part } from '../lazy.mjs';
 import { go } from '../router.mjs';
 import { signed_in } from '../session.mjs';
-import { toast } from '../ui/error.mjs';
+import { ErrorBox, toast } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm, without_spaces } from '../ui/form.mjs';
 import { next_path } from './invited.mjs';
+
+const second_step = () => import('./second_step.mjs');
+const SecondStep = lazy(second_step, 'SecondStep');
 
 // Whether this server wants a captcha: its puzzle is another site's, which the console never loads.
 export function CaptchaNote() {
@@ -27,13 +31,46 @@ function OtherWay({ error, code, text }) {
   return error?.code === code && html`<p class="banner" role="status">${text}</p>`;
 }
 
-function PasswordForm() {
+// Does `work` (a login, which answers an access token); where the account has a second factor, its
+// form takes the place of the forms that began. `on_done(access_token)`.
+function useLogin(on_done) {
+  const [waiting, set_waiting] = useState(null);
+  const [error, set_error] = useState(null);
+  const log_in = async (work) => {
+    set_error(null);
+    try {
+      const { body } = await work();
+      await on_done(body.access_token);
+    } catch (thrown) {
+      if (!thrown.problem?.factor_token) throw thrown;
+      set_waiting(thrown.problem);
+    }
+  };
+  const on_over = (thrown) => {
+    set_waiting(null);
+    set_error(thrown);
+  };
+  return { waiting, error, log_in, on_done, on_over };
+}
+
+// What stands over the forms of a login that did not come through its second step.
+function StepOver({ login }) {
+  const t = useWords();
+  const { error } = login;
+  if (!error) return null;
+  return error.code === 'auth.invalid_token'
+    ? html`<p class="error" role="alert">${t('sign_in.over')}</p>`
+    : html`<${ErrorBox} error=${error} />`;
+}
+
+const Step = ({ login }) => html`<${SecondStep} waiting=${login.waiting}
+  on_done=${login.on_done} on_over=${login.on_over} />`;
+
+function PasswordForm({ login }) {
   const t = useWords();
   const form = useForm({ login: '', password: '' });
-  return html`<${Form} form=${form} label=${t('sign_in')} on_submit=${async (values) => {
-    const { body } = await api.post('/v1/auth/login', values, { is_open: true });
-    await signed_in(body.access_token);
-  }}>
+  return html`<${Form} form=${form} label=${t('sign_in')} on_submit=${(values) =>
+    login.log_in(() => api.post('/v1/auth/login', values, { is_open: true }))}>
     <${Field} form=${form} name="login" label=${t('sign_in.login')} autocomplete="username" required
       autocapitalize="none" spellcheck="false" takes_focus />
     <${Field} form=${form} name="password" label=${t('sign_in.password')} type="password" required
@@ -43,8 +80,18 @@ function PasswordForm() {
   <//>`;
 }
 
-// Asks for an address, mails a code to it, takes the code. `on_done(access_token)`.
-function CodeForm({ on_done }) {
+function PasskeyButton() {
+  const t = useWords();
+  const form = useForm({});
+  if (!('PublicKeyCredential' in globalThis)) return null;
+  return html`<${Form} form=${form} label=${t('sign_in.with_passkey')} on_submit=${async () => {
+    const { log_in_by_passkey } = await load_part(second_step);
+    await signed_in(await log_in_by_passkey());
+  }}><${Submit} form=${form} kind="">${t('sign_in.with_passkey')}<//><//>`;
+}
+
+// Asks for an address, mails a code to it, takes the code.
+function CodeForm({ login }) {
   const t = useWords();
   const form = useForm({ email: '' });
   const proof = useForm({ otp: '' });
@@ -66,14 +113,14 @@ function CodeForm({ on_done }) {
     ${
       email &&
       html`<p role="status">${t('code.sent', { email })}</p>
-      <${Form} form=${proof} label=${t('sign_in.with_code')} on_submit=${async ({ otp }) => {
-        const { body } = await api.post(
-          '/v1/auth/email/otp/verify',
-          { email, otp: without_spaces(otp) },
-          { is_open: true },
-        );
-        await on_done(body.access_token);
-      }}>
+      <${Form} form=${proof} label=${t('sign_in.with_code')} on_submit=${({ otp }) =>
+        login.log_in(() =>
+          api.post(
+            '/v1/auth/email/otp/verify',
+            { email, otp: without_spaces(otp) },
+            { is_open: true },
+          ),
+        )}>
         <${Field} form=${proof} name="otp" label=${t('code.code')} inputmode="numeric" required
           autocomplete="one-time-code" maxlength="16" takes_focus />
         <${OtherWay} error=${proof.error} code="auth.otp_rate_limited"
@@ -86,8 +133,14 @@ function CodeForm({ on_done }) {
 export function SignIn() {
   const t = useWords();
   const [way, set_way] = useState('password');
+  const login = useLogin(signed_in);
+  if (login.waiting) {
+    return html`<div class="narrow"><h1>${t('sign_in.step')}</h1><${Step} login=${login} /></div>`;
+  }
   return html`<div class="narrow"><h1>${t('sign_in')}</h1><${CaptchaNote} />
-    ${way === 'password' ? html`<${PasswordForm} />` : html`<${CodeForm} on_done=${signed_in} />`}
+    <${StepOver} login=${login} />
+    <${way === 'password' ? PasswordForm : CodeForm} login=${login} />
+    <${PasskeyButton} />
     <ul class="links">
       <li>${
         way === 'password'
@@ -107,13 +160,19 @@ export function Forgot() {
   const t = useWords();
   const [is_in, set_in] = useState(false);
   const form = useForm({ new_password: '' });
+  const login = useLogin(async (token) => {
+    await signed_in(token);
+    set_in(true);
+  });
+  if (login.waiting && !is_in) {
+    return html`<div class="narrow"><h1>${t('sign_in.step')}</h1><${Step} login=${login} /></div>`;
+  }
   return html`<div class="narrow"><h1>${t('forgot.title')}</h1><p>${t('forgot.text')}</p>
+    <${StepOver} login=${login} />
     ${
       !is_in &&
-      html`<${CaptchaNote} /><${CodeForm} on_done=${async (token) => {
-        await signed_in(token);
-        set_in(true);
-      }} /><ul class="links"><li><a href="#/">${t('sign_in.has_account')}</a></li></ul>`
+      html`<${CaptchaNote} /><${CodeForm} login=${login} />
+        <ul class="links"><li><a href="#/">${t('sign_in.has_account')}</a></li></ul>`
     }
     ${
       is_in &&

@@ -1,14 +1,14 @@
-// Actions that need a fresh login: asks for the password or an emailed code, then repeats the
-// action.
-import { api } from '../api.mjs';
-import { html, useState } from '../html.mjs';
+// Actions that need a fresh login: asks for the password, an emailed code or the second factor,
+// then repeats the action.
+import { html } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
+import { lazy } from '../lazy.mjs';
 import { watch_screens } from '../router.mjs';
-import { session } from '../session.mjs';
 import { store, useStore } from '../store.mjs';
 import { watch_session } from '../token.mjs';
 import { Dialog } from './dialog.mjs';
-import { Field, Form, Submit, useForm, without_spaces } from './form.mjs';
+
+const Proof = lazy(() => import('./proof.mjs'), 'Proof');
 
 const asked = store(null);
 let proof = null;
@@ -17,9 +17,10 @@ watch_session((what) => what === 'out' && withdraw());
 watch_screens(withdraw);
 
 // Whether the user proved who it is. Calls meanwhile wait for the same proof.
-function prove_once() {
+function prove_once(needs_code) {
   proof ??= new Promise((resolve) => {
     asked.set({
+      needs_code,
       answer(is_fresh) {
         proof = null;
         asked.set(null);
@@ -30,65 +31,32 @@ function prove_once() {
   return proof;
 }
 
+// Whether a proof helps: the session is not fresh, or only a proof by the second factor stands in
+// for the password.
+const wants_proof = ({ code, status }) =>
+  code === 'auth.fresh_login_required' || (code === 'auth.factor_required' && status === 422);
+const proofs_max = 2;
+
 // Runs `work`; where the service wants a fresh login, the user gives one and it runs again. Throws
-// what `work` throws, also when the user gives none.
-export async function with_fresh_login(work) {
-  try {
-    return await work();
-  } catch (error) {
-    if (error.code !== 'auth.fresh_login_required') throw error;
-    if (!(await prove_once())) throw error;
-    return work();
+// what `work` throws, also when the user gives none. `needs_code`: only a mailed code is a proof,
+// as for a first factor that somebody requires; it is also asked for where a password did not do.
+export async function with_fresh_login(work, { needs_code = false } = {}) {
+  for (let proofs = 0; ; ++proofs) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!wants_proof(error) || proofs === proofs_max) throw error;
+      if (!(await prove_once(needs_code || proofs > 0))) throw error;
+    }
   }
 }
 
-function Proof({ answer }) {
-  const t = useWords();
-  const [has_code, set_code] = useState(false);
-  // Kept from the start, because the session may end meanwhile.
-  const [me] = useState(() => session.get().me);
-  const form = useForm({ password: '' });
-  const sending = useForm({});
-  const by_code = useForm({ otp: '' });
-  const prove = async (values) => {
-    await api.post('/v1/auth/confirm', values);
-    answer(true);
-  };
-  return html`<${Dialog} title=${t('confirm.title')} on_close=${() => answer(false)}>
-    <p>${t('confirm.text')}</p>
-    ${
-      !has_code &&
-      html`<${Form} form=${form} label=${t('confirm.title')} on_submit=${prove}>
-        <input type="text" autocomplete="username"
-          value=${me.login} hidden readonly />
-        <${Field} form=${form} name="password" type="password" label=${t('sign_in.password')}
-          autocomplete="current-password" autofocus />
-        <div class="actions"><${Submit} form=${form}>${t('confirm.do')}<//></div>
-      <//>
-      <${Form} form=${sending} label=${t('confirm.code')} on_submit=${async () => {
-        await api.post(
-          '/v1/auth/email/otp/send',
-          { email: me.email },
-          { is_open: true },
-        );
-        set_code(true);
-      }}><${Submit} form=${sending} kind="link">${t('confirm.code')}<//><//>`
-    }
-    ${
-      has_code &&
-      html`<p role="status">${t('code.sent', { email: me.email })}</p>
-      <${Form} form=${by_code} label=${t('confirm.title')} on_submit=${({ otp }) =>
-        prove({ otp: without_spaces(otp) })}>
-        <${Field} form=${by_code} name="otp" label=${t('code.code')} inputmode="numeric"
-          maxlength="16"
-          autocomplete="one-time-code" takes_focus />
-        <div class="actions"><${Submit} form=${by_code}>${t('confirm.do')}<//></div>
-      <//>`
-    }
-  <//>`;
-}
-
 export function Confirmation() {
+  const t = useWords();
   const question = useStore(asked);
-  return question && html`<${Proof} answer=${question.answer} />`;
+  return (
+    question &&
+    html`<${Dialog} title=${t('confirm.title')} on_close=${() => question.answer(false)}>
+      <${Proof} answer=${question.answer} needs_code=${question.needs_code} /><//>`
+  );
 }

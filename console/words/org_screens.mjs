@@ -13,6 +13,7 @@ add_words(
     'webhooks.title': 'Webhooks',
     'ip_rules.title': 'IP rules',
     'limits.title': 'Limits',
+    'budgets.title': 'Budgets',
     'audit.title': 'Audit log',
   },
   {
@@ -26,6 +27,7 @@ add_words(
     'webhooks.title': 'Webhook',
     'ip_rules.title': 'IP 规则',
     'limits.title': '限额',
+    'budgets.title': '预算',
     'audit.title': '审计日志',
   },
 );

@@ -29,6 +29,14 @@ add_words(
       'ended after a reactivation.',
     'users.activate': 'Reactivate',
     'users.activate_text': '{name} can sign in again. Keys and sessions stay ended.',
+    'users.reset_factors': 'Reset two-step verification',
+    'users.reset_factors_text':
+      'Removes the authenticator apps, passkeys and recovery codes of {name}, who then signs in ' +
+      'without a second step. A mail tells them. Do this only if you are sure who asks for it.',
+    'users.factors_reset': 'Two-step verification is reset.',
+    'users.reset_of_admin':
+      'Two-step verification of a platform administrator is reset on the server: ' +
+      'hostlerctl user factors --reset LOGIN.',
     'users.delete': 'Delete user',
     'users.delete_text':
       'This erases the personal data of {name}. Their API keys stop working, their runs are ' +
@@ -76,6 +84,11 @@ add_words(
     'users.suspend_text': '{name} 的所有登录会话、事件流和 API 密钥都会失效，运行会被取消；重新启用后也不会恢复。',
     'users.activate': '重新启用',
     'users.activate_text': '{name} 可以再次登录，密钥和登录会话不会恢复。',
+    'users.reset_factors': '重置两步验证',
+    'users.reset_factors_text':
+      '将移除 {name} 的身份验证器应用、通行密钥和恢复码，之后登录无需第二步。系统会发送邮件告知。请先确认提出请求的是本人。',
+    'users.factors_reset': '两步验证已重置。',
+    'users.reset_of_admin': '平台管理员的两步验证须在服务器上重置：hostlerctl user factors --reset LOGIN。',
     'users.delete': '删除用户',
     'users.delete_text': '{name} 的个人数据将被清除，API 密钥失效，运行被取消，用户名和邮箱可重新使用。此操作无法撤销。',
     'users.orgs': '组织',

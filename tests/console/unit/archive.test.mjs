@@ -39,7 +39,7 @@ test('the archive has the console as it was built, its names hashed, with licenc
     assert.match(name, /^([a-z_]+-[0-9A-Z]{8}|index|licences)\./);
   }
   const licences = readFileSync(join(unpacked, 'build/console/licences.txt'), 'utf8');
-  for (const name of ['preact', 'htm', 'uplot']) {
+  for (const name of ['preact', 'htm', 'uplot', 'lean-qr']) {
     assert.match(licences, new RegExp(`^${name} \\d[\\d.]+ \\(`, 'm'));
   }
 });
