@@ -244,8 +244,9 @@ BEGIN
 END
 $$;
 
--- Maintenance: a piece of the export that waits longest: rows of about 256 KiB. What is made and where it stands commit
--- together, so that any daemon goes on. It ends with the right to it, and when it is longer than what is kept.
+-- Maintenance: a piece of the export that waits longest: rows of about 256 KiB. People take turns: after a piece the
+-- other exports of its user wait as if each had got one. What is made and where it stands commit together, so that any
+-- daemon goes on. It ends with the right to it, and when it is longer than what is kept.
 CREATE OR REPLACE FUNCTION exports_page(at_most integer) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -291,6 +292,10 @@ BEGIN
         due_at = clock_timestamp(), client_ip = CASE WHEN x.state = 'running' THEN x.client_ip END,
         expires_at = CASE WHEN x.state <> 'running' THEN clock_timestamp() + interval '24 hours' END
     WHERE q.id = x.id;
+    UPDATE exports q SET due_at = clock_timestamp() - interval '1 millisecond' + r.nth * interval '1 microsecond'
+    FROM (SELECT o.id, row_number() OVER (ORDER BY o.due_at, o.id) AS nth FROM exports o
+          WHERE o.user_id = x.user_id AND o.state = 'running' AND o.id <> x.id) AS r
+    WHERE q.id = r.id;
     RETURN true;
 END
 $$;
