@@ -1,4 +1,5 @@
 // Items of a thread, one below the other: messages of users, and runs. Used by chat_screen.
+import { api } from '../api.mjs';
 import { html, useState } from '../html.mjs';
 import { duration, time, usd, useWords } from '../i18n.mjs';
 import { address } from '../router.mjs';
@@ -42,10 +43,13 @@ function Steps({ run_id, conversation }) {
     onClick=${load}>${t(is_loading ? 'loading' : 'chat.steps')}</button>`;
 }
 
-// Model, tokens, cost and duration of a run that has ended.
-/** @param {{run: import('../types/calls').Schemas['Run']}} props */
-function Figures({ run }) {
+// Model, tokens, cost and duration of a run that has ended, read when its answer comes into sight.
+function Figures({ run_id }) {
   const t = useWords();
+  const load = async () => (await api.get(`/v1/runs/${run_id}`)).body;
+  /** @type {[any, import('../types/calls').Schemas['Run'] | null]} */
+  const [box, run] = useNear(load);
+  if (!run) return html`<span class="figures" ref=${box} />`;
   const input = run.total_input_tokens ?? 0;
   const output = run.total_output_tokens ?? 0;
   const figures = [
@@ -54,7 +58,7 @@ function Figures({ run }) {
     run.total_cost_usd !== null && html`<span>${usd(run.total_cost_usd)}</span>`,
     run.duration_ms !== null && html`<span>${duration(run.duration_ms)}</span>`,
   ];
-  return html`<span class="figures">${figures}</span>`;
+  return html`<span class="figures is-read">${figures}</span>`;
 }
 
 // A run that was not followed is its message, and its steps once they are read.
@@ -121,7 +125,11 @@ export function RunItem({ item, conversation, is_live, stream, me }) {
     }
     <${ErrorBox} error=${problem} />
     <footer class="row about">
-      ${run && has_ended(run) && html`<${Figures} run=${run} />`}
+      ${
+        !is_live &&
+        (run === null || has_ended(run)) &&
+        html`<${Figures} run_id=${run_id} />`
+      }
       <a href=${address(`/runs/${run_id}`)}>${t('chat.run')}</a>
       ${
         !shows_story &&

@@ -31,7 +31,7 @@ export const flows = staged([
     async (h) => {
       const user = await h.new_user();
       const { page, thread_id } = await new_thread(h, user, { width: 1280, height: 700 });
-      await send(page, said(`${text_with_everything}\n\n${lines}`));
+      await send(page, `[delay 0] ${said(`${text_with_everything}\n\n${lines}`)}`);
       await page.locator('.answer').filter({ hasText: 'line 79' }).waitFor();
       await is_at_end(h, page, 'the end of the answer is seen');
       await page.reload();
@@ -57,9 +57,10 @@ export const flows = staged([
       const user = await h.new_user();
       const { page, thread_id } = await new_thread(h, user);
       await send(page, '[say hello]');
-      const figures = page.locator('article.run .figures');
+      const figures = page.locator('article.run .figures.is-read');
       await figures.waitFor();
-      const [run] = await must('GET', `/v1/threads/${thread_id}/runs`, undefined, user);
+      const [{ run_id }] = await must('GET', `/v1/threads/${thread_id}/runs`, undefined, user);
+      const run = await must('GET', `/v1/runs/${run_id}`, undefined, user);
       const look = async () => {
         const text = await figures.textContent();
         assert.ok(text.includes(run.model), text);
@@ -125,7 +126,7 @@ export const flows = staged([
       const user = await h.new_user();
       const size = { width: 360, height: 740, scheme: 'dark' };
       const { page } = await new_thread(h, user, size);
-      await send(page, said(text_with_everything));
+      await send(page, `[delay 0] ${said(text_with_everything)}`);
       const answer = page.locator('.answer');
       await answer.filter({ hasText: 'The end.' }).waitFor();
       await answer.locator('.md-table').scrollIntoViewIfNeeded();
