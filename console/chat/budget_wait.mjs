@@ -1,4 +1,5 @@
-// What a run shows that waits for a budget: which one, and when it goes on. Nobody answers it.
+// The card of a run that waits for a budget: which one, and when the run goes on. Nobody answers
+// it.
 import { html } from '../html.mjs';
 import { around_name, time, useWords } from '../i18n.mjs';
 

@@ -1,4 +1,4 @@
-// Whom a budget bounds: their names, and the fields that choose one.
+// Subjects of budgets: their names, and the fields that choose one.
 import { api, with_query } from '../api.mjs';
 import { html, useEffect, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';

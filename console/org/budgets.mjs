@@ -19,7 +19,7 @@ import { ask_and_do } from './parts.mjs';
 
 const in_unit = ({ unit }, value) => (unit === 'usd' ? usd(value) : number(value));
 
-// What is spent of the amount, as a bar and in words.
+// The spent part of the amount, as a bar and in words.
 /** @param {{one: Budget}} props */
 function Spent({ one }) {
   const t = useWords();

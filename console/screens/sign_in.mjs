@@ -53,7 +53,7 @@ function useLogin(on_done) {
   return { waiting, error, log_in, on_done, on_over };
 }
 
-// What stands over the forms of a login that did not come through its second step.
+// The error over the forms of a login that did not come through its second step.
 function StepOver({ login }) {
   const t = useWords();
   const { error } = login;

@@ -17,7 +17,7 @@ const text_of = (buffer) =>
     .replace(/=+$/, '');
 const named = (list) => list.map((one) => ({ ...one, id: bytes_of(one.id) }));
 
-// What the browser throws, and the errors that the screens show for it.
+// Names of the browser's errors, and the codes that the screens show for them.
 const faults = {
   NotAllowedError: 'passkey.not_used',
   AbortError: 'passkey.not_used',

@@ -5,7 +5,7 @@ add_words(
   {
     'require.title': 'Two-step verification',
     'require.text':
-      'Whoever acts in this organization must have an authenticator app or a passkey. Members ' +
+      'Everybody who acts in this organization needs an authenticator app or a passkey. Members ' +
       'without one can do nothing here until they add one, which takes a code that we email ' +
       'them. API keys keep working.',
     'require.on': 'required',
