@@ -47,8 +47,8 @@ function Steps({ run_id, conversation }) {
 function Figures({ run_id }) {
   const t = useWords();
   const load = async () => (await api.get(`/v1/runs/${run_id}`)).body;
-  /** @type {[any, import('../types/calls').Schemas['Run'] | null]} */
-  const [box, run] = useNear(load);
+  const [box, found] = useNear(load);
+  const run = /** @type {import('../types/calls').Schemas['Run'] | null} */ (found);
   if (!run) return html`<span class="figures" ref=${box} />`;
   const input = run.total_input_tokens ?? 0;
   const output = run.total_output_tokens ?? 0;

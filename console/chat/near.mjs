@@ -17,6 +17,7 @@ const watcher = new IntersectionObserver(
 
 // [ref of the element, what `load()` gives, or null until the element is in sight]. A part that
 // cannot be loaded leaves the text as it is.
+/** @param {() => Promise<any>} load @returns {[any, any]} */
 export function useNear(load) {
   const box = useRef(null);
   const [part, set_part] = useState(null);
