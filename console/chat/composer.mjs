@@ -145,7 +145,7 @@ export function Composer({
   useEffect(() => void (given && write(text ? `${given}\n${text}` : given)), [given]);
   useEffect(() => {
     if (takes_focus && !is_writing()) field.current.focus();
-  }, []);
+  }, [takes_focus]);
   // Grows with its text, up to the height that the style allows.
   useLayoutEffect(() => {
     field.current.style.height = 'auto';

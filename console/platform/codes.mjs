@@ -71,7 +71,7 @@ function Find({ q }) {
   return html`<${Form} form=${form} label=${t('codes.find')}
     on_submit=${(values) => set_query({ q: values.q.trim() })}>
     <div class="filters"><${Field} form=${form} name="q" type="search" label=${t('codes.find')}
-        maxlength="254" /><${Submit} form=${form} kind="">${t('settings.find')}<//></div><//>`;
+        maxlength="254" /><${Submit} form=${form} kind="">${t('users.find')}<//></div><//>`;
 }
 
 // How often a code may be used.

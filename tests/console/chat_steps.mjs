@@ -100,8 +100,15 @@ export const answer_text = (page) =>
 
 // The texts of all turns with single blanks. A turn of an answer may be an element of its own.
 export const one_line = (text) => text.replaceAll(/\s+/g, ' ').trim();
+// By paragraphs: what is out of sight has no innerText, and its textContent no blank lines.
 export const answers_on_one_line = async (page) =>
-  one_line((await page.locator('.answer').allInnerTexts()).join('\n\n'));
+  one_line(
+    await page
+      .locator('.answer')
+      .evaluateAll((all) =>
+        all.flatMap((one) => [...one.querySelectorAll('p, pre')].map((p) => p.textContent)).join(' '),
+      ),
+  );
 
 export async function newest_run(h, user, thread_id) {
   const [run] = await h.call('GET', `/v1/threads/${thread_id}/runs`, undefined, user.token);

@@ -150,7 +150,7 @@ export const flows = {
       await page.locator('.secret').waitFor();
       await t.fits(page, 'a secret');
       await press(page, 'I have saved it');
-      await press(page, 'New secret: find_order');
+      await press(page, 'Rotate secret: find_order');
       await dialog(page).getByText('signed with both secrets for 24 hours').waitFor();
       await press(page, 'Rotate secret');
       await page.locator('.secret').waitFor();

@@ -249,7 +249,7 @@ export const flows = staged([
       const rows = page.locator('.threads li');
       await rows.nth(3).waitFor();
       await page.getByText('Threads of one end user').click();
-      await page.getByLabel('End user', { exact: true }).fill('customer 8/123');
+      await page.getByRole('textbox', { name: 'End user', exact: true }).fill('customer 8/123');
       await page.keyboard.press('Enter');
       await h.eventually(async () => (await rows.count()) === 2, 'those of the end user');
       await page.getByLabel('Search threads').fill('Graz');

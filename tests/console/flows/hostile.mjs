@@ -283,9 +283,9 @@ export const flows = staged([
       const { page } = await new_thread(h, user);
       await composer(page).fill('ü'.repeat(32_769));
       await page.getByText('At most 65,536 bytes.').waitFor();
-      assert.ok(await page.getByRole('button', { name: 'Send' }).isDisabled());
+      assert.ok(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled());
       await composer(page).fill('ü'.repeat(32_768));
-      assert.ok(await page.getByRole('button', { name: 'Send' }).isEnabled());
+      assert.ok(await page.getByRole('button', { name: 'Send', exact: true }).isEnabled());
     },
   ],
 

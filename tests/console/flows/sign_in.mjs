@@ -59,7 +59,7 @@ export const flows = {
     await page.keyboard.press('Enter');
     const error = page.locator('.error');
     await error.waitFor();
-    const text = await error.innerText();
+    const text = await error.textContent();
     check(/auth\.invalid_credentials/.test(text) && /[0-9a-f]{32}/.test(text), text);
     await page.getByLabel('Password', { exact: true }).fill(account.password);
     await page.keyboard.press('Enter');
