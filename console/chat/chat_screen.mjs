@@ -251,7 +251,7 @@ export function Chat({ thread_id }) {
   // Its run was refused, or nobody asked for one.
   const is_unanswered = is_idle && sending === null && items.at(-1)?.kind === 'message';
   const can_retry = is_idle && !is_unanswered && newest !== undefined;
-  // What comes next is seen.
+  // The pane scrolls to the next answer.
   const begin = (call) => () => {
     to_end();
     return attempt(call)();

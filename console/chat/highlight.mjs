@@ -21,7 +21,7 @@ const quoted = (mark) => String.raw`${mark}(?:[^${mark}\\\n]|\\(?:[^]|$))*(?:${m
 const double_quoted = quoted('"');
 const single_quoted = quoted("'");
 const back_quoted = '`(?:[^`\\\\]|\\\\(?:[^]|$))*(?:`|$)';
-// A lifetime is none.
+// A lifetime of Rust is not a character.
 const character = String.raw`'(?:[^'\\\n]|\\[^'\n]{0,9})'`;
 const slash_comment = String.raw`\/\/[^\n]*|\/\*[^]*?(?:\*\/|$)`;
 const hash_comment = String.raw`(?<![^\s;(])#[^\n]*`;

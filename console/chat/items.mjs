@@ -71,7 +71,7 @@ export function RunItem({ item, conversation, is_live, stream, me }) {
     await conversation.stop(run_id).catch(set_problem);
   };
   const is_mine = conversation.state.thread?.created_by_user_id === me?.id;
-  // What has no steps stays as it is.
+  // An answer without steps stays as it is.
   const is_plain = story?.is_read_later && answers.length > 0 && !has_steps(story);
   const shows_story =
     story !== null && !story.problem && !is_plain && (story.log.length > 0 || answers.length === 0);

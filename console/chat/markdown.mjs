@@ -178,7 +178,7 @@ export class BlockParser {
     return { type: 'code', lang, text: lines.join(''), id, goes_on };
   }
 
-  // Null when it is none. One whose end has not come yet is shown as it is written.
+  // Null for other text. A formula whose end has not come yet is shown as it is written.
   take_math() {
     const line = (from) => line_at(this.text, from, block_chars);
     const found = math_block(this.text, this.at, line);

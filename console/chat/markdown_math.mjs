@@ -7,13 +7,13 @@ export const math_chars = 4_096;
 const closes = { $$: '$$', '\\[': '\\]', '\\(': '\\)', $: '$' };
 const block_start = /^ {0,3}(\$\$|\\\[)(.*)$/s;
 const is_word = (char) => /[\p{L}\p{N}_]/u.test(char ?? '');
-// What tells a formula from an escaped bracket.
+// Marks that distinguish a formula from an escaped bracket.
 const is_formula = (text) => /[\\^_=+<>]/.test(text);
 
 export const begins_math = (line) => block_start.test(line);
 
 // Formula of the block that begins at `at`: {text, next}, {is_open: true} when its end has not come
-// yet, or null when the block is none. `line_at(from)` gives {line, next, is_whole, is_cut}.
+// yet, or null for other blocks. `line_at(from)` gives {line, next, is_whole, is_cut}.
 export function math_block(source, at, line_at) {
   const first = line_at(at);
   const found = block_start.exec(first.line);

@@ -106,7 +106,9 @@ export const answers_on_one_line = async (page) =>
     await page
       .locator('.answer')
       .evaluateAll((all) =>
-        all.flatMap((one) => [...one.querySelectorAll('p, pre')].map((p) => p.textContent)).join(' '),
+        all
+          .flatMap((one) => [...one.querySelectorAll('p, pre')].map((part) => part.textContent))
+          .join(' '),
       ),
   );
 
