@@ -1,5 +1,5 @@
-// What a provider sends for itself belongs to a run and to its provider: it goes back as it came when
-// another daemon goes on with the run, and never to another server.
+// What a provider sends for itself belongs to a run and to its provider: it goes back as it came
+// when another daemon goes on with the run, and never to another server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
