@@ -88,6 +88,7 @@ const std::map<std::string, const char*> may_read = {
     {"turns_hold", "all budgets of the organization, at most limit.budgets, without statistics"},
     {"run_tool_admit", "all budgets of the organization, without statistics, as turns_hold"},
     {"run_tool_commit", "all budgets of the organization, without statistics, as turns_hold"},
+    {"daemon_start", "the streams that all daemons reported as full, without statistics"},
     {"turn_holds_expire", "the holds of all turns under way, for those of lost runs"},
 };
 

@@ -67,7 +67,7 @@ TEST(Parts, MakeAnObjectOfArguments) {
   EXPECT_EQ(arguments_object(R"({"x)"), R"({"not_an_object":"{\"x"})");
 }
 
-TEST(OwnData, IsJoinedFromItsPieces) {
+TEST(ProviderParts, IsJoinedFromItsPieces) {
   ReadTurn turn(ProviderKind::openai,
                 {delta(R"("reasoning_content":"I should ")"),
                  delta(R"("reasoning_content":"look.")"), delta(call), ended("tool_calls")});
@@ -90,7 +90,7 @@ TEST(OwnData, IsJoinedFromItsPieces) {
       R"("extra_content":{"google":{"thought":true}}})");
 }
 
-TEST(OwnData, OfACallStandsBehindIt) {
+TEST(ProviderParts, OfACallStandsBehindIt) {
   ReadTurn turn(
       ProviderKind::openai,
       {delta(R"("content":"Let me look.")"),
@@ -107,7 +107,7 @@ TEST(OwnData, OfACallStandsBehindIt) {
   EXPECT_EQ(turn.listener.received, "Let me look.|\n\n|Done.|") << "deltas equal the stored text";
 }
 
-TEST(OwnData, OfMistralStandsAmongTheTexts) {
+TEST(ProviderParts, OfMistralStandsAmongTheTexts) {
   auto thought = [](std::string_view text) {
     return delta(R"("content":[{"type":"thinking","thinking":[{"type":"text","text":")" +
                  std::string(text) + R"("}]}])");
@@ -138,7 +138,7 @@ std::string block_end(int index) {
   return R"({"type":"content_block_stop","index":)" + std::to_string(index) + "}";
 }
 
-TEST(OwnData, OfAnthropicKeepsItsOrder) {
+TEST(ProviderParts, OfAnthropicKeepsItsOrder) {
   ReadTurn turn(ProviderKind::anthropic,
                 {R"({"type":"message_start","message":{}})",
                  block(0, R"({"type":"thinking","thinking":"","signature":""})"),
@@ -167,7 +167,7 @@ TEST(OwnData, OfAnthropicKeepsItsOrder) {
             R"({"type":"thinking","thinking":"x","signature":"c2ln"})");
 }
 
-TEST(OwnData, GoesBackUnlessItWasRefused) {
+TEST(ProviderParts, GoesBackUnlessItWasRefused) {
   ModelRequest request;
   Parts answer{OpaquePart{OpaquePart::Place::message, R"({"reasoning_content":"own"})", "o"},
                ToolCall{"c", "f", "{}"},

@@ -19,7 +19,7 @@ constexpr const char* reasoning = "I \\u0022look\\u0022 \\ud83d\\ude00.\\n";
 constexpr const char* extra =
     R"({"google":{"thought_signature":"c2ln/+==","n":12345678901234567890,"a":[null,{}]}})";
 
-class OwnData : public testing::Test {
+class ProviderParts : public testing::Test {
  protected:
   // Calls weather with data of its own, and answers when it has a result.
   static std::string call_or_answer(const Json& body, size_t) {
@@ -50,7 +50,7 @@ class OwnData : public testing::Test {
   TestUser user_ = register_user(stack_);
 };
 
-TEST_F(OwnData, GoesBackFromAnotherDaemonAsItCame) {
+TEST_F(ProviderParts, GoesBackFromAnotherDaemonAsItCame) {
   OddModel model(call_or_answer, stack_);
   AskingRun asking = waiting(model);
   stack_.kill_runner();
@@ -64,7 +64,7 @@ TEST_F(OwnData, GoesBackFromAnotherDaemonAsItCame) {
   EXPECT_THAT(sent, HasSubstr("\"reasoning_content\":\"I \\\"look\\\" \U0001F600.\\n\""));
 }
 
-TEST_F(OwnData, StaysWithItsServerWhenTheProviderGetsAnotherAddress) {
+TEST_F(ProviderParts, StaysWithItsServerWhenTheProviderGetsAnotherAddress) {
   OddModel model(call_or_answer, stack_);
   OddModel other(call_or_answer, stack_);
   AskingRun asking = waiting(model);
@@ -80,7 +80,7 @@ TEST_F(OwnData, StaysWithItsServerWhenTheProviderGetsAnotherAddress) {
 }
 
 // Such as Gemini, which refuses calls of others in a history.
-TEST_F(OwnData, ThatAnotherServerMissesEndsTheRunInItsWords) {
+TEST_F(ProviderParts, ThatAnotherServerMissesEndsTheRunInItsWords) {
   OddModel model(call_or_answer, stack_);
   OddModel other(
       [](const Json& body, size_t) {
