@@ -2,7 +2,7 @@
 // adjustments, runs with turns and tools, cancels, redemptions, grants, bulk changes. Connections
 // are cut before a COMMIT arrives and between a commit and its answer; whoever was cut off asks
 // again, with the same Idempotency-Key or for the same turn. Exact to the last row of the ledger.
-// LEDGER_STRESS_OPERATIONS (10000; nightly 100000) and LEDGER_STRESS_SEED (random, printed).
+// LEDGER_STRESS_OPERATIONS (5000; nightly 100000) and LEDGER_STRESS_SEED (random, printed).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -372,7 +372,7 @@ class LedgerStress : public testing::Test {
 };
 
 TEST_F(LedgerStress, LeavesEveryAccountAsTheModelSays) {
-  int64_t operations = from_environment("LEDGER_STRESS_OPERATIONS", 10'000);
+  int64_t operations = from_environment("LEDGER_STRESS_OPERATIONS", 5'000);
   SCOPED_TRACE(fmt::format("LEDGER_STRESS_SEED={}", seed_));
   fmt::print("LEDGER_STRESS_SEED={}\n", seed_);
   for (int64_t i = 0; i < operations; ++i) {
