@@ -74,29 +74,36 @@ class SharedCommitsOfCalls : public testing::Test {
 
 TEST_F(SharedCommitsOfCalls, WhoseFlushDoesNotComeAre503AndHappenOnce) {
   if (!stop_flushers()) GTEST_SKIP() << "Postgres belongs to somebody else";
-  int64_t before = threads();
-  int64_t begin_ms = monotonic_ms();
-  std::vector<Answer> answers = user_.client.send_all(calls_with_keys(0, 12));
-  EXPECT_LE(monotonic_ms() - begin_ms, 8000);
+  // Which worker takes a call is chance, and so is whether two of them are there at once.
+  int first = 0;
   int refused = 0;
-  for (const Answer& answer : answers) {
-    if (answer.status == 201) continue;  // it was alone in its worker
-    ++refused;
-    EXPECT_TRUE(is_problem(answer, 503, "database.unavailable"));
-    EXPECT_TRUE(answer.has_header("retry-after"));
+  while (refused == 0 && first < 20 * 12) {
+    int64_t before = threads();
+    int64_t begin_ms = monotonic_ms();
+    std::vector<Answer> answers = user_.client.send_all(calls_with_keys(first, 12));
+    EXPECT_LE(monotonic_ms() - begin_ms, 8000);
+    for (const Answer& answer : answers) {
+      if (answer.status == 201) continue;  // it was alone in its worker
+      ++refused;
+      EXPECT_TRUE(is_problem(answer, 503, "database.unavailable"));
+      EXPECT_TRUE(answer.has_header("retry-after"));
+    }
+    EXPECT_EQ(threads(), before + 12) << "they are committed all the same";
+    first += 12;
+    EXPECT_TRUE(refused > 0 || stop_flushers());
   }
   EXPECT_GE(refused, 1) << "none shared";
-  EXPECT_EQ(threads(), before + 12) << "they are committed all the same";
+  int64_t made_in_all = threads();
   let_go();
   std::set<std::string> made;
-  for (const Call& call : calls_with_keys(0, 12)) {
+  for (const Call& call : calls_with_keys(first - 12, 12)) {
     Answer again = user_.client.send(call);
     ASSERT_EQ(again.status, 201) << again.body;
     EXPECT_EQ(again.header("idempotency-replayed"), "true");
     made.insert(again.member("id"));
   }
   EXPECT_EQ(made.size(), 12U);
-  EXPECT_EQ(threads(), before + 12);
+  EXPECT_EQ(threads(), made_in_all);
 }
 
 TEST_F(SharedCommitsOfCalls, KeepNoOtherCallWaiting) {
