@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 namespace hostler::runner {
@@ -35,6 +36,16 @@ class InputEstimates {
     known = ratio > known ? ratio : known * 0.9 + ratio * 0.1;
   }
 
+  // Whether a count is so far above what was expected that an operator should know, which is the
+  // case once for a model. The metric shows all of them.
+  bool is_news(const std::string& model, int64_t expected, int64_t counted) {
+    bool is_much = static_cast<double>(counted) > news_factor * static_cast<double>(expected) &&
+                   counted - expected >= news_tokens;
+    if (!is_much) return false;
+    if (reported_.size() >= models_max && !reported_.contains(model)) reported_.clear();
+    return reported_.insert(model).second;
+  }
+
   // All that was counted, as a share of what was estimated, in millionths.
   int64_t ratio_millionths() const {
     if (estimated_tokens_ == 0) return 1'000'000;
@@ -48,10 +59,14 @@ class InputEstimates {
   static constexpr int64_t margin_tokens = 16;
   // A count beyond it says nothing of bytes, and must not stop the runs of others.
   static constexpr double ratio_max = 16;
+  // Below them the excess of a turn hardly counts.
+  static constexpr double news_factor = 1.5;
+  static constexpr int64_t news_tokens = 100;
   // Names are the organizations' own.
   static constexpr size_t models_max = 10'000;
 
   std::map<std::string, double> ratios_;  // counted to estimated
+  std::set<std::string> reported_;
   int64_t estimated_tokens_ = 0;
   int64_t counted_tokens_ = 0;
 };

@@ -96,9 +96,11 @@ void learn_from_turn(AgentServices& services, const RunPtr& run, const RunParts&
                      const ModelTurn& turn) {
   if (!turn.usage.measured) return;
   const TurnAllowance& allowance = parts.allowance;
-  services.turn_holds.estimates().learn(model_key(parts.request), allowance.estimated_tokens,
-                                        turn.usage.input_tokens);
-  if (turn.usage.input_tokens <= allowance.expected_tokens) return;
+  InputEstimates& estimates = services.turn_holds.estimates();
+  std::string model = model_key(parts.request);
+  estimates.learn(model, allowance.estimated_tokens, turn.usage.input_tokens);
+  bool is_news = estimates.is_news(model, allowance.expected_tokens, turn.usage.input_tokens);
+  if (!is_news) return;
   log_warning("turn_input_underestimated",
               {{"run_id", run->claim.id},
                {"org_id", run->claim.org_id},

@@ -180,8 +180,11 @@ class Refusal {
     if (!is_openai() || traits.no_system_role || !has_system_text()) return false;
     bool is_role = names_alone("system") &&
                    (names("role") || names("message") || names("instruction") || names("prompt"));
-    bool is_named = is_role || names("developer instruction");
-    if (!is_named || !refuses_ || names("must alternate")) return false;
+    // FastAPI lists the roles that the first message may have.
+    bool is_first = names("messages.0.role") || names("messages[0]") || names("0, 'role'");
+    bool is_listed = is_first && (names("'user' or 'assistant'") || names("'user', 'assistant'"));
+    bool is_named = (is_role || names("developer instruction")) && refuses_;
+    if ((!is_named && !is_listed) || names("must alternate")) return false;
     return traits.no_system_role = true;
   }
 

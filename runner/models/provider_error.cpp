@@ -251,10 +251,18 @@ ProviderError error_of(const Json& document) {
   return result;
 }
 
-// The title of a page, or its first heading.
+// Members with a text that only errors have.
+bool has_error_words(const Json& reported) {
+  return std::ranges::any_of(
+      std::initializer_list<const char*>{"message", "Message", "error_message", "error_msg",
+                                         "errorMessage"},
+      [&](const char* name) { return !reported.text_or(name).empty(); });
+}
+
+// The title of a page, or its first heading; of a document of XML the message.
 std::string page_title(std::string_view page) {
   std::string lower = ascii::lower_case(page);
-  for (std::string_view name : {"title", "h1"}) {
+  for (std::string_view name : {"title", "h1", "message"}) {
     size_t tag = lower.find("<" + std::string(name));
     size_t begin = tag == lower.npos ? tag : lower.find('>', tag);
     size_t end = begin == lower.npos ? begin : lower.find('<', begin);
@@ -308,9 +316,10 @@ std::optional<ProviderError> read_provider_error(const Json& document) {
     }
     const Json* detail = reported->find("detail");
     const Json* errors = reported->find("errors");
-    is_error = is_error || !reported->text_or("message").empty() ||
-               (detail != nullptr && !is_nothing(*detail)) ||
-               (errors != nullptr && !is_nothing(*errors));
+    const Json* fault = reported->find("fault");
+    is_error =
+        is_error || has_error_words(*reported) || (detail != nullptr && !is_nothing(*detail)) ||
+        (errors != nullptr && !is_nothing(*errors)) || (fault != nullptr && !is_nothing(*fault));
     if (!is_error) return std::nullopt;
   }
   ProviderError result = error_of(document);

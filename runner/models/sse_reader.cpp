@@ -49,7 +49,8 @@ std::optional<SseLine> SseReader::next() {
 
 std::optional<SseLine> SseReader::read_line(std::string_view line) {
   if (line.empty()) {
-    is_error_event_ = false;
+    bool is_wordless = std::exchange(is_error_event_, false) && !has_lines_;
+    if (is_wordless) return SseLine{SseLine::Kind::error};
     if (!std::exchange(has_lines_, false)) return std::nullopt;
     return SseLine{SseLine::Kind::end};
   }
@@ -63,12 +64,15 @@ std::optional<SseLine> SseReader::read_line(std::string_view line) {
     if (name.starts_with(' ')) name.remove_prefix(1);
     is_error_event_ = name == "error";
     return std::nullopt;
-  } else if (line.front() == '{') {
+  } else if (line.front() == '{' || line.front() == '[') {
     read.kind = SseLine::Kind::bare;
   } else {
     return std::nullopt;
   }
   if (read.text.starts_with(' ')) read.text.remove_prefix(1);
+  bool says_nothing =
+      read.kind == SseLine::Kind::error && read.text.find_first_not_of(" \t") == read.text.npos;
+  if (says_nothing) return std::nullopt;
   has_lines_ = true;
   return read;
 }

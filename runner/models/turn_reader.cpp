@@ -78,8 +78,9 @@ void TurnReader::read_event(std::string_view text) {
 }
 
 void TurnReader::read_error(std::string_view text) {
-  if (fault_ || saw_last_event_ || is_blank(text)) return;
+  if (fault_ || saw_last_event_) return;
   if (!open_text_.empty()) return go_on(text);
+  if (is_blank(text)) return fail({.status = 0, .message = "no message"});
   take_text(text, true);
 }
 

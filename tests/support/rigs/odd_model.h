@@ -48,9 +48,9 @@ class OddModel {
   // answer: what a request's body gets, the first one having number 0: events, or a whole answer
   // of HTTP.
   using AnswerOf = std::function<std::string(const Json& body, size_t number)>;
-  explicit OddModel(AnswerOf answer)
-      : answer_(std::move(answer)), server_([this](Peer& peer) { serve(peer); }) {
-    TestUser admin = register_admin(runner_stack());
+  explicit OddModel(AnswerOf answer, ApiStack& stack = runner_stack())
+      : stack_(stack), answer_(std::move(answer)), server_([this](Peer& peer) { serve(peer); }) {
+    TestUser admin = register_admin(stack_);
     Answer provider = admin.client.post("/v1/llm-providers",
                                         fmt::format(R"({{"name":"{}","provider_kind":"openai",)"
                                                     R"("base_url":"{}"}})",
@@ -62,6 +62,8 @@ class OddModel {
   }
 
   const std::string& route_id() const { return route_id_; }
+  const std::string& provider_id() const { return provider_id_; }
+  std::string url() const { return server_.url("/v1"); }
   // Starts a run that uses it, with further members.
   std::string run_body(std::string_view further = "") const {
     return fmt::format(R"({{"route_id":"{}"{}}})", route_id_, further);
@@ -73,7 +75,7 @@ class OddModel {
   }
   // Returns what runs learned of it, as JSON.
   std::string learned() const {
-    return sql_value(runner_stack(),
+    return sql_value(stack_,
                      "SELECT coalesce((learned::jsonb - 'origin')::text, 'null') FROM llm_models "
                      "WHERE id = '" +
                          route_id_ + "'");
@@ -96,6 +98,7 @@ class OddModel {
     }
   }
 
+  ApiStack& stack_;
   AnswerOf answer_;
   std::mutex mutex_;
   std::vector<Json> requests_;

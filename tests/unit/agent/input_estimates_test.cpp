@@ -30,5 +30,15 @@ TEST(InputEstimates, ComeDownLittleByLittleAndNeverBelowTheBytes) {
   EXPECT_EQ(estimates.expected_tokens("m", 1000), 1116);
 }
 
+// A warning at each turn would hide others.
+TEST(InputEstimates, ThatAreFarTooLowAreNewsOnceForAModel) {
+  InputEstimates estimates;
+  EXPECT_FALSE(estimates.is_news("m", 1000, 1400)) << "not far";
+  EXPECT_FALSE(estimates.is_news("m", 20, 100)) << "not much";
+  EXPECT_TRUE(estimates.is_news("m", 1000, 1600));
+  EXPECT_FALSE(estimates.is_news("m", 1000, 16'000));
+  EXPECT_TRUE(estimates.is_news("other", 1000, 1600));
+}
+
 }  // namespace
 }  // namespace hostler::runner

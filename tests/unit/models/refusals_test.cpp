@@ -41,6 +41,7 @@ TEST(ReadRefusal, FindsTheWordsInAnyForm) {
        "502 Bad Gateway"},
       {"<!doctype html><body><h1>Blocked</h1>", "Blocked"},
       {"<html>secret of ours</html>", ""},
+      {"<?xml version=\"1.0\"?><Error><Code>Denied</Code><Message>m</Message></Error>", "m"},
       {"{\"half\":", ""},
       {"{}", ""},
       {"", ""}};
@@ -211,6 +212,8 @@ TEST(LearnedTraits, AreReadFromTheWordsOfServers) {
       {400, "`temperature` is deprecated for this model.", "no_temperature"},
       {400, "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
        "no_system_role"},
+      {422, "body.messages.0.role: Input should be 'user' or 'assistant'", "no_system_role"},
+      {422, "body.messages.3.role: Input should be 'user' or 'assistant'", ""},
       {500, "System role not supported", "no_system_role"},  // llama.cpp with Gemma's template
       {400, "Developer instruction is not enabled for models/gemma-3", "no_system_role"},
       {400, "max_tokens is too large: 100000. This model supports at most 4096 completion tokens",

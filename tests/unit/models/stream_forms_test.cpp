@@ -52,6 +52,8 @@ TEST(StreamForms, OfErrorsAreErrors) {
         "data: {\"detail\":\"m\"}\n\n", "data: {\"detail\":[{\"msg\":\"m\"}]}\n\n",
         "data: [{\"error\":{\"message\":\"m\",\"status\":\"UNAVAILABLE\"}}]\n\n",
         "data: {\"errors\":[{\"message\":\"m\"}]}\n\n", "{\"error\":{\"message\":\"m\"}}\n",
+        "[{\"error\":{\"message\":\"m\"}}]\n\n",
+        "data: {\"error_code\":18,\"error_msg\":\"m\"}\n\n", "event: error\ndata:\ndata: m\n\n",
         "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\"},\"finish_reason\":\"error\","
         "\"error\":{\"code\":502,\"message\":\"m\"}}]}\n\n",
         "data: {\"error\":{\"message\":\"Provider returned error\",\"metadata\":{\"raw\":"
@@ -66,7 +68,13 @@ TEST(StreamForms, OfErrorsAreErrors) {
                      "\"overloaded_error\",\"message\":\"busy\"}}\n\n",
                      ProviderKind::anthropic),
             "busy");
-  EXPECT_EQ(fault_of("event: error\ndata: {}\n\n"), "no message");
+  for (const char* wordless :
+       {"event: error\ndata: {}\n\n", "event: error\ndata:\n\n", "event:error\n\n"}) {
+    EXPECT_EQ(fault_of("data: " + text_chunk("x") + "\n\n" + wordless + "data: [DONE]\n\n"),
+              "no message")
+        << wordless;
+  }
+  EXPECT_EQ(fault_of("data: " + text_chunk("x") + "\n\n[DONE]\nerror:\n\n"), "") << "says nothing";
 }
 
 TEST(StreamForms, OfErrorsThatAreNone) {
