@@ -59,7 +59,7 @@ class RouteFaults : public testing::Test {
   static std::string refused(int status) {
     return "HTTP/1.1 " + std::to_string(status) + " No\r\nContent-Length: 0\r\n\r\n";
   }
-  static ModelTimeouts quick() { return {.first_byte_ms = 200, .idle_ms = 200}; }
+  static ModelTimeouts quick() { return {.first_byte_ms = 500, .idle_ms = 1000}; }
 
   loop::Loop loop_;
   http::HttpClient http_{loop_, {}};
@@ -106,9 +106,7 @@ TEST_F(RouteFaults, TakeCommentsForSilence) {
         [&](Peer& peer) {
           peer.read_request();
           peer.send(stream_head + begin);
-          while (peer.send(chunk(": ping\n\n"))) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(20));
-          }
+          while (peer.send(chunk(": ping\n\n"))) peer.pause(20);
         },
         quick());
     return failure ? failure->reason : "";
@@ -125,7 +123,7 @@ TEST_F(RouteFaults, LetASlowAnswerEnd) {
         peer.send(stream_head);
         for (int i = 0; i < 8; ++i) {
           peer.send(chunk(text_event("x")));
-          std::this_thread::sleep_for(std::chrono::milliseconds(50));
+          peer.pause(200);
         }
         peer.send(chunk(stop_event + done_event) + stream_end);
       },
