@@ -58,7 +58,7 @@ std::string FileTypes::type_of(std::string_view bytes) const {
     if (found == "text/html" || found == "application/json") return std::string(found);
     return "text/plain";
   }
-  // Bytes that do not begin like one of our images are none, whatever libmagic makes of them.
+  // Bytes that do not begin like one of our images are not one, whatever libmagic makes of them.
   return std::string(is_image_type(found) || found.empty() ? unknown_type : found);
 }
 

@@ -62,7 +62,7 @@ std::string restrict_files() {
   return failed == 0 ? "" : fault_of("landlock_restrict_self", error);
 }
 
-// What decoders need: memory, threads, time, and the connection that is open already.
+// Calls that decoders need: memory, threads, time, and the connection that is open already.
 constexpr std::array allowed_calls = {SCMP_SYS(read),
                                       SCMP_SYS(write),
                                       SCMP_SYS(readv),
@@ -137,7 +137,7 @@ std::string enter_sandbox(const SandboxLimits& limits) {
   }
   fault = restrict_files();
   if (!fault.empty()) return fault;
-  // Nothing grows, not even a log: libraries write warnings.
+  // No file grows, not even a log, into which libraries write warnings.
   signal(SIGXFSZ, SIG_IGN);
   if (!limit(RLIMIT_FSIZE, 0)) return fault_of("setrlimit", errno);
   return restrict_calls();

@@ -185,10 +185,7 @@ constexpr std::array<ErrorRow, static_cast<size_t>(count_)> table{{
     {files_refused, 422, "files.refused", "The file was refused"},
     {files_type_refused, 422, "files.type_refused", "Files of this type are not taken"},
     {files_too_large, 413, "files.too_large", "The file is too large"},
-    {files_unreadable, 422, "files.unreadable", "The file cannot be read"},
     {files_unavailable, 503, "files.unavailable", "Files cannot be checked at the moment"},
-    {runs_input_unsupported, 422, "runs.input_unsupported",
-     "The model does not take this kind of input"},
 }};
 
 constexpr bool table_is_in_order() {

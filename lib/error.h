@@ -165,9 +165,7 @@ enum class ErrorCode : uint16_t {
   files_refused,
   files_type_refused,
   files_too_large,
-  files_unreadable,
   files_unavailable,
-  runs_input_unsupported,
   count_  // not a code: the number of them
 };
 

@@ -126,7 +126,7 @@ constexpr auto table = std::to_array<ErrorReason>({
     {policy_denied, "thread_of_another", "Only the creator of a thread may read and write it."},
     {limits_reached, "all_used", "{key} is {limit}; {used} are used."},
     {limits_reached, "factors_are_enough", "An account has at most {limit} second factors. Remove one first."},
-    {limits_reached, "uploads_of_day", "limit.upload_bytes_per_day is {limit}. It counts anew after midnight (UTC)."},
+    {limits_reached, "uploads_of_day", "limit.upload_bytes_per_day is {limit}. It starts again at midnight (UTC)."},
     {limits_reached, "old_secrets_sign", "{used} old secrets still sign, which is the maximum. Rotate again after {next_end}, when the first of them ends."},
     {users_not_found, "user_deleted", "The user is deleted."},
     {users_last_admin, "nobody_else", "Make another user an administrator first: hostlerctl admin promote."},

@@ -39,7 +39,7 @@ struct Request {
   std::string body;
   bool body_is_short = false;  // fewer bytes came than announced
   std::string trace_id;        // 32 hex characters: nginx's, or made here
-  // Of an upload instead of the body. Null: it is none, or it is larger than any may be.
+  // The body of an upload. Null for other requests, and for one that is larger than any may be.
   std::shared_ptr<SpooledBody> spooled;
 };
 

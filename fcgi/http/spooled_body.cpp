@@ -14,7 +14,7 @@
 namespace hostler {
 namespace {
 
-// Of a service with PrivateTmp= it is its own. /tmp may be in memory. -1: there can be none.
+// /tmp may be in memory. PrivateTmp= gives a service both folders of its own. -1: it failed.
 int open_nameless() {
   const char* named = getenv("TMPDIR");
   std::string folder = named != nullptr && *named != '\0' ? named : "/var/tmp";

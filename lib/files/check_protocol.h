@@ -1,5 +1,5 @@
-// What the pool and the daemon say to hostler-files about one file, and what it answers. One
-// connection carries one request and one answer.
+// Messages between hostler-files and the pool or the daemon about one file. One connection carries
+// one request and one answer.
 //
 //   request: a line "type BYTES", or "image BYTES TYPE", then so many bytes of the file
 //   answer:  a line "type TYPE", "image TYPE WIDTH HEIGHT BYTES" followed by so many bytes, or
@@ -44,7 +44,7 @@ struct CheckAnswer {
 
 std::string request_line(const CheckRequest& request);
 std::string answer_line(const CheckAnswer& answer);
-// The line without its line feed; nothing when it is none of these or exceeds a bound.
+// The line without its line feed; nothing when it has another form or exceeds a bound.
 std::optional<CheckRequest> request_of_line(std::string_view line);
 std::optional<CheckAnswer> answer_of_line(std::string_view line);
 

@@ -24,7 +24,7 @@ bool is_boundary(std::string_view text) {
   });
 }
 
-// The value of one parameter, quoted or not, and the text behind it. Of the quoted form only \" and
+// The value of one parameter, quoted or not, and the text after it. Of the quoted form only \" and
 // \\ are escapes, because browsers send other backslashes as they are.
 std::optional<std::string> read_value(std::string_view& rest) {
   if (!rest.starts_with('"')) {
@@ -58,7 +58,7 @@ struct Parameters {
   }
 };
 
-// Nothing when it is malformed, or has a parameter twice.
+// Returns no parameters when the field is malformed, or has one twice.
 std::optional<Parameters> read_parameters(std::string_view field) {
   Parameters read;
   size_t end = std::min(field.find(';'), field.size());
@@ -194,7 +194,7 @@ bool MultipartReader::refuse(std::string fault) {
 bool MultipartReader::skip_to_delimiter() {
   size_t found = window_.find(delimiter_);
   if (found == std::string::npos) {
-    // What may be the beginning of a delimiter stays.
+    // The possible beginning of a delimiter stays.
     size_t kept = std::min(window_.size(), delimiter_.size() - 1);
     drop(window_.size() - kept);
     return false;

@@ -96,7 +96,7 @@ Task<void> FileChecks::check(Claimed file) {
   look();
 }
 
-// What becomes of the file. Of one that is gone nothing is left to be changed.
+// Decides what happens to the file. A file that is gone is not found by its statement.
 postgres::BoundStatement FileChecks::outcome_statement(const Claimed& file,
                                                        files::CheckOutcome outcome) {
   bool is_away = outcome.kind == Kind::away;

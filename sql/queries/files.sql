@@ -37,7 +37,7 @@ ORDER BY f.id DESC LIMIT $2::integer + 1;
 SELECT item.* FROM file_of_caller($1) AS f, file_item(f) AS item;
 
 -- name: file_content
--- What describes its bytes.
+-- Describes its bytes.
 -- $1 file_id uuid
 SELECT name, mime_type, bytes, sha256, pieces FROM file_content($1);
 

@@ -91,7 +91,7 @@ $$;
 CREATE OR REPLACE FUNCTION file_piece_bytes() RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$ SELECT 262144 $$;
 
--- POST /v1/files, before the bytes: whether a file of this size may come. Two large ones of a user come at a time.
+-- POST /v1/files, before the bytes: whether a file of this size may come.
 CREATE OR REPLACE FUNCTION file_admit(file_bytes bigint, limit_file_bytes bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -103,7 +103,7 @@ BEGIN
 END
 $$;
 
--- The row, invisible until file_finish() and the commit. wanted: {name, mime_type, bytes, sha256, end_user, metadata}.
+-- The row, invisible until file_finish() and the commit. A user has two large uploads at a time. wanted: {name, mime_type, bytes, sha256, end_user, metadata}.
 CREATE OR REPLACE FUNCTION file_begin(wanted json) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

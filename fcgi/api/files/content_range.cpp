@@ -21,7 +21,7 @@ std::optional<int64_t> number_of(std::string_view text) {
   return is_good ? std::optional(number) : std::nullopt;
 }
 
-// Nothing: the field is none that is understood, and all bytes are sent.
+// Returns no range for a field that is not understood: then all bytes are sent.
 std::optional<ByteRange> range_of(std::string_view field, int64_t bytes) {
   constexpr std::string_view unit = "bytes=";
   if (!ascii::equal_ignoring_case(field.substr(0, unit.size()), unit)) return std::nullopt;

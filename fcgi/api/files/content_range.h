@@ -20,7 +20,7 @@ struct WantedRange {
   ByteRange range;
 };
 
-// One range, as Range and If-Range ask for it; all of it for several ranges and for what is none.
+// One range, as Range and If-Range ask for it; all of it for several ranges and for a field that is not understood.
 // Throws 416 for one that begins behind the end. bytes: of the file, at least 1.
 WantedRange wanted_range(const Request& request, int64_t bytes, std::string_view sha256_hex);
 

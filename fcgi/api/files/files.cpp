@@ -26,7 +26,7 @@ namespace {
 
 using Body = std::shared_ptr<const SpooledBody>;
 
-// As file_piece_bytes() in SQL.
+// The same as file_piece_bytes() in SQL.
 constexpr int64_t piece_bytes = 256 << 10;
 // Pieces of one round trip: they are in memory twice.
 constexpr int64_t batch_pieces = 2;
@@ -134,7 +134,7 @@ void describe(Response& response, const postgres::Row& row, const ByteRange& ran
   response.add_header("ETag", '"' + std::string(row.text("sha256")) + '"');
   response.add_header("Accept-Ranges", "bytes");
   if (response.status == 206) response.add_header("Content-Range", content_range(range, bytes));
-  // Of one piece the head counts it.
+  // The head counts the bytes of a single piece by itself.
   if (response.pieces > 1) {
     response.add_header("Content-Length", std::to_string(range.last + 1 - range.first));
   }

@@ -125,7 +125,7 @@ bool is_removed(std::string_view character) {
   return has_control(character) || std::find(marks.begin(), marks.end(), character) != marks.end();
 }
 
-// A part without a name is a file all the same; one whose name says nothing is not.
+// A part without a name is a file, too. A name without visible characters is refused.
 std::string checked_name(const std::optional<std::string>& sent, Faults& faults) {
   if (!sent) return "file";
   std::string name = file_name_of(*sent);
