@@ -111,7 +111,7 @@ bool add_rules(scmp_filter_ctx filter) {
       return false;
     }
   }
-  // Threads of this process. clone3 hides its flags in memory, so it is unknown, and glibc uses clone.
+  // Threads of this process. clone3 hides its flags in memory, so it fails, and glibc uses clone.
   return seccomp_rule_add(
              filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
              SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD | CLONE_VM, CLONE_THREAD | CLONE_VM)) == 0 &&

@@ -103,7 +103,8 @@ BEGIN
 END
 $$;
 
--- The row, invisible until file_finish() and the commit. A user has two large uploads at a time. wanted: {name, mime_type, bytes, sha256, end_user, metadata}.
+-- The row, invisible until file_finish() and the commit. A user has two large uploads at a time.
+-- wanted: {name, mime_type, bytes, sha256, end_user, metadata}.
 CREATE OR REPLACE FUNCTION file_begin(wanted json) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
