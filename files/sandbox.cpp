@@ -30,11 +30,21 @@ bool limit(__rlimit_resource resource, int64_t value) {
   return setrlimit(resource, &wanted) == 0;
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool limits_memory = false;  // the sanitizers reserve terabytes of addresses
+#else
+constexpr bool limits_memory = true;
+#endif
+
+bool limit_memory(const SandboxLimits& limits) {
+  return !limits_memory ||
+         (limit(RLIMIT_DATA, limits.memory_bytes) && limit(RLIMIT_AS, limits.address_bytes));
+}
+
 // The alarm bounds the clock's time. A process that ignored it would still end by the processor's
 // time, or by its parent (files/main.cpp).
 std::string set_limits(const SandboxLimits& limits) {
-  bool are_set = limit(RLIMIT_DATA, limits.memory_bytes) &&
-                 limit(RLIMIT_AS, limits.address_bytes) && limit(RLIMIT_CPU, limits.seconds) &&
+  bool are_set = limit_memory(limits) && limit(RLIMIT_CPU, limits.seconds) &&
                  limit(RLIMIT_CORE, 0) && limit(RLIMIT_STACK, 8 << 20);
   if (!are_set) return fault_of("setrlimit", errno);
   itimerval timer{};
