@@ -24,7 +24,9 @@ struct FormPart {
 };
 
 inline FormPart file_part(std::string bytes, std::string_view name = "a.png") {
-  return {fmt::format("; name=\"file\"; filename=\"{}\"", name), std::move(bytes)};
+  std::string quoted;
+  for (char c : name) quoted += c == '"' ? std::string("\\\"") : std::string(1, c);
+  return {fmt::format("; name=\"file\"; filename=\"{}\"", quoted), std::move(bytes)};
 }
 
 inline FormPart text_part(std::string_view name, std::string text) {
