@@ -26,6 +26,7 @@
 #include "runner/mcp/listing_job.h"
 #include "runner/metrics/runner_metrics.h"
 #include "runner/model_tests.h"
+#include "runner/sso_calls.h"
 #include "runner/notifications.h"
 #include "runner/oauth/connection_maintenance.h"
 #include "runner/registration.h"
@@ -108,6 +109,7 @@ class Daemon {
   std::unique_ptr<ListingJob> listings_;
   std::unique_ptr<TaskPolls> task_polls_;
   std::unique_ptr<ModelTests> model_tests_;
+  std::unique_ptr<SsoCalls> sso_calls_;
   std::unique_ptr<Maintenance> maintenance_;
   std::unique_ptr<EgressProxy> egress_proxy_;
   loop::TaskSet tasks_;  // last: its coroutines use all of the above

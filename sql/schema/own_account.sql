@@ -186,10 +186,15 @@ CREATE OR REPLACE FUNCTION own_invite_code_reset(uses_max integer, pause_seconds
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     last_reset timestamptz;
+    is_provisioned boolean;
     made_id uuid;
     created invite_codes;
 BEGIN
-    SELECT invite_code_reset_at INTO STRICT last_reset FROM users WHERE id = current_user_id() FOR NO KEY UPDATE;
+    SELECT u.invite_code_reset_at, u.is_provisioned INTO STRICT last_reset, is_provisioned FROM users u
+    WHERE u.id = current_user_id() FOR NO KEY UPDATE;
+    IF is_provisioned THEN
+        PERFORM fail('auth.forbidden', 'account_of_provider');
+    END IF;
     IF clock_timestamp() < last_reset + make_interval(secs => pause_seconds) THEN
         PERFORM fail_for_now('invite_codes.reset_cooldown', last_reset + make_interval(secs => pause_seconds));
     END IF;
