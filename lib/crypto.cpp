@@ -286,8 +286,8 @@ PublicKey p256_key(const SignatureKey& key) {
   bool is_set = build &&
                 OSSL_PARAM_BLD_push_utf8_string(build.get(), OSSL_PKEY_PARAM_GROUP_NAME,
                                                 "prime256v1", 0) == 1 &&
-                OSSL_PARAM_BLD_push_octet_string(build.get(), OSSL_PKEY_PARAM_PUB_KEY,
-                                                 point.data(), point.size()) == 1;
+                OSSL_PARAM_BLD_push_octet_string(build.get(), OSSL_PKEY_PARAM_PUB_KEY, point.data(),
+                                                 point.size()) == 1;
   return is_set ? key_of("EC", build.get()) : nullptr;
 }
 

@@ -20,9 +20,9 @@ std::string to_hex(std::string_view bytes);
 std::optional<std::string> from_hex(std::string_view hex);
 std::string to_base64(std::string_view bytes);  // with padding
 std::optional<std::string> from_base64(std::string_view text);
-std::string to_base64url(std::string_view bytes);  // without padding
+std::string to_base64url(std::string_view bytes);                  // without padding
 std::optional<std::string> from_base64url(std::string_view text);  // refuses padding
-std::string to_base32(std::string_view bytes);     // RFC 4648, without padding
+std::string to_base32(std::string_view bytes);                     // RFC 4648, without padding
 
 // AES-256-GCM. key is 32 bytes; the result is nonce (12) + ciphertext + tag (16). bound is
 // authenticated, not stored: opening needs the same text again.

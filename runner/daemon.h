@@ -26,10 +26,10 @@
 #include "runner/mcp/listing_job.h"
 #include "runner/metrics/runner_metrics.h"
 #include "runner/model_tests.h"
-#include "runner/sso_calls.h"
 #include "runner/notifications.h"
 #include "runner/oauth/connection_maintenance.h"
 #include "runner/registration.h"
+#include "runner/sso_calls.h"
 #include "runner/tools/task_polls.h"
 #include "runner/tools/tool_box.h"
 

@@ -87,12 +87,12 @@ Task<std::string> newer_keys(OAuthServices services, Provider provider) {
       co_await read_provider_keys(services.http, provider.jwks_uri, provider_limit_ms);
   const std::string* keys = std::get_if<std::string>(&read);
   if (keys == nullptr) {
-    log_warning("sso_keys_unread", {{"provider_id", provider.id},
-                                    {"cause", std::get<ProviderFault>(read).words}});
+    log_warning("sso_keys_unread",
+                {{"provider_id", provider.id}, {"cause", std::get<ProviderFault>(read).words}});
     co_return stored;
   }
-  postgres::BoundStatement storing = query::SsoKeysStore{
-      .provider_id = provider.id, .jwks_uri = provider.jwks_uri, .keys = *keys};
+  postgres::BoundStatement storing =
+      query::SsoKeysStore{.provider_id = provider.id, .jwks_uri = provider.jwks_uri, .keys = *keys};
   co_await ask_postgres(services, std::move(storing));
   co_return *keys;
 }
@@ -132,9 +132,9 @@ Task<std::string> discovered(OAuthServices services, Json request) {
 }
 
 std::string refused(const Provider& provider, std::string_view what, std::string_view words) {
-  log_warning("sso_token_refused", {{"provider_id", provider.id},
-                                    {"token", std::string(what)},
-                                    {"cause", std::string(words)}});
+  log_warning(
+      "sso_token_refused",
+      {{"provider_id", provider.id}, {"token", std::string(what)}, {"cause", std::string(words)}});
   return fault_json(words);
 }
 

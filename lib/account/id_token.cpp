@@ -259,8 +259,8 @@ std::optional<std::string> signing_keys(std::string_view key_set) {
     json.begin_object();
     for (std::string_view name : {"kty", "kid", "alg", "n", "e", "crv", "x", "y"}) {
       const Json* member = key.find(name);
-      bool is_kept = member != nullptr && member->is_text() &&
-                     member->as_text()->size() <= 2 * name_bytes_max;
+      bool is_kept =
+          member != nullptr && member->is_text() && member->as_text()->size() <= 2 * name_bytes_max;
       if (is_kept) json.member(name, *member->as_text());
     }
     json.end_object();

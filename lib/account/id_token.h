@@ -32,7 +32,7 @@ struct TokenRules {
 };
 
 struct TokenFault {
-  std::string words;          // for the log
+  std::string words;            // for the log
   bool is_unknown_key = false;  // another look at the provider's keys may help
 };
 

@@ -92,8 +92,9 @@ std::string found_json(const Json& document, std::string_view keys) {
   const Json* tells = document.find("authorization_response_iss_parameter_supported");
   json.member("tells_issuer",
               tells != nullptr && tells->as_boolean() != nullptr && *tells->as_boolean());
-  json.member("client_method",
-              auth_method_of(texts_of(document, "token_endpoint_auth_methods_supported"), true, ""));
+  json.member(
+      "client_method",
+      auth_method_of(texts_of(document, "token_endpoint_auth_methods_supported"), true, ""));
   return json.member_raw("keys", keys).end_object().take();
 }
 

@@ -15,11 +15,11 @@ SELECT identity_provider_check($1);
 SELECT identity_provider_issuer($1) AS issuer;
 
 -- name: identity_provider_create
--- $1 wanted jsonb, $2 secret jsonb or null, $3 found jsonb
+-- $1 wanted jsonb, $2 secret jsonb or null, $3 discovered jsonb
 SELECT identity_provider_create($1, $2, $3) AS item;
 
 -- name: identity_provider_update
--- $1 provider_id uuid, $2 changes jsonb, $3 secret jsonb or null, $4 found jsonb or null
+-- $1 provider_id uuid, $2 changes jsonb, $3 secret jsonb or null, $4 discovered jsonb or null
 SELECT identity_provider_update($1, $2, $3, $4) AS item;
 
 -- name: identity_provider_delete

@@ -158,9 +158,9 @@ LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT ending_begin('identities', p.id, p.org_id, what => jsonb_build_object('epoch', next_epoch))
 $$;
 
--- POST /v1/identity-providers. wanted: members by their names; secret: sealed, or null; found: what the issuer's
+-- POST /v1/identity-providers. wanted: members by their names; secret: sealed, or null; discovered: what the issuer's
 -- metadata and keys say.
-CREATE OR REPLACE FUNCTION identity_provider_create(wanted jsonb, secret jsonb, found jsonb) RETURNS json
+CREATE OR REPLACE FUNCTION identity_provider_create(wanted jsonb, secret jsonb, discovered jsonb) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     providers_max constant integer := 20;
@@ -174,7 +174,7 @@ BEGIN
     END IF;
     created := jsonb_populate_record(NULL::identity_providers, '{"domains": [], "trust_email": false,
         "has_second_factor": false, "role_map": {}, "create_users": false, "is_required": false, "is_active": true}'
-        || wanted || found || jsonb_build_object('id', public.uuidv7(), 'org_id', scope_id, 'epoch', 0,
+        || wanted || discovered || jsonb_build_object('id', public.uuidv7(), 'org_id', scope_id, 'epoch', 0,
         'created_at', clock_timestamp(), 'keys_read_at', clock_timestamp()));
     created.domains := identity_domains(scope_id, created.domains);
     IF secret IS NOT NULL THEN
@@ -194,21 +194,21 @@ END
 $$;
 
 -- PATCH /v1/identity-providers/{provider_id}. changes: members by their names; with client_secret_set the secret
--- changes: to `secret`, or to none. found: of another issuer, or null. Of an organization's provider a platform
+-- changes: to `secret`, or to none. discovered: of another issuer, or null. Of an organization's provider a platform
 -- administrator changes by its id what only they set.
-CREATE OR REPLACE FUNCTION identity_provider_update(provider uuid, changes jsonb, secret jsonb, found jsonb)
+CREATE OR REPLACE FUNCTION identity_provider_update(provider uuid, changes jsonb, secret jsonb, discovered jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     old_state identity_providers := identity_provider_of_scope(provider, true);
     new_state identity_providers := jsonb_populate_record(old_state, (changes - 'client_secret_set')
-                                                                     || coalesce(found, '{}'));
+                                                                     || coalesce(discovered, '{}'));
     is_foreign boolean := old_state.org_id IS NOT NULL AND scope_org('org.manage') IS NULL;
     is_elsewhere boolean := new_state.issuer <> old_state.issuer;
 BEGIN
     IF is_foreign AND changes - ARRAY['trust_email', 'has_second_factor'] <> '{}' THEN
         PERFORM fail('identity_providers.not_found');
-    ELSIF is_elsewhere AND found IS NULL THEN
+    ELSIF is_elsewhere AND discovered IS NULL THEN
         PERFORM fail('identity.discovery_failed', 'issuer_changed');
     ELSIF is_elsewhere AND old_state.secret_id IS NOT NULL AND NOT changes ? 'client_secret_set' THEN
         PERFORM fail('validation.error', 'secret_needed', jsonb_build_object('field', 'client_secret'));
@@ -235,7 +235,7 @@ BEGIN
         is_active = new_state.is_active, authorization_endpoint = new_state.authorization_endpoint,
         token_endpoint = new_state.token_endpoint, jwks_uri = new_state.jwks_uri,
         tells_issuer = new_state.tells_issuer, client_method = new_state.client_method, keys = new_state.keys,
-        keys_read_at = CASE WHEN found IS NULL THEN keys_read_at ELSE clock_timestamp() END, epoch = new_state.epoch
+        keys_read_at = CASE WHEN discovered IS NULL THEN keys_read_at ELSE clock_timestamp() END, epoch = new_state.epoch
     WHERE id = old_state.id;
     IF old_state.secret_id IS DISTINCT FROM new_state.secret_id THEN
         DELETE FROM secrets WHERE id = old_state.secret_id;

@@ -10,13 +10,13 @@
 CREATE OR REPLACE FUNCTION sso_vouches(p identity_providers, facts jsonb, OUT vouches boolean, OUT by_grant uuid)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    domain text := facts ->> 'domain';
+    given_domain text := facts ->> 'domain';
 BEGIN
-    vouches := domain IS NOT NULL AND facts ->> 'email_key' IS NOT NULL
+    vouches := given_domain IS NOT NULL AND facts ->> 'email_key' IS NOT NULL
         AND (p.trust_email OR coalesce((facts ->> 'is_verified')::boolean, false))
-        AND (domain = ANY (p.domains) OR (p.org_id IS NULL AND p.domains = '{}'));
+        AND (given_domain = ANY (p.domains) OR (p.org_id IS NULL AND p.domains = '{}'));
     IF vouches AND p.org_id IS NOT NULL THEN
-        SELECT g.id INTO by_grant FROM org_domains g WHERE g.org_id = p.org_id AND g.domain = sso_vouches.domain
+        SELECT g.id INTO by_grant FROM org_domains g WHERE g.org_id = p.org_id AND g.domain = given_domain
         FOR SHARE;
         vouches := by_grant IS NOT NULL;
     END IF;

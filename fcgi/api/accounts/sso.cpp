@@ -111,8 +111,7 @@ Response led_to_factor(const SessionTokens& tokens, std::string_view factors) {
       if (type.is_text()) names += (names.empty() ? "" : ",") + *type.as_text();
     }
   }
-  return led_to(
-      fmt::format("/sign-in?factor_token={}&factors={}", tokens.factor.text, names));
+  return led_to(fmt::format("/sign-in?factor_token={}&factors={}", tokens.factor.text, names));
 }
 
 struct Return {
@@ -151,23 +150,21 @@ Return read_return(const Input& input) {
 postgres::BoundStatement finishing(const Input& input, const postgres::Row& returned,
                                    const Json& claims, const SessionTokens& tokens) {
   const config::Settings& settings = input.settings;
-  return query::SsoFinish{
-      .flow_id = returned.text("flow_id"),
-      .call_id = returned.text("call_id"),
-      .facts = sso_facts(claims, settings),
-      .access_hash = tokens.access.hash,
-      .refresh_hash = tokens.refresh.hash,
-      .factor_hash = tokens.factor.hash,
-      .auth_sso_session_seconds = int64_t{43'200},
-      .limit_members = int64_t{10'000},
-      .settings = account_settings(settings)};
+  return query::SsoFinish{.flow_id = returned.text("flow_id"),
+                          .call_id = returned.text("call_id"),
+                          .facts = sso_facts(claims, settings),
+                          .access_hash = tokens.access.hash,
+                          .refresh_hash = tokens.refresh.hash,
+                          .factor_hash = tokens.factor.hash,
+                          .auth_sso_session_seconds = int64_t{43'200},
+                          .limit_members = int64_t{10'000},
+                          .settings = account_settings(settings)};
 }
 
 Response signed_in(const Input& input, std::string_view return_to, const SessionTokens& tokens) {
   const config::Settings& settings = input.settings;
   Response response = led_to(return_to);
-  int64_t seconds = std::min(settings.integer("auth.refresh_token_seconds"),
-                             int64_t{43'200});
+  int64_t seconds = std::min(settings.integer("auth.refresh_token_seconds"), int64_t{43'200});
   response.add_header("Set-Cookie", refresh_cookie(tokens.refresh.text, seconds, settings));
   return response;
 }
@@ -192,7 +189,9 @@ Response outcome_response(const Input& input, const Return& back, const postgres
 
 }  // namespace
 
-OneStatement list_sso_providers(const Input&) { return OneStatement::row(query::SsoProviderList{}); }
+OneStatement list_sso_providers(const Input&) {
+  return OneStatement::row(query::SsoProviderList{});
+}
 
 OneStatement start_sso(const Input& input) {
   std::string site = sso_site(input.settings);

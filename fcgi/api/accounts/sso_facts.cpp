@@ -59,8 +59,8 @@ std::string sso_facts(const Json& claims, const config::Settings& settings) {
     json.member("domain", email_key.substr(email_key.rfind('@') + 1));
   }
   const Json* verified = claims.find("is_email_verified");
-  json.member("is_verified", verified != nullptr && verified->as_boolean() != nullptr &&
-                                 *verified->as_boolean());
+  json.member("is_verified",
+              verified != nullptr && verified->as_boolean() != nullptr && *verified->as_boolean());
   std::string locale = account::language_tag(std::string(claims.text_or("locale")));
   if (!locale.empty() && !account::locale_fault(locale)) json.member("locale", locale);
   write_logins(json, is_valid ? email : std::string(), claims.text_or("name"));

@@ -60,8 +60,8 @@ Task<Response> log_out_by_provider(OpenCall& call) {
   co_await sso_call_result(call, call_id);
   bool is_first = true;
   for (int64_t ended = page_max; ended == page_max; is_first = false) {
-    postgres::BoundStatement ending = query::SsoLogoutFinish{
-        .call_id = call_id, .is_first = is_first, .at_most = page_max};
+    postgres::BoundStatement ending =
+        query::SsoLogoutFinish{.call_id = call_id, .is_first = is_first, .at_most = page_max};
     postgres::Result result = co_await call.database.query(std::move(ending));
     if (result.front().is_null("ended")) throw unfit("The logout_token is not valid, or was used.");
     ended = result.front().integer("ended");

@@ -120,8 +120,8 @@ void read_role_map(Fields& fields, JsonWriter& changes) {
   changes.key("role_map").begin_object();
   for (const auto& [group, role] : *groups) {
     std::string_view name = role.is_text() ? std::string_view(*role.as_text()) : "";
-    bool is_sound = (name == "admin" || name == "member") && !group.empty() &&
-                    group.size() <= group_chars_max;
+    bool is_sound =
+        (name == "admin" || name == "member") && !group.empty() && group.size() <= group_chars_max;
     if (is_sound) {
       changes.member(group, name);
     } else {
@@ -238,7 +238,7 @@ Task<Response> create_identity_provider(Call& call) {
   postgres::BoundStatement creation =
       query::IdentityProviderCreate{.wanted = written.changes.end_object().take(),
                                     .secret = std::move(secret),
-                                    .found = std::move(found)};
+                                    .discovered = std::move(found)};
   postgres::BoundStatement mails = query::OutboxNotify{};
   postgres::Result created =
       co_await call.database.query_and_notify(std::move(creation), std::move(mails));
@@ -264,7 +264,7 @@ Task<Response> update_identity_provider(Call& call) {
       query::IdentityProviderUpdate{.provider_id = provider_id,
                                     .changes = written.changes.end_object().take(),
                                     .secret = std::move(secret),
-                                    .found = std::move(found)};
+                                    .discovered = std::move(found)};
   postgres::BoundStatement mails = query::OutboxNotify{};
   postgres::Result changed =
       co_await call.database.query_and_notify(std::move(change), std::move(mails));

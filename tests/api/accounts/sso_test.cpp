@@ -57,7 +57,8 @@ TEST(Sso, ListsThePlatformsProviders) {
 TEST(Sso, BeginsWithWhatTheProviderNeeds) {
   TestProvider provider = add_platform_provider();
   Flow flow = begin_flow(provider);
-  EXPECT_TRUE(flow.url.starts_with(provider.issuer() + "/authorize?response_type=code&")) << flow.url;
+  EXPECT_TRUE(flow.url.starts_with(provider.issuer() + "/authorize?response_type=code&"))
+      << flow.url;
   for (const char* part : {"&scope=openid%20email%20profile", "&code_challenge_method=S256",
                            "&code_challenge=", "&nonce=", "&state=", "&client_id=client"}) {
     EXPECT_NE(flow.url.find(part), std::string::npos) << flow.url;
@@ -71,7 +72,8 @@ TEST(Sso, RefusesAStartThatMeansNothing) {
   EXPECT_TRUE(is_problem(start(R"({"provider_key":"nobody"})"), 404, "auth.sso_no_provider"));
   EXPECT_TRUE(is_problem(start(R"({"email":"a@nobody.example"})"), 404, "auth.sso_no_provider"));
   EXPECT_TRUE(has_fault(start("{}"), "provider_key", "required"));
-  EXPECT_TRUE(has_fault(start(R"({"provider_key":"a","email":"a@b.example"})"), "email", "ambiguous"));
+  EXPECT_TRUE(
+      has_fault(start(R"({"provider_key":"a","email":"a@b.example"})"), "email", "ambiguous"));
   for (const char* route : {"//evil.example", "/x?token=1", "https://evil.example", "/a#b", "/A"}) {
     Answer answer = start(fmt::format(R"({{"provider_key":"a","return_to":"{}"}})", route));
     if (std::string_view(route) == "//evil.example") continue;  // behind the #: harmless
@@ -115,9 +117,11 @@ TEST(Sso, LinksAProvedAccountAfterAUsualSignInAlone) {
   EXPECT_EQ(landing.refresh, "") << "no session yet";
   auto log_in_with_cookie = [&](const TestUser& who) {
     return stack().client().send(
-        {"POST", "/v1/auth/login",
+        {"POST",
+         "/v1/auth/login",
          fmt::format(R"({{"login":"{}","password":"{}"}})", who.login, who.password),
-         "application/json", {{"Cookie", landing.flow_cookie}}});
+         "application/json",
+         {{"Cookie", landing.flow_cookie}}});
   };
   TestUser other = register_user(stack());
   EXPECT_EQ(log_in_with_cookie(other).status, 200) << "anybody else goes on without linking";
@@ -180,8 +184,8 @@ TEST(Sso, OfAnOrganizationOpensItAlone) {
   EXPECT_EQ(eve.get("/v1/orgs").json().as_array()->size(), 1U);
   EXPECT_TRUE(is_problem(eve.post("/v1/me/email", R"({"email":"x@evil.example"})"), 403,
                          "auth.sso_session"));
-  EXPECT_TRUE(is_problem(eve.post("/v1/me/factors/totp", R"({"name":"phone"})"), 403,
-                         "auth.sso_session"));
+  EXPECT_TRUE(
+      is_problem(eve.post("/v1/me/factors/totp", R"({"name":"phone"})"), 403, "auth.sso_session"));
   EXPECT_TRUE(is_problem(eve.post("/v1/orgs", R"({"name":"N","slug":"never-made"})"), 403,
                          "auth.sso_session"));
   EXPECT_EQ(eve.get("/v1/threads").status, 200);

@@ -47,9 +47,8 @@ TestProvider new_provider(std::string_view scope) {
 ApiStack& sso_stack() {
   static ApiStack made(ApiStackOptions{
       {"HOSTLER_OUTBOUND_CA_FILE=" + OutsidePeer::ca_file(),
-       "HOSTLER_OUTBOUND_ALLOW_CIDRS=127.0.0.0/8",
-       fmt::format("HOSTLER_MAIL_SITE_URL={}", site), "HOSTLER_MAIL_DIR=",
-       "HOSTLER_LIMIT_REGISTRATIONS_PER_NETWORK_HOUR=0",
+       "HOSTLER_OUTBOUND_ALLOW_CIDRS=127.0.0.0/8", fmt::format("HOSTLER_MAIL_SITE_URL={}", site),
+       "HOSTLER_MAIL_DIR=", "HOSTLER_LIMIT_REGISTRATIONS_PER_NETWORK_HOUR=0",
        "HOSTLER_LIMIT_ANONYMOUS_REQUESTS_PER_MINUTE=100000",
        "HOSTLER_LIMIT_CHECKS_PER_MINUTE=10000"},
       true});
@@ -74,12 +73,20 @@ TestProvider add_org_provider(const Client& owner, const std::string& further) {
   TestUser admin = register_admin(sso_stack());
   TestProvider provider = new_provider("org");
   provider.domain = provider.name + ".example";
-  Answer granted =
-      admin.client.post("/v1/admin/org-domains", fmt::format(R"({{"org_id":"{}","domain":"{}"}})",
-                                                             owner.org_id, provider.domain));
+  Answer granted = admin.client.post(
+      "/v1/admin/org-domains",
+      fmt::format(R"({{"org_id":"{}","domain":"{}"}})", owner.org_id, provider.domain));
   EXPECT_EQ(granted.status, 201) << granted.body;
   return add_provider(owner, std::move(provider),
                       fmt::format(R"(,"domains":["{}"]{})", provider.domain, further));
+}
+
+std::string TestProvider::logout_token(const std::string& claims) const {
+  ProgramRun run = run_program({"/usr/bin/curl", "-sS", "--cacert", OutsidePeer::ca_file(),
+                                "--data-binary", "{" + claims + "}", issuer() + "/logout"});
+  EXPECT_EQ(run.status, 0) << run.err;
+  std::optional<Json> answer = parse_json_or_nothing(run.out);
+  return answer ? std::string(answer->text_or("logout_token")) : std::string();
 }
 
 std::string Flow::path_back() const {
@@ -108,8 +115,7 @@ std::string Landing::value(std::string_view name) const {
 }
 
 Landing land(const std::string& path_back, const std::string& cookie) {
-  Answer answer =
-      sso_stack().client().send({"GET", path_back, "", "", {{"Cookie", cookie}}});
+  Answer answer = sso_stack().client().send({"GET", path_back, "", "", {{"Cookie", cookie}}});
   EXPECT_EQ(answer.status, 303) << answer.body;
   Landing landing;
   constexpr std::string_view console = "/console/#";

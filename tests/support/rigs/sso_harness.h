@@ -25,6 +25,8 @@ struct TestProvider {
   std::string issuer() const { return openid_peer().url("/" + name); }
   // Changes what the provider says from now on: JSON, as the peer takes it.
   void set(const std::string& members) const;
+  // A logout token with these claims over the usual ones, in JSON without braces.
+  std::string logout_token(const std::string& claims) const;
   // Claims of the next ID tokens, in JSON without braces.
   void say(const std::string& claims) const { set("{\"claims\":{" + claims + "}}"); }
 };
@@ -47,7 +49,7 @@ Flow begin_flow(const TestProvider& provider, const std::string& further = "");
 // The callback, and where it leads: the part of the address behind /console/#.
 struct Landing {
   std::string route;
-  std::string refresh;  // the cookie of a session; empty: none
+  std::string refresh;      // the cookie of a session; empty: none
   std::string flow_cookie;  // the cookie that is set for the flow; its value is empty when cleared
 
   std::string value(std::string_view name) const;  // of the route's query

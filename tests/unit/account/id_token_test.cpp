@@ -126,11 +126,16 @@ std::string half_hash(const std::string& token) {
 
 Forged honest() {
   Forged forged;
-  forged.claims = {{"iss", fmt::format("\"{}\"", issuer)}, {"sub", R"("ada")"},
-                   {"aud", R"("client")"},                 {"exp", std::to_string(now_s + 300)},
-                   {"iat", std::to_string(now_s)},         {"nonce", R"("n-1")"},
-                   {"at_hash", half_hash("access")},       {"email", R"("ada@example.com")"},
-                   {"email_verified", "true"},             {"groups", R"(["staff","admins"])"}};
+  forged.claims = {{"iss", fmt::format("\"{}\"", issuer)},
+                   {"sub", R"("ada")"},
+                   {"aud", R"("client")"},
+                   {"exp", std::to_string(now_s + 300)},
+                   {"iat", std::to_string(now_s)},
+                   {"nonce", R"("n-1")"},
+                   {"at_hash", half_hash("access")},
+                   {"email", R"("ada@example.com")"},
+                   {"email_verified", "true"},
+                   {"groups", R"(["staff","admins"])"}};
   return forged;
 }
 
