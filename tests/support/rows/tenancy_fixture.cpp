@@ -19,7 +19,8 @@ constexpr const char* nobodys_id = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a";
 // Things of the platform, of everybody, or of the caller wherever they act.
 const std::set<std::string> nobodys_names = {
     "key",         "group",          "provider",           "token", "plan_id",   "session_id",
-    "override_id", "invite_code_id", "redemption_code_id", "chat",  "export_id", "factor_id"};
+    "override_id", "invite_code_id", "redemption_code_id", "chat",  "export_id", "factor_id",
+    "identity_id"};
 
 }  // namespace
 
