@@ -122,10 +122,12 @@ BEGIN
     RETURN QUERY SELECT s.id, json_build_object('id', s.id, 'created_at', rfc3339(s.created_at),
         'last_seen_at', rfc3339(s.last_seen_at), 'client_ip', coalesce(host(s.client_ip), ''),
         'user_agent', s.user_agent,
+        'provider_key', (SELECT p.key FROM identity_providers p WHERE p.id = s.provider_id),
         'current', s.id IS NOT DISTINCT FROM (current_request() ->> 'session_id')::uuid)
     FROM sessions s
     WHERE s.user_id = current_user_id() AND s.revoked_at IS NULL AND (before IS NULL OR s.id < before)
           AND s.epoch = (SELECT u.session_epoch FROM users u WHERE u.id = current_user_id())
+          AND CASE WHEN s.identity_id IS NULL THEN true ELSE identity_holds(s.identity_id) END
           AND EXISTS (SELECT 1 FROM refresh_tokens r WHERE r.session_id = s.id AND r.expires_at > clock_timestamp())
     ORDER BY s.id DESC LIMIT page_limit;
 END
