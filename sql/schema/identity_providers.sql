@@ -169,7 +169,8 @@ DECLARE
 BEGIN
     PERFORM sso_way_back_mail();
     PERFORM pg_advisory_xact_lock(hashtextextended('identity providers ' || coalesce(scope_id::text, ''), 0));
-    IF (SELECT count(*) FROM identity_providers p WHERE p.org_id IS NOT DISTINCT FROM scope_id) >= providers_max THEN
+    IF (SELECT count(*) FROM identity_providers p
+        WHERE p.org_id = scope_id OR (scope_id IS NULL AND p.org_id IS NULL)) >= providers_max THEN
         PERFORM fail('limits.reached', 'identity_providers_are_enough', jsonb_build_object('limit', providers_max));
     END IF;
     created := jsonb_populate_record(NULL::identity_providers, '{"domains": [], "trust_email": false,
@@ -309,9 +310,14 @@ RETURNS TABLE (id uuid, item json)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     PERFORM need_platform_admin();
-    RETURN QUERY SELECT g.id, org_domain_json(g) FROM org_domains g
-    WHERE (org IS NULL OR g.org_id = org) AND (before IS NULL OR g.id < before)
-    ORDER BY g.id DESC LIMIT page_limit;
+    IF org IS NULL THEN
+        RETURN QUERY SELECT g.id, org_domain_json(g) FROM org_domains g WHERE before IS NULL OR g.id < before
+        ORDER BY g.id DESC LIMIT page_limit;
+    ELSE
+        RETURN QUERY SELECT g.id, org_domain_json(g) FROM org_domains g
+        WHERE g.org_id = org AND (before IS NULL OR g.id < before)
+        ORDER BY g.org_id DESC, g.id DESC LIMIT page_limit;
+    END IF;
 END
 $$;
 
@@ -338,13 +344,10 @@ $$;
 CREATE OR REPLACE FUNCTION sso_off_by_operator(org_name text) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
-    org uuid := (SELECT o.id FROM orgs o WHERE o.slug = org_name OR o.id::text = org_name);
+    org uuid := org_of_operator(org_name);
     p identity_providers;
     switched integer := 0;
 BEGIN
-    IF org IS NULL THEN
-        PERFORM fail('orgs.not_found');
-    END IF;
     FOR p IN SELECT * FROM identity_providers q WHERE q.org_id = org AND q.is_required FOR UPDATE LOOP
         UPDATE identity_providers SET is_required = false WHERE id = p.id;
         PERFORM audit('identity_providers.update', 'identity_provider', p.id::text, org, '{"is_required": true}',

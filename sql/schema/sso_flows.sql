@@ -64,10 +64,12 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     p identity_providers;
 BEGIN
-    SELECT * INTO p FROM identity_providers q
-    WHERE q.is_active AND CASE WHEN wanted_key IS NOT NULL THEN q.key = wanted_key
-                               ELSE q.domains @> ARRAY[email_domain] END
-    ORDER BY q.org_id IS NULL, NOT q.is_required, q.id LIMIT 1;
+    IF wanted_key IS NOT NULL THEN
+        SELECT * INTO p FROM identity_providers q WHERE q.key = wanted_key AND q.is_active;
+    ELSE
+        SELECT * INTO p FROM identity_providers q WHERE q.domains @> ARRAY[email_domain] AND q.is_active
+        ORDER BY q.org_id IS NULL, NOT q.is_required, q.id LIMIT 1;
+    END IF;
     IF p.id IS NULL THEN
         PERFORM fail('auth.sso_no_provider');
     END IF;
