@@ -156,15 +156,16 @@ postgres::BoundStatement finishing(const Input& input, const postgres::Row& retu
                           .access_hash = tokens.access.hash,
                           .refresh_hash = tokens.refresh.hash,
                           .factor_hash = tokens.factor.hash,
-                          .auth_sso_session_seconds = int64_t{43'200},
-                          .limit_members = int64_t{10'000},
+                          .auth_sso_session_seconds = settings.integer("auth.sso_session_seconds"),
+                          .limit_members = settings.integer("limit.members"),
                           .settings = account_settings(settings)};
 }
 
 Response signed_in(const Input& input, std::string_view return_to, const SessionTokens& tokens) {
   const config::Settings& settings = input.settings;
   Response response = led_to(return_to);
-  int64_t seconds = std::min(settings.integer("auth.refresh_token_seconds"), int64_t{43'200});
+  int64_t seconds = std::min(settings.integer("auth.refresh_token_seconds"),
+                             settings.integer("auth.sso_session_seconds"));
   response.add_header("Set-Cookie", refresh_cookie(tokens.refresh.text, seconds, settings));
   return response;
 }
