@@ -54,7 +54,7 @@ std::string claims_json(const account::LogoutClaims& claims) {
   return json.end_object().end_object().take();
 }
 
-// What the row of a claim says of the provider.
+// The provider, as the row of a claim has it.
 struct Provider {
   std::string id;
   std::string jwks_uri;
@@ -113,7 +113,7 @@ Task<std::variant<Claims, account::TokenFault>> checked(OAuthServices services, 
   co_return check(provider);
 }
 
-// Nothing when the stored secret cannot be read.
+// Returns no value when the stored secret cannot be read.
 std::optional<std::string> client_secret_of(const OAuthServices& services,
                                             const postgres::Row& row) {
   if (row.is_null("secret_id")) return std::string();

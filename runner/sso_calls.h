@@ -1,4 +1,4 @@
-// What the pool asks daemons to do for logins with OpenID providers, and waits for
+// Work that the pool asks daemons for, and waits for, in logins with OpenID providers
 // (sql/schema/sso_flows.sql): a provider's metadata, the exchange of a code and the check of its ID
 // token, the check of a logout token. Any daemon takes any call, organizations in turns. Hears by
 // NOTIFY that one waits; a poll finds it anyway. Built by the daemon.

@@ -60,7 +60,7 @@ struct Access {
   // Then only when the body has one of these members (blanks between), and not as null. nullptr:
   // always.
   const char* fresh_for_members = nullptr;
-  // Of a scope: an organization's needs a fresh login, too.
+  // In the scope of an organization it needs a fresh login, too.
   bool is_fresh_in_orgs = false;
   // Not for sessions that an organization's identity provider began.
   bool is_own_account = false;

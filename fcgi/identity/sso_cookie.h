@@ -22,7 +22,7 @@ std::optional<std::string> sso_cookie_of(const Request& request, std::string_vie
 // The SHA-256 of all such cookies, at most eight, as a JSON array of hex texts; empty: none came.
 std::string sso_flow_hashes(const Request& request);
 
-// What only the browser of the cookie knows: of one use, such as "nonce".
+// A secret that only the browser of the cookie knows. use: its purpose, such as "nonce".
 std::string sso_secret(std::string_view cookie_value, std::string_view use);
 
 }  // namespace hostler

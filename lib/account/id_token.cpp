@@ -160,7 +160,7 @@ std::optional<TokenFault> audience_fault(const Json& claims, const std::string& 
   return is_party ? std::nullopt : std::optional(fault("azp is not this client"));
 }
 
-// What both kinds of tokens have: issuer, audience, times.
+// Checks the claims that both kinds of tokens have: issuer, audience, times.
 std::optional<TokenFault> claims_fault(const Json& claims, const TokenRules& rules) {
   const Json* issuer = claims.find("iss");
   if (issuer == nullptr || !issuer->is_text() || *issuer->as_text() != rules.issuer) {

@@ -1,4 +1,4 @@
-// What a daemon asks OpenID providers for: their metadata and keys (OpenID Connect Discovery 1.0),
+// Requests of a daemon to OpenID providers: their metadata and keys (OpenID Connect Discovery 1.0),
 // and the exchange of a code. Requests go through the address guard, by https alone, without
 // redirects, for 5 seconds and 1 MiB at most. Used by runner/sso_calls.
 #pragma once
@@ -22,7 +22,7 @@ struct ProviderFault {
   std::string words;  // for the person who set the provider up; nothing that a stranger wrote
 };
 
-// What the issuer's metadata and keys say, as identity_provider_create() takes it (sql), in JSON.
+// Reads the issuer's metadata and keys, in the JSON that identity_provider_create() takes (sql).
 Task<std::variant<std::string, ProviderFault>> discover_provider(http::HttpClient& http,
                                                                  std::string issuer);
 

@@ -22,7 +22,7 @@ SELECT sso_discovery_begin($1) AS call_id;
 SELECT sso_logout_begin($1, $2, $3) AS call_id;
 
 -- name: sso_call_result
--- What a daemon stored; null while it is under way.
+-- The result that a daemon stored; null while the call is under way.
 -- $1 call_id uuid
 SELECT result, coalesce(is_claimed, false) AS is_claimed FROM sso_call_result($1);
 

@@ -1,4 +1,4 @@
--- What may be tried so often within a time: counts that live for a while.
+-- Counts of tries that live for a while: how often something may be tried within a time.
 
 -- Counters that live for a while: kind is the action ("auth.check"), subject the actor.
 CREATE TABLE attempts (

@@ -189,9 +189,8 @@ $$;
 -- is_replay not to check address and risk (the audit of a refusal), writes to hold the user until the transaction ends,
 -- ends is the user whom the call ends, needs_proof refuses callers without verified address, needs_factor those whom
 -- auth.require_factor asks for a second factor and who have none (organizations may ask, too), before_factor asks for
--- none, fresh_seconds refuses those whose session was proved longer ago, own_account refuses sessions that an
--- organization's identity provider began, way_back (seconds) lets owners through who prove themselves by a second
--- factor where that provider is required. Raises the 401, 403 or 404 when the caller may not pass.
+-- none, fresh_seconds refuses those whose session was proved longer ago, own_account sessions of organizations' identity
+-- providers, way_back (seconds) admits owners with a second factor where one is required. Raises the 401, 403 or 404.
 CREATE OR REPLACE FUNCTION authenticate(token_hash bytea, is_key boolean, org uuid, permission text, takes_key boolean,
     context jsonb, OUT user_id uuid, OUT org_id uuid, OUT role text, OUT platform_admin boolean, OUT session_id uuid,
     OUT api_key_id uuid, OUT permissions text[])

@@ -17,7 +17,7 @@ CREATE TABLE sessions (
     factor_proved_at timestamptz,  -- by a second factor, at the login or by POST /v1/auth/confirm
     code_proved_at timestamptz,    -- by a mailed code, likewise
     epoch bigint NOT NULL DEFAULT 0,  -- users.session_epoch when it began; in a later epoch it is over
-    -- Of a session that began with an identity provider. It is over with its link (identity_holds).
+    -- For a session that began with an identity provider. It is over with its link (identity_holds).
     identity_id uuid,
     provider_id uuid,
     provider_sid text COLLATE "C",  -- the provider's own session

@@ -1,4 +1,4 @@
--- Who signs in when an OpenID provider vouches for somebody (contract: sign-in by OpenID Connect), with which rights,
+-- The user who signs in when an OpenID provider vouches for somebody (docs/sign-in.md), with which rights,
 -- and how an account is linked.
 --
 -- `facts` is what a daemon checked and the pool worked out: {sub, sid, email, email_key, domain, is_verified, groups,
@@ -107,6 +107,9 @@ BEGIN
     ELSIF u.email_verified_at IS NOT NULL THEN
         outcome := 'link';
         found_id := u.id;
+        RETURN;
+    ELSIF u.platform_admin THEN
+        outcome := 'auth.factor_setup_required';  -- nothing of an administrator ends by a provider's word
         RETURN;
     ELSE
         PERFORM email_first_proved(u);

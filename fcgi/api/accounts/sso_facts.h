@@ -1,5 +1,5 @@
-// What a login with an OpenID provider tells the database about a person, worked out of the claims
-// that a daemon checked. Pure; used by fcgi/api/accounts/sso.cpp.
+// Facts about a person that a login with an OpenID provider hands to the database, made of the
+// claims that a daemon checked. Pure; used by fcgi/api/accounts/sso.cpp.
 #pragma once
 
 #include <string>

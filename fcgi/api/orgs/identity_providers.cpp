@@ -37,7 +37,7 @@ constexpr size_t domains_max = 100;
 constexpr size_t groups_max = 200;
 constexpr size_t group_chars_max = 256;
 
-// What a client writes of a provider.
+// Members of a provider as a client writes them.
 struct Written {
   JsonWriter changes;  // an open object of members
   std::optional<std::string> issuer;
@@ -199,8 +199,8 @@ Error discovery_failed(std::string_view words) {
                fmt::format("The issuer cannot be used: {}.", words));
 }
 
-// What a daemon found at the issuer, in JSON. The client's secret will go to its token_endpoint,
-// which must be no address of the operator's own network.
+// Asks a daemon for the issuer's metadata, in JSON. The client's secret will go to its
+// token_endpoint, which must be no address of the operator's own network.
 Task<std::string> discover(Call& call, std::string issuer) {
   std::optional<http::HttpUrl> url = http::parse_http_url(issuer);
   bool is_denied = co_await is_denied_to_tenants(call.loop, call.input.settings, *url);

@@ -76,7 +76,6 @@ TEST(Sso, RefusesAStartThatMeansNothing) {
       has_fault(start(R"({"provider_key":"a","email":"a@b.example"})"), "email", "ambiguous"));
   for (const char* route : {"//evil.example", "/x?token=1", "https://evil.example", "/a#b", "/A"}) {
     Answer answer = start(fmt::format(R"({{"provider_key":"a","return_to":"{}"}})", route));
-    if (std::string_view(route) == "//evil.example") continue;  // behind the #: harmless
     EXPECT_TRUE(has_fault(answer, "return_to", "bad_format")) << route;
   }
 }
@@ -170,7 +169,8 @@ TEST(Sso, KnowsNobodyWhoseAddressIsNotVouchedFor) {
 
 TEST(Sso, OfAnOrganizationOpensItAlone) {
   Company company = make_company(
-      R"(,"create_users":true,"groups_claim":"groups","role_map":{"bosses":"admin","all":"member"})");
+      R"(,"create_users":true,"groups_claim":"groups",)"
+      R"("role_map":{"bosses":"admin","all":"member"})");
   std::string email = company.address("eve");
   company.provider.say(person("eve", email, R"(,"groups":["all","bosses"])"));
   Client eve = client_of(sign_in(company.provider));
@@ -220,6 +220,7 @@ TEST(Sso, SessionOfAnAdministratorsAccountIsNoAdministrators) {
                   company.address("root"), admin.id));
   company.provider.say(person("root", company.address("root")));
   EXPECT_EQ(sign_in(company.provider).error(), "auth.factor_setup_required");
+  EXPECT_EQ(admin.client.get("/v1/me").status, 200) << "and nothing of theirs ended";
 }
 
 TEST(Sso, AsksForTheAccountsSecondFactor) {
@@ -227,10 +228,6 @@ TEST(Sso, AsksForTheAccountsSecondFactor) {
   TestUser user = register_user(stack());
   provider.say(person("careful", user.email));
   client_of(sign_in(provider));
-  stack().sql().run_text(fmt::format(
-      "UPDATE users SET password_hash = (SELECT password_hash FROM users WHERE login = '{}') "
-      "WHERE id = '{}'",
-      register_user(stack()).login, user.id));
   user.client = client_of(sign_in(provider));
   TestFactor factor = add_totp(stack(), user);
   Landing landing = sign_in(provider);

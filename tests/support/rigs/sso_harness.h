@@ -33,7 +33,7 @@ struct TestProvider {
 
 // further: members in JSON, with a comma before them.
 TestProvider add_platform_provider(const std::string& further = "");
-// Of the organization of this client, whose owner acts; its domain is granted first.
+// For the organization of this client, whose owner acts; its domain is granted first.
 TestProvider add_org_provider(const Client& owner, const std::string& further = "");
 
 // A browser on its way: what it was told to open, and the cookie of the flow.

@@ -368,7 +368,7 @@ TEST(LogoutToken, OfTheProviderIsRead) {
 }
 
 TEST(LogoutToken, OfALiarIsRefused) {
-  const std::vector<Lie> told = {
+  const std::vector<Lie> logout_lies = {
       {"a nonce", claim("nonce", R"("n-1")")},
       {"no event", claim("events", "")},
       {"another event", claim("events", R"({"https://example.com/event":{}})")},
@@ -387,7 +387,7 @@ TEST(LogoutToken, OfALiarIsRefused) {
          forged.claims.erase("sid");
        }},
   };
-  for (const Lie& lie : told) {
+  for (const Lie& lie : logout_lies) {
     Forged forged = honest_logout();
     lie.tell(forged);
     EXPECT_NE(logout_fault_of(forged), "") << lie.name;
