@@ -64,7 +64,7 @@ CREATE TABLE orgs (
     type text NOT NULL CHECK (type IN ('personal', 'workspace')),
     ip_rule_count integer NOT NULL DEFAULT 0,  -- maintained with ip_rules: authenticate() reads no more than this
     require_factor boolean NOT NULL DEFAULT false,  -- members without a second factor may do nothing here
-    required_provider_id uuid,  -- only sessions that began with this identity provider act here (identity_providers.sql)
+    required_provider_id uuid,  -- only sessions that this identity provider began act here
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     seen_day date,  -- of a workspace: when a member was seen last (dashboard.sql)
     -- A workspace that is deleted stops at closed_at, can be restored until erase_at, and is erased then

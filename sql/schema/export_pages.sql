@@ -88,7 +88,8 @@ BEGIN
              FROM org_members m JOIN orgs g ON g.id = m.org_id
              WHERE m.user_id = x.user_id AND m.org_id > x.org_at ORDER BY m.org_id LIMIT 100 LOOP
         looked_at := o.id;
-        IF o.closed_at IS NULL AND o.required_provider_id IS NULL AND (o.ip_rule_count = 0 OR ip_admits(o.id, x.client_ip))
+        IF o.closed_at IS NULL AND o.required_provider_id IS NULL
+           AND (o.ip_rule_count = 0 OR ip_admits(o.id, x.client_ip))
            AND (NOT o.require_factor OR (SELECT u.has_factor FROM users u WHERE u.id = x.user_id)) THEN
             org := o.id;
             RETURN;

@@ -154,7 +154,8 @@ CREATE OR REPLACE FUNCTION factor_token_begin(user_row users, how text, token_ha
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     INSERT INTO factor_tokens (hash, user_id, begun_by, provenance, client_ip, user_agent, epoch, expires_at)
-    VALUES (token_hash, user_row.id, how, factor_token_begin.provenance, request_ip(), coalesce(current_request() ->> 'user_agent', ''),
+    VALUES (token_hash, user_row.id, how, factor_token_begin.provenance, request_ip(),
+            coalesce(current_request() ->> 'user_agent', ''),
             user_row.session_epoch, clock_timestamp() + interval '5 minutes');
     RETURN factors_asked(user_row.id);
 END

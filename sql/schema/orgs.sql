@@ -96,7 +96,8 @@ DECLARE
                       WHERE s.id = (current_request() ->> 'session_id')::uuid);
 BEGIN
     RETURN QUERY SELECT o.id, org_json(o, m.role) FROM org_members m JOIN orgs o ON o.id = m.org_id
-    WHERE m.user_id = current_user_id() AND (only_one IS NULL OR m.org_id = only_one) AND (before IS NULL OR m.org_id < before)
+    WHERE m.user_id = current_user_id() AND (only_one IS NULL OR m.org_id = only_one)
+          AND (before IS NULL OR m.org_id < before)
     ORDER BY m.org_id DESC LIMIT page_limit;
 END
 $$;

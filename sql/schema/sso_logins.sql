@@ -195,8 +195,8 @@ BEGIN
 END
 $$;
 
--- The end of the callback, after a daemon checked the ID token. outcome: ok, factor (with factors), link, or the code of
--- the refusal. What it wrote is to be committed in each case.
+-- The end of the callback, after a daemon checked the ID token. outcome: ok, factor (with factors), link, or the code
+-- of the refusal. What it wrote is to be committed in each case.
 CREATE OR REPLACE FUNCTION sso_finish(flow uuid, call uuid, facts jsonb, access_hash bytea, refresh_hash bytea,
     factor_hash bytea, auth_sso_session_seconds bigint, limit_members bigint, settings jsonb,
     OUT outcome text, OUT factors jsonb, OUT return_to text)
