@@ -73,7 +73,8 @@ WHERE e.run_id = $1 AND e.type = 'run.resumed' AND (SELECT r.take_overs > 0 FROM
 -- name: stream_recheck
 -- Which of these subscribers may not go on: their session or key is dead, their user not active, their
 -- organization closed, their membership gone, the thread or response deleted, the run no longer theirs to read, their
--- address excluded by an IP rule, their identity provider done with them or not the one that is required. One look-up each, never a join over whole tables.
+-- address excluded by an IP rule, their identity provider done with them or not the one that is required. One look-up
+-- each, never a join over whole tables.
 -- $1 session_ids uuid[] (all zero:
 -- none), $2 api_key_ids uuid[] (likewise), $3 org_ids uuid[], $4 run_ids uuid[], $5 addresses text[]
 SELECT f.number

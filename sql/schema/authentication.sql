@@ -10,7 +10,6 @@ CREATE OR REPLACE FUNCTION current_user_id() RETURNS uuid LANGUAGE sql STABLE PA
     SELECT nullif(current_setting('hostler.user_id', true), '')::uuid
 $$;
 
--- {trace_id, client_ip, user_agent, api_key_id, session_id}
 CREATE OR REPLACE FUNCTION current_request() RETURNS jsonb LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT coalesce(nullif(current_setting('hostler.request', true), ''), '{}')::jsonb
 $$;

@@ -236,7 +236,8 @@ BEGIN
         is_active = new_state.is_active, authorization_endpoint = new_state.authorization_endpoint,
         token_endpoint = new_state.token_endpoint, jwks_uri = new_state.jwks_uri,
         tells_issuer = new_state.tells_issuer, client_method = new_state.client_method, keys = new_state.keys,
-        keys_read_at = CASE WHEN discovered IS NULL THEN keys_read_at ELSE clock_timestamp() END, epoch = new_state.epoch
+        keys_read_at = CASE WHEN discovered IS NULL THEN keys_read_at ELSE clock_timestamp() END,
+        epoch = new_state.epoch
     WHERE id = old_state.id;
     IF old_state.secret_id IS DISTINCT FROM new_state.secret_id THEN
         DELETE FROM secrets WHERE id = old_state.secret_id;

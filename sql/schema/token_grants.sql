@@ -2,8 +2,9 @@
 -- authenticate_by_token(). A change of anything that decides them makes the row forget them in the same transaction, by
 -- triggers here. So no function that ends or changes something can leave one out, and a reader that sees the change
 -- sees nothing granted. Rare or very important checks are never kept: other organizations, platform administrators, API
--- keys, sessions of identity providers. For IP rules an address that they admit is kept; calls from others check them. Rules are made and removed,
--- never changed: each time the organization's count of them changes, and its row makes tokens forget.
+-- keys, sessions of identity providers. For IP rules an address that they admit is kept; calls from others check them.
+-- Rules are made and removed, never changed: each time the organization's count of them changes, and its row makes
+-- tokens forget.
 --
 -- token_grants_keep() reads session, user, membership and organization and holds them until its commit, in the version
 -- that is committed last; one that somebody is changing right now it passes over, and keeps nothing. So a change comes
