@@ -54,6 +54,7 @@ constexpr auto table = std::to_array<ErrorReason>({
     {validation_error, "decision_lacks_member", R"("{name}" is not a member of a decision; )" HOW_TO_DECIDE, bad_content},
     {validation_error, "decision_malformed", R"("decision" must be "approve" or "deny"; )" HOW_TO_DECIDE, bad_content},
     {validation_error, "denial_takes_no_arguments", R"("arguments" are not allowed beside deny; leave them out; )" HOW_TO_DECIDE, bad_content},
+    {validation_error, "file_is_no_image", "the file {file_id} is no image", {.field = "{field}", .fault = "wrong_type"}},
     {validation_error, "key_meant_elsewhere",
      "names another server than the one for which {key} was stored: DELETE that setting, set this one, then set that one again",
      {.field = "value", .fault = "required"}},

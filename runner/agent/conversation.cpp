@@ -251,6 +251,19 @@ class Planner {
   size_t messages_max_;
 };
 
+// Texts and images of a message, an image that was deleted as words; none of one that is all text.
+Parts shown_parts(const postgres::Row& row) {
+  if (row.is_null("parts")) return {};
+  Parts parts = parts_from(row.text("parts"));
+  for (Part& part : parts) {
+    ImagePart* image = std::get_if<ImagePart>(&part);
+    if (image == nullptr) continue;
+    image->message_id = row.text("id");
+    if (image->is_deleted) part = TextPart{std::string(deleted_image)};
+  }
+  return parts;
+}
+
 // Builds the messages of the plan.
 void add_exchange(const Plan& plan, size_t nth, Exchange exchange, std::vector<ChatMessage>& all) {
   all.push_back(std::move(exchange.answer));
@@ -303,8 +316,10 @@ std::vector<ChatMessage> history_of(const postgres::Result& rows) {
   std::vector<ChatMessage> messages;
   for (int i = rows.size() - 1; i >= 0; --i) {
     bool is_answer = rows[i].text("role") == "assistant";
-    messages.emplace_back(is_answer ? ChatRole::assistant : ChatRole::user,
-                          std::string(rows[i].text("content")));
+    ChatRole role = is_answer ? ChatRole::assistant : ChatRole::user;
+    Parts parts = shown_parts(rows[i]);
+    if (parts.empty()) parts.push_back(TextPart{std::string(rows[i].text("content"))});
+    messages.emplace_back(role, std::move(parts));
     messages.back().run_id = rows[i].text_or_null("turns_of").value_or("");
   }
   return messages;

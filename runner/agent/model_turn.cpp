@@ -13,6 +13,7 @@
 #include "lib/loop/wait.h"
 #include "queries/model_tests.h"
 #include "runner/agent/conversation.h"
+#include "runner/agent/run_images.h"
 #include "runner/agent/thread_turns.h"
 #include "runner/agent/tool_choice.h"
 #include "runner/agent/turn_allowance.h"
@@ -187,6 +188,7 @@ Task<bool> ask_model(AgentServices& services, RunPtr run, RunParts& parts) {
   int adaptations = 0;
   for (;;) {
     ModelRequest request = request_of_turn(parts);
+    co_await load_images(services, parts, request);
     progress.turn = ModelTurn();
     bool is_allowed = co_await allow_turn(services, run, parts, request);
     if (!is_allowed) co_return false;

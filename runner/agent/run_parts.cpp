@@ -148,6 +148,7 @@ RunParts parts_of(AgentServices& services, const RunPtr& run, const postgres::Ro
   if (!row.is_null("function_tools")) parts.functions = DeclaredTools(row.text("function_tools"));
   parts.credits_exhausted = row.boolean("credits_exhausted");
   if (!row.is_null("max_output_tokens")) parts.max_output_tokens = row.integer("max_output_tokens");
+  parts.takes_images = row.boolean("takes_images");
   parts.input_price = row.number("input_price");
   parts.output_price = row.number("output_price");
   parts.funds = {row.boolean("is_budgeted"), row.integer("unheld_max")};

@@ -78,6 +78,7 @@ struct RunParts {
   RunLimits limits;
   std::optional<AnswerFormat> format;        // none: the answer is any text
   std::optional<int64_t> max_output_tokens;  // the model's
+  bool takes_images = false;                 // likewise
   double input_price = 0;   // dollars a million tokens, the dearest, with the model's multiplier
   double output_price = 0;  // likewise
   RunFunds funds;           // when it was begun

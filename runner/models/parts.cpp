@@ -30,9 +30,23 @@ std::optional<OpaquePart::Place> place_named(std::string_view name) {
   return std::nullopt;
 }
 
+ImagePart image_from(const Json& item) {
+  ImagePart image;
+  image.file_id = item.text_or("file_id");
+  image.name = item.text_or("name");
+  image.detail = item.text_or("detail");
+  image.width = item.integer_or("width", 0);
+  image.height = item.integer_or("height", 0);
+  const Json* is_deleted = item.find("is_deleted");
+  image.is_deleted =
+      is_deleted != nullptr && is_deleted->as_boolean() != nullptr && *is_deleted->as_boolean();
+  return image;
+}
+
 std::optional<Part> part_from(const Json& item) {
   std::string_view type = item.text_or("type");
   if (type == "text") return TextPart{std::string(item.text_or("text"))};
+  if (type == "image") return image_from(item);
   if (type == "call") {
     return ToolCall{std::string(item.text_or("id")), std::string(item.text_or("name")),
                     std::string(item.text_or("arguments"))};
@@ -76,6 +90,17 @@ bool has_opaque(const Parts& parts) {
                      [](const Part& part) { return std::holds_alternative<OpaquePart>(part); });
 }
 
+bool has_images(const Parts& parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [](const Part& part) { return std::holds_alternative<ImagePart>(part); });
+}
+
+int64_t image_tokens(const ImagePart& image) {
+  constexpr int64_t least = 85;
+  constexpr int64_t pixels_of_token = 750;
+  return std::max(least, image.width * image.height / pixels_of_token);
+}
+
 size_t bytes_of(const Parts& parts) {
   size_t bytes = 0;
   for (const Part& part : parts) {
@@ -83,6 +108,8 @@ size_t bytes_of(const Parts& parts) {
       bytes += text_part->text.size();
     } else if (const ToolCall* call = std::get_if<ToolCall>(&part)) {
       bytes += call->id.size() + call->name.size() + call->arguments.size();
+    } else if (const ImagePart* image = std::get_if<ImagePart>(&part)) {
+      bytes += static_cast<size_t>(image_tokens(*image)) * 4;
     } else {
       bytes += std::get<OpaquePart>(part).data.size();
     }
@@ -139,6 +166,10 @@ std::string parts_json(const Parts& parts) {
     } else if (const ToolCall* call = std::get_if<ToolCall>(&part)) {
       json.member("type", "call").member("id", call->id).member("name", call->name);
       json.member("arguments", call->arguments);
+    } else if (const ImagePart* image = std::get_if<ImagePart>(&part)) {
+      json.member("type", "image").member("file_id", image->file_id).member("name", image->name);
+      json.member("width", image->width).member("height", image->height);
+      json.member("detail", image->detail).member("is_deleted", image->is_deleted);
     } else {
       const OpaquePart& opaque = std::get<OpaquePart>(part);
       json.member("type", "opaque").member("place", place_name(opaque.place));

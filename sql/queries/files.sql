@@ -77,3 +77,8 @@ SELECT file_check_postpone($1, $2, $3);
 -- name: file_check_again
 -- $1 file_id uuid, $2 check_number integer
 SELECT file_check_again($1, $2);
+
+-- name: file_derived
+-- What a model gets of it; no row when it is gone.
+-- $1 file_id uuid
+SELECT state, refusal, derived_type, width, height, image FROM file_derived($1);

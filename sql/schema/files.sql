@@ -62,6 +62,29 @@ CREATE TABLE upload_days (
 ) WITH (fillfactor = 75);
 SELECT make_tenant_table('upload_days');
 
+-- The files to which messages refer. A file goes with the last of them.
+CREATE TABLE message_files (
+    org_id uuid NOT NULL,
+    thread_id uuid NOT NULL,
+    message_id uuid NOT NULL,
+    file_id uuid NOT NULL REFERENCES files ON DELETE CASCADE,
+    PRIMARY KEY (thread_id, message_id, file_id),
+    FOREIGN KEY (thread_id, message_id) REFERENCES messages ON DELETE CASCADE
+);
+CREATE INDEX message_files_file ON message_files (file_id);
+SELECT make_tenant_table('message_files');
+
+-- A file that no message refers to any more is removed by the next page of maintenance.
+CREATE OR REPLACE FUNCTION message_file_gone() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+BEGIN
+    UPDATE files f SET unused_since = '-infinity'
+    WHERE f.id = OLD.file_id AND NOT EXISTS (SELECT FROM message_files o WHERE o.file_id = OLD.file_id);
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER message_file_gone AFTER DELETE ON message_files FOR EACH ROW EXECUTE FUNCTION message_file_gone();
+
 -- The members of a file, in their order, as clients read them.
 CREATE OR REPLACE FUNCTION file_item(f files) RETURNS TABLE (id uuid, org_id uuid, created_by_user_id uuid, name text,
     mime_type text, bytes bigint, sha256 text, width integer, height integer, pages integer, text_bytes bigint,
@@ -249,6 +272,86 @@ BEGIN
     RETURN true;
 END
 $$;
+-- Parts of a message as they are stored: each image with its type, which stays when the file is gone. Raises what is
+-- wrong with a file: it must be an image of the caller's own in this organization, and not refused.
+CREATE OR REPLACE FUNCTION file_parts_taken(parts json) RETURNS json
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    taken jsonb := '[]';
+    part jsonb;
+    nth integer := 0;
+    f files;
+BEGIN
+    FOR part IN SELECT p.value FROM jsonb_array_elements(parts::jsonb) AS p (value) LIMIT 20 LOOP
+        IF part ->> 'type' = 'image' THEN
+            SELECT * INTO f FROM files q
+            WHERE q.id = (part ->> 'file_id')::uuid AND q.org_id = current_org()
+                  AND q.created_by_user_id = current_user_id() AND q.deleted_at IS NULL;
+            IF f.id IS NULL THEN
+                PERFORM fail('files.not_found', 'named_by_input', jsonb_build_object('file_id', part ->> 'file_id',
+                    'field', 'content.' || nth || '.file_id'));
+            ELSIF f.state = 'refused' THEN
+                PERFORM fail('files.refused', 'file_was_refused', jsonb_build_object('file_id', f.id,
+                    'refusal', f.refusal, 'field', 'content.' || nth || '.file_id'));
+            ELSIF f.mime_type NOT LIKE 'image/%' THEN
+                PERFORM fail('validation.error', 'file_is_no_image', jsonb_build_object('file_id', f.id,
+                    'field', 'content.' || nth || '.file_id'));
+            END IF;
+            part := part || jsonb_build_object('mime_type', f.mime_type);
+        END IF;
+        taken := taken || jsonb_build_array(part);
+        nth := nth + 1;
+    END LOOP;
+    RETURN taken;
+END
+$$;
+
+-- Stored parts with what is known of their files. A file that is gone leaves its id and type.
+CREATE OR REPLACE FUNCTION file_parts(parts json) RETURNS json
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT json_agg(CASE WHEN p.part ->> 'type' <> 'image' THEN p.part
+        ELSE json_build_object('type', 'image', 'file_id', p.part ->> 'file_id', 'name', f.name,
+            'mime_type', p.part ->> 'mime_type', 'bytes', f.bytes, 'width', f.width, 'height', f.height,
+            'detail', p.part ->> 'detail', 'is_deleted', f.id IS NULL) END ORDER BY p.nth)
+    FROM json_array_elements(parts) WITH ORDINALITY AS p (part, nth)
+    LEFT JOIN files f ON f.id = (p.part ->> 'file_id')::uuid AND f.deleted_at IS NULL
+$$;
+
+-- Notes which files a new message refers to. The lock of the files' rows keeps them until the commit.
+CREATE OR REPLACE FUNCTION message_files_keep(org uuid, thread uuid, message uuid, parts json) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    named CONSTANT uuid[] := ARRAY(
+        SELECT DISTINCT (p.part ->> 'file_id')::uuid FROM json_array_elements(parts) AS p (part)
+        WHERE p.part ->> 'type' = 'image');
+BEGIN
+    PERFORM FROM files f WHERE f.id = ANY (named) ORDER BY f.id FOR NO KEY UPDATE;
+    INSERT INTO message_files (org_id, thread_id, message_id, file_id)
+    SELECT org, thread, message, n.id FROM unnest(named) AS n (id);
+    UPDATE files f SET unused_since = NULL WHERE f.id = ANY (named) AND f.unused_since IS NOT NULL;
+END
+$$;
+
+-- The messages that were copied into a thread refer to the same files.
+CREATE OR REPLACE FUNCTION message_files_copy(original uuid, copy uuid) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    INSERT INTO message_files (org_id, thread_id, message_id, file_id)
+    SELECT o.org_id, copy, o.message_id, o.file_id FROM message_files o
+    JOIN messages m ON m.thread_id = copy AND m.id = o.message_id
+    WHERE o.thread_id = original
+$$;
+
+-- For the daemon: what a model gets of a file. No row when it is gone.
+CREATE OR REPLACE FUNCTION file_derived(file uuid)
+RETURNS TABLE (state text, refusal text, derived_type text, width integer, height integer, image bytea)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT f.state, f.refusal, f.derived_type, f.width, f.height,
+        (SELECT string_agg(p.content, ''::bytea ORDER BY p.nth) FROM file_derived_pieces p WHERE p.file_id = f.id)
+    FROM files f WHERE f.id = file AND f.deleted_at IS NULL
+$$;
+REVOKE EXECUTE ON FUNCTION message_file_gone, file_parts_taken, message_files_keep, message_files_copy FROM hostler_api,
+    hostler_runner;
+REVOKE EXECUTE ON FUNCTION file_derived FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION file_remove, upload_count FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION file_admit, file_begin, file_add_piece, file_finish, file_content, file_piece, file_delete
     FROM hostler_runner;

@@ -133,11 +133,12 @@ $$;
 CREATE OR REPLACE FUNCTION thread_copy_messages(original uuid, before uuid, copy uuid) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     INSERT INTO messages (id, org_id, thread_id, run_id, created_by_user_id, role, content, incomplete, has_turns,
-                          created_at, search)
+                          created_at, search, parts)
     SELECT m.id, m.org_id, copy, m.run_id, m.created_by_user_id, m.role, m.content, m.incomplete, m.has_turns,
-        m.created_at, m.search
+        m.created_at, m.search, m.parts
     FROM thread_newest_messages(original, 1000, 16777216, before) AS n
-    JOIN messages m ON m.thread_id = original AND m.id = n.id
+    JOIN messages m ON m.thread_id = original AND m.id = n.id;
+    SELECT message_files_copy(original, copy)
 $$;
 
 -- POST /v1/openai/responses. items: the input of the response, as in run_histories; words: search_words() of each that
