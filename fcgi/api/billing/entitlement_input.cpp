@@ -14,13 +14,14 @@ namespace hostler {
 namespace {
 
 // The settings that are limits of an organization: what entitlements may change.
-constexpr std::array<std::string_view, 18> org_limits{"limit.agent_turns",
+constexpr std::array<std::string_view, 19> org_limits{"limit.agent_turns",
                                                       "limit.api_keys",
                                                       "limit.budgets",
                                                       "limit.concurrent_runs",
                                                       "limit.input_bytes",
                                                       "limit.llm_models",
                                                       "limit.mcp_servers",
+                                                      "limit.members",
                                                       "limit.personas",
                                                       "limit.queued_runs",
                                                       "limit.requests_per_minute",

@@ -54,6 +54,7 @@ const std::vector<WritingCall>& writing_calls() {
       {"POST /v1/me/factors/passkeys:begin", "", ""},
       {"POST /v1/me/factors/passkeys", R"({"name":"{name}","credential":{}})", ""},
       {"POST /v1/me/recovery-codes", "", ""},
+      {"DELETE /v1/me/identities/{identity_id}", "", ""},
       {"POST /v1/me/redeem", R"({"code":"{code}"})", ""},
       {"POST /v1/threads", R"({"title":"conversation"})", ""},
       {"PATCH /v1/threads/{thread_id}", R"({"title":"{name}"})", ""},
@@ -78,6 +79,9 @@ const std::vector<WritingCall>& writing_calls() {
       {"POST /v1/runs/{run_id}:cancel", "", ""},
       {"POST /v1/runs/{run_id}/input", R"({"content":"blue"})", ""},
       {"POST /v1/runs/{run_id}/tool-results", R"({"results":[{"tool_call_id":"c","output":1}]})", ""},
+      {"POST /v1/identity-providers", R"({"key":"{name}"})", org},
+      {"PATCH /v1/identity-providers/{provider_id}", R"({"display_name":"{name}"})", org},
+      {"DELETE /v1/identity-providers/{provider_id}", "", org},
       {"POST /v1/llm-providers", R"({"name":"{name}","provider_kind":"openai"})", org},
       {"PATCH /v1/llm-providers/{provider_id}", R"({"name":"{name}"})", org},
       {"DELETE /v1/llm-providers/{provider_id}", "", org},
@@ -135,6 +139,8 @@ const std::vector<WritingCall>& writing_calls() {
       {"PATCH /v1/admin/users/{user_id}", R"({"locale":"fr"})", ""},
       {"DELETE /v1/admin/users/{user_id}", "", ""},
       {"DELETE /v1/admin/users/{user_id}/factors", "", ""},
+      {"POST /v1/admin/org-domains", R"({"org_id":"{org_id}","domain":"{name}.example"})", ""},
+      {"DELETE /v1/admin/org-domains/{domain_id}", "", ""},
       {"PATCH /v1/admin/invite-codes/{invite_code_id}", R"({"max_uses":7})", ""},
       {"POST /v1/admin/credits/adjust", R"({"org_id":"{org_id}","amount":5,"note":"more"})", ""},
       {"POST /v1/admin/credits/bulk-adjust", R"({"amount":1,"note":"more"})", ""},
@@ -234,6 +240,8 @@ void UserEndFixture::make_things() {
   values_["chat"] = "chat";
   values_["invitation_id"] =
       made("/v1/orgs/{org_id}/invitations", R"({"email":"{name}@example.net","role":"member"})");
+  values_["identity_id"] = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a";
+  values_["domain_id"] = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a";
   values_["factor_id"] = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a";
   values_["key_id"] = made("/v1/api-keys", R"({"name":"x"})");
   values_["api_key"] = made("/v1/api-keys", R"({"name":"x"})", "key");
