@@ -52,7 +52,7 @@ class Maintenance {
   const config::LiveSettings& settings_;
   Maintainer& maintainer_;
   MaintenanceCounts counts_;
-  bool is_clock_held_ = false;          // as it was told last
+  bool is_clock_held_ = false;          // at the last look, so that a change is logged once
   std::optional<int64_t> begun_epoch_;  // in which the first job had its first round
   loop::Signal begun_;
 };

@@ -197,8 +197,9 @@ TEST(BulkAdjustCredits, ChangesEveryAccountStopsAtZeroAndResetsAll) {
   EXPECT_EQ(lowest.member("affected"), "2");
   EXPECT_EQ(client.post("/v1/admin/credits/bulk-adjust", R"({"amount":7})").status, 200);
 
-  EXPECT_EQ(client.post("/v1/admin/credits/reset-all", R"({"note":"anew"})").member("affected"),
-            "3");
+  EXPECT_EQ(
+      client.post("/v1/admin/credits/reset-all", R"({"note":"new month"})").member("affected"),
+      "3");
   EXPECT_EQ(balance_of(rich.client), "0");
   EXPECT_EQ(client.post("/v1/admin/credits/reset-all").member("affected"), "0");
   EXPECT_TRUE(

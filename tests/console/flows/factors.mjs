@@ -279,7 +279,7 @@ export const flows = {
     await agreed.click();
     await page.getByText('required', { exact: true }).waitFor();
 
-    // The session is told by its next call.
+    // The next call in the organization is refused until there is a factor.
     await other.evaluate(() => (location.hash = '#/runs'));
     await other.getByRole('heading', { name: 'Turn on two-step verification' }).waitFor();
     await t.axe(other, 'a factor is required');

@@ -127,7 +127,7 @@ const std::vector<WritingCall>& writing_calls() {
       {"PATCH /v1/admin/invite-codes/{invite_code_id}", R"({"max_uses":7})", ""},
       {"POST /v1/admin/credits/adjust", R"({"org_id":"{org_id}","amount":5,"note":"more"})", ""},
       {"POST /v1/admin/credits/bulk-adjust", R"({"amount":1,"note":"more"})", ""},
-      {"POST /v1/admin/credits/reset-all", R"({"note":"anew"})", ""},
+      {"POST /v1/admin/credits/reset-all", R"({"note":"new month"})", ""},
       {"POST /v1/admin/redemption-codes/batch", R"({"count":1,"type":"credits","value":"5"})", ""},
       {"PATCH /v1/admin/redemption-codes/{redemption_code_id}", R"({"is_active":true})", ""},
       {"PUT /v1/admin/settings/{key}", R"({"value":7})", ""},
