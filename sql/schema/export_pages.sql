@@ -244,9 +244,9 @@ BEGIN
 END
 $$;
 
--- Maintenance: a piece of the export that waits longest: rows of about 256 KiB. People take turns: after a piece the
--- other exports of its user wait as if each had got one. What is made and where it stands commit together, so that any
--- daemon goes on. It ends with the right to it, and when it is longer than what is kept.
+-- Maintenance: a piece of the export that waits longest: rows of about 256 KiB. People take turns: after a piece, all
+-- exports of its user go to the end of the queue, this one last. The piece and the place where it ends commit together,
+-- so that any daemon can continue. It ends with the right to it, and when it is longer than what is kept.
 CREATE OR REPLACE FUNCTION exports_page(at_most integer) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -256,6 +256,7 @@ DECLARE
     next_one record;
     piece text := '';
     looks integer := 0;
+    moment timestamptz;
 BEGIN
     SELECT * INTO x FROM exports q WHERE q.state = 'running' AND q.due_at <= statement_timestamp()
     ORDER BY q.due_at LIMIT 1 FOR UPDATE SKIP LOCKED;
@@ -287,12 +288,13 @@ BEGIN
     ELSIF x.part = 'end' THEN
         x.state := 'ready';
     END IF;
+    moment := clock_timestamp();
     UPDATE exports q SET part = x.part, org_at = x.org_at, thread_at = x.thread_at, row_at = x.row_at,
         number_at = x.number_at, pieces = x.pieces, bytes = x.bytes, state = x.state, error = x.error,
-        due_at = clock_timestamp(), client_ip = CASE WHEN x.state = 'running' THEN x.client_ip END,
-        expires_at = CASE WHEN x.state <> 'running' THEN clock_timestamp() + interval '24 hours' END
+        due_at = moment, client_ip = CASE WHEN x.state = 'running' THEN x.client_ip END,
+        expires_at = CASE WHEN x.state <> 'running' THEN moment + interval '24 hours' END
     WHERE q.id = x.id;
-    UPDATE exports q SET due_at = clock_timestamp() - interval '1 millisecond' + r.nth * interval '1 microsecond'
+    UPDATE exports q SET due_at = moment - interval '1 millisecond' + r.nth * interval '1 microsecond'
     FROM (SELECT o.id, row_number() OVER (ORDER BY o.due_at, o.id) AS nth FROM exports o
           WHERE o.user_id = x.user_id AND o.state = 'running' AND o.id <> x.id) AS r
     WHERE q.id = r.id;

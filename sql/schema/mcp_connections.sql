@@ -29,13 +29,18 @@ CREATE TABLE mcp_discoveries (
 CREATE INDEX mcp_discoveries_secret ON mcp_discoveries (secret_id) WHERE secret_id IS NOT NULL;
 SELECT make_scoped_table('mcp_discoveries');
 
+-- Whose a connection is, never null: no index serves IS NOT DISTINCT FROM. of_user: null for the organization.
+CREATE OR REPLACE FUNCTION mcp_owner_id(of_user uuid) RETURNS uuid
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT coalesce(of_user, '00000000-0000-0000-0000-000000000000')
+$$;
+
 CREATE TABLE mcp_connections (
     id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     org_id uuid NOT NULL REFERENCES orgs,
     server_id uuid NOT NULL REFERENCES mcp_servers,
     user_id uuid REFERENCES users,  -- null: the organization's
-    -- mcp_owner_id() of it
-    owner_id uuid NOT NULL GENERATED ALWAYS AS (coalesce(user_id, '00000000-0000-0000-0000-000000000000')) STORED,
+    owner_id uuid NOT NULL GENERATED ALWAYS AS (mcp_owner_id(user_id)) STORED,
     state text NOT NULL CHECK (state IN ('connected', 'expired', 'ending')),  -- ending: to be revoked, and gone
     issuer text NOT NULL,
     token_endpoint text NOT NULL,
@@ -99,12 +104,6 @@ $$;
 CREATE OR REPLACE FUNCTION mcp_connection_user(s mcp_servers, who uuid) RETURNS uuid
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT CASE WHEN coalesce(s.authorization_settings #>> '{per}', 'user') = 'user' THEN who END
-$$;
-
--- As mcp_connections.owner_id has it: no index serves IS NOT DISTINCT FROM. of_user: null for the organization.
-CREATE OR REPLACE FUNCTION mcp_owner_id(of_user uuid) RETURNS uuid
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT coalesce(of_user, '00000000-0000-0000-0000-000000000000')
 $$;
 
 -- Whether all that concerns the server goes by https: an organization's, but where the operator lets it name one of

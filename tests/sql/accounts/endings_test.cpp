@@ -142,6 +142,15 @@ TEST_F(Endings, OfAnMcpServerForWhichManyRunsWaitTakeNoLongerThanForFew) {
                         server_id),
             fixture_.owner_id),
       end_ms_max);
+  EXPECT_LE(
+      ms_of(fmt::format("SELECT mcp_discovery_store('{}', jsonb_build_object('url', "
+                        "'https://example.org/mcp', 'resource', 'r', 'issuer', 'another', "
+                        "'authorization_endpoint', 'a', 'token_endpoint', 't', 'tells_issuer', "
+                        "true, 'redirect_uri', 'u', 'client_id', 'c', 'client_method', 'none', "
+                        "'client_kind', 'document'), NULL)",
+                        server_id),
+            fixture_.owner_id),
+      end_ms_max);
   EXPECT_LE(ms_of(fmt::format("SELECT mcp_server_delete('{}')", server_id), fixture_.owner_id),
             end_ms_max);
 }
