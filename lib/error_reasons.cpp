@@ -54,6 +54,8 @@ constexpr auto table = std::to_array<ErrorReason>({
     {validation_error, "decision_lacks_member", R"("{name}" is not a member of a decision; )" HOW_TO_DECIDE, bad_content},
     {validation_error, "decision_malformed", R"("decision" must be "approve" or "deny"; )" HOW_TO_DECIDE, bad_content},
     {validation_error, "denial_takes_no_arguments", R"("arguments" are not allowed beside deny; leave them out; )" HOW_TO_DECIDE, bad_content},
+    {validation_error, "fallback_route_itself", "contains the persona's own model; name other routes", {.field = "fallback_routes", .fault = "duplicate"}},
+    {validation_error, "fallback_route_unknown", "there is no such model of the scope or the platform", {.field = "fallback_routes.{nth}", .fault = "unknown"}},
     {validation_error, "key_meant_elsewhere",
      "names another server than the one for which {key} was stored: DELETE that setting, set this one, then set that one again",
      {.field = "value", .fault = "required"}},

@@ -65,6 +65,7 @@ Daemon::Daemon(loop::Loop& loop, const config::Settings& start, config::SecretBo
       settings_(loop, db_, start, secrets_, [this](const config::Settings& now) { apply(now); }),
       gateway_(std::make_shared<const client::Gateway>(start, options_.risky_networks)),
       long_turns_(loop, long_turn_shares),
+      model_health_(loop, db_),
       tasks_(loop, log_failure) {}
 
 // If the loop was stopped in the midst of work, deferred actions hold writers of runs, which point
@@ -137,8 +138,9 @@ void Daemon::make_parts() {
   const config::LiveSettings& settings = settings_.live();
   tools_ = std::make_unique<ToolBox>(loop_, db_, http_, secrets_, settings);
   turn_holds_ = std::make_unique<TurnHolds>(loop_, db_, settings, id_);
-  agent_services_ = std::make_unique<AgentServices>(AgentServices{
-      loop_, db_, http_, *events_, secrets_, settings, *tools_, long_turns_, *turn_holds_});
+  agent_services_ = std::make_unique<AgentServices>(
+      AgentServices{loop_, db_, http_, *events_, secrets_, settings, *tools_, long_turns_,
+                    *turn_holds_, model_health_});
   outbox_ = std::make_unique<Outbox>(OutboxServices{loop_, db_, http_, secrets_, settings}, id_);
   OAuthServices mcp_services{loop_, db_, http_, secrets_, settings};
   connections_ = std::make_unique<ConnectionMaintenance>(mcp_services);
@@ -169,6 +171,7 @@ void Daemon::begin_tasks() {
   tasks_.add_forever("heartbeat", queue_->heartbeat_forever());
   tasks_.add_forever("cancels", queue_->watch_cancels_forever());
   tasks_.add_forever("trials", queue_->watch_trials_forever());
+  tasks_.add_forever("model_health", model_health_.report_forever());
   tasks_.add_forever("full_streams", full_streams_->report_forever());
   // While notifications do not arrive the stream server looks for itself.
   auto on_checked = [this](bool is_listening) {

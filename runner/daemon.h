@@ -15,6 +15,7 @@
 #include "lib/postgres/database.h"
 #include "lib/time_text.h"
 #include "runner/access_log/tailer.h"
+#include "runner/agent/model_health.h"
 #include "runner/agent/run_queue.h"
 #include "runner/agent/turn_holds.h"
 #include "runner/delivery/outbox.h"
@@ -98,6 +99,7 @@ class Daemon {
   std::unique_ptr<ToolBox> tools_;
   LongTurns long_turns_;
   std::unique_ptr<TurnHolds> turn_holds_;
+  ModelHealth model_health_;
   std::unique_ptr<AgentServices> agent_services_;
   std::unique_ptr<RunQueue> queue_;
   std::unique_ptr<FullStreams> full_streams_;

@@ -17,6 +17,11 @@ constexpr bool is_terminal_event(std::string_view type) {
   return type == "run.completed" || type == "run.failed" || type == "run.cancelled";
 }
 
+// The turn is made again: text after the event's discard_after_seq is void (contract section 4).
+constexpr bool is_voiding_event(std::string_view type) {
+  return type == "run.resumed" || type == "run.fell_back" || type == "output.repair";
+}
+
 struct EventView {
   int64_t seq = 0;
   std::string_view type;

@@ -72,8 +72,8 @@ class Agui final : public Encoder {
       add_result(event.seq, *data, out);
     } else if (event.type == "run.waiting_for_input") {
       return wait(*data, out);
-    } else if (event.type == "run.resumed" || event.type == "output.repair") {
-      return discard(data->integer_or("discard_after_seq", 0), out);
+    } else if (events::is_voiding_event(event.type)) {
+      return discard(event.type, data->integer_or("discard_after_seq", 0), out);
     } else if (event.type == "run.output") {
       show_unchecked(out);
       const Json* output = data->find("output");
@@ -226,12 +226,12 @@ class Agui final : public Encoder {
   }
 
   // The turn is done again. True: text of it was sent.
-  bool discard(int64_t behind_seq, std::string& out) {
+  bool discard(std::string_view cause, int64_t behind_seq, std::string& out) {
     bool is_sent = shown_text_seq_ > behind_seq;
     if (is_sent) {
       start(out);
-      agui::run_error("run.resumed", "A part of the answer that was already sent is made again.",
-                      out);
+      std::string_view code = cause == "run.fell_back" ? cause : "run.resumed";
+      agui::run_error(code, "A part of the answer that was already sent is made again.", out);
       end();
     } else {
       close(out);

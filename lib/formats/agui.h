@@ -6,8 +6,8 @@
 // client named both, {tools: [names of those it declared]}. A call of these is shown when the
 // client is asked for its result, since it makes every call that it is shown and that has none.
 //
-// Sent text cannot be taken back. If a turn is done again (run.resumed, output.repair) after text
-// was sent, the stream ends with RUN_ERROR. With a response format the text of a turn is sent when
+// Sent text cannot be taken back. If a turn is done again (is_voiding_event) after text was sent,
+// the stream ends with RUN_ERROR. With a response format the text of a turn is sent when
 // it is known to count.
 #pragma once
 

@@ -89,9 +89,9 @@ class OpenaiChat : public Encoder {
       calls_ = std::make_shared<const Calls>(calls_in(*data));
     } else if (event.type == "run.output") {
       add_output(out);
-    } else if (event.type == "run.resumed" || event.type == "output.repair") {
+    } else if (events::is_voiding_event(event.type)) {
       bool is_voided = last_delta_seq_ > data->integer_or("discard_after_seq", 0);
-      return is_voided && take_back(out);
+      return is_voided && take_back(event.type, out);
     } else if (event.type == "output.cut") {
       cut_ = cut_of(*data);
     } else if (event.type == "run.completed") {
@@ -112,8 +112,9 @@ class OpenaiChat : public Encoder {
   virtual void turn_ended() {}
   // The text of the last turn is the answer.
   virtual void add_output(std::string&) {}
-  // Discards the text since the turn began. Returns true if that is not possible.
-  virtual bool take_back(std::string& out) = 0;
+  // Discards the text since the turn began. cause: type of the event that voids it. Returns true
+  // if that is not possible.
+  virtual bool take_back(std::string_view cause, std::string& out) = 0;
   virtual void complete(std::string_view usage, std::string& out) = 0;
   virtual void fail(int status, std::string_view code, std::string_view message,
                     std::string& out) = 0;
@@ -164,8 +165,9 @@ class Chunks : public OpenaiChat {
     std::string_view member = is_thought ? "reasoning_content" : "content";
     chunk(fmt::format("{{\"{}\":{}}}", member, json_quote(text)), "", out);
   }
-  bool take_back(std::string& out) override {
-    fail(500, "run.resumed", "A part of the answer that was already sent is made again.", out);
+  bool take_back(std::string_view cause, std::string& out) override {
+    std::string_view code = cause == "run.fell_back" ? cause : "run.resumed";
+    fail(500, code, "A part of the answer that was already sent is made again.", out);
     return true;
   }
   void complete(std::string_view usage, std::string& out) final {
@@ -224,7 +226,7 @@ class CheckedChunks final : public Chunks {
   }
   void turn_ended() override { turn_text_ = {}; }
   void add_output(std::string& out) override { Chunks::add_text(turn_text_.view(), false, out); }
-  bool take_back(std::string&) override {
+  bool take_back(std::string_view, std::string&) override {
     turn_text_ = {};
     return false;
   }
@@ -250,7 +252,7 @@ class Whole final : public OpenaiChat {
   }
   void turn_ended() override { turn_begin_ = {text_.size(), thoughts_.size()}; }
   void add_output(std::string&) override { answer_begin_ = turn_begin_.first; }
-  bool take_back(std::string&) override {
+  bool take_back(std::string_view, std::string&) override {
     text_.cut(turn_begin_.first);
     thoughts_.cut(turn_begin_.second);
     return false;

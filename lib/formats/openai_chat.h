@@ -2,9 +2,9 @@
 // one chat.completion. Tools that ran here are not in it: the text of all turns is one message.
 // Calls that are left to the caller come with the event run.tool_calls.
 //
-// A stream cannot take back what it sent. If a turn is done again (run.resumed, output.repair)
-// after text was sent, it ends with an error. The text of a run with a response format is sent when
-// it has been validated. It is that of the last turn alone, and no text stands beside calls.
+// A stream cannot take back what it sent. If a turn is done again (is_voiding_event) after text was
+// sent, it ends with an error. The text of a run with a response format is sent when it has been
+// validated. It is that of the last turn alone, and no text stands beside calls.
 #pragma once
 
 #include "lib/formats/encoder.h"

@@ -53,7 +53,7 @@ class OpenaiResponse : public Encoder {
       add_calls(read(event), to);
     } else if (event.type == "run.output") {
       add_output(to);
-    } else if (event.type == "run.resumed" || event.type == "output.repair") {
+    } else if (events::is_voiding_event(event.type)) {
       bool is_voided = last_delta_seq_ > read(event).integer_or("discard_after_seq", 0);
       if (is_voided) take_back(to);
     } else if (event.type == "output.cut") {

@@ -2,8 +2,8 @@
 // A turn's text is a message item, its thoughts a reasoning item, a call that is left to the caller
 // (run.tool_calls) a function_call item; tools that ran here are not in it.
 //
-// Text that is made again (run.resumed, output.repair) closes its item as incomplete, and a new one
-// follows; the object at the end is without it. The text of a run with a response format is sent
+// Text that is made again (is_voiding_event) closes its item as incomplete, and a new one follows;
+// the object at the end is without it. The text of a run with a response format is sent
 // when it has been validated, and is that of the last turn alone.
 //
 // A frame's number (sequence_number) is that of FrameNumbers, so that a stream can begin anywhere.

@@ -68,7 +68,7 @@ bool UiRun::take(const events::EventView& event, UiSink& sink) {
     sink.data("output", "output", json_of(data, "output", "null"));
   } else if (event.type == "output.cut") {
     cut_ = cut_of(data);
-  } else if (event.type == "run.resumed" || event.type == "output.repair") {
+  } else if (events::is_voiding_event(event.type)) {
     return discard(data.integer_or("discard_after_seq", 0), sink);
   } else if (event.type == "run.waiting_for_input") {
     return wait(data, sink);

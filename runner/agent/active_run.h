@@ -16,6 +16,7 @@ namespace hostler::runner {
 // Result of the agent loop so far. The supervisor ends a run with it when the loop is destroyed.
 struct RunProgress {
   int turns = 0;       // finished ones
+  int paid_turns = 0;  // number of the last one that was paid for, finished or not
   int tool_calls = 0;  // of the finished turns
   std::string text;    // of the finished turns, less those that were discarded
   std::string output;  // the last turn's answer, when it fits the run's response_format
@@ -23,6 +24,7 @@ struct RunProgress {
   bool knows_text = false;           // since those of other daemons were read
   ModelTurn turn;                    // the one in progress
   bool turn_is_open = false;
+  bool turn_is_paid = false;  // an attempt at a route that failed
 };
 
 // A row of what run_claim answered: what a fresh run is made of, besides its claim.

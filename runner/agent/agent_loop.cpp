@@ -15,6 +15,7 @@
 #include "runner/agent/tool_calls.h"
 #include "runner/agent/tool_choice.h"
 #include "runner/agent/turn_allowance.h"
+#include "runner/agent/turn_payment.h"
 #include "runner/models/run_failure.h"
 #include "runner/tools/tool_box.h"
 
@@ -109,7 +110,7 @@ void close_turn(AgentServices& services, const RunPtr& run, RunParts& parts, Ope
   RunProgress& progress = run->progress;
   const ModelEndpoint& endpoint = parts.request.endpoint;
   FinishedTurn finished;
-  finished.turn = progress.turns + 1;
+  finished.turn = ++progress.paid_turns;
   finished.parts = progress.turn.parts;
   name_origin(finished.parts, origin_of(endpoint.base_url, endpoint.model));
   std::vector<ToolCall> calls = finished.calls();
@@ -237,16 +238,6 @@ Task<void> check_stored_answers(AgentServices& services, RunParts& parts) {
 
 }  // namespace
 
-TurnRecord priced_turn(AgentServices& services, const RunPtr& run) {
-  std::shared_ptr<const config::Settings> settings = services.settings.current();
-  TurnRecord record;
-  record.usage = run->progress.turn.usage;
-  record.adaptations = run->progress.turn.adaptations;
-  record.credits_per_usd = settings->integer("credit.per_usd");
-  record.run_hold = settings->integer("credit.run_hold");
-  return record;
-}
-
 Task<RunParts> begin_run(AgentServices& services, RunPtr run) {
   RunProgress& progress = run->progress;
   // A new run is announced before anything is read: its first event is on its way meanwhile.
@@ -256,6 +247,10 @@ Task<RunParts> begin_run(AgentServices& services, RunPtr run) {
   if (!is_new && !run->claim.after_input) announce_resumption(*run, parts.last_step_seq);
   co_await check_stored_answers(services, parts);
   progress.turns = static_cast<int>(parts.turns.size());
+  progress.paid_turns = static_cast<int>(run->claim.turns);
+  if (!parts.turns.empty()) {
+    progress.paid_turns = std::max(progress.paid_turns, parts.turns.back().turn);
+  }
   for (const FinishedTurn& turn : parts.turns) {
     if (turn.repair.empty()) append_turn_text(progress.text, turn.text());
     progress.tool_calls += static_cast<int>(turn.calls().size());

@@ -18,7 +18,4 @@ Task<RunParts> begin_run(AgentServices& services, RunPtr run);
 // parts outlives the task.
 Task<RunOutcome> execute_run(AgentServices& services, RunPtr run, RunParts& parts);
 
-// The open turn with its usage and what prices it; the caller adds what became of it.
-TurnRecord priced_turn(AgentServices& services, const RunPtr& run);
-
 }  // namespace hostler::runner

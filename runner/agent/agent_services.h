@@ -15,6 +15,7 @@
 
 namespace hostler::runner {
 
+class ModelHealth;
 class ToolBox;
 class TurnHolds;
 
@@ -35,6 +36,7 @@ struct AgentServices {
   ToolBox& tools;
   LongTurns& long_turns;
   TurnHolds& turn_holds;
+  ModelHealth& model_health;
 };
 
 // Reads that wait while Postgres is away.

@@ -13,6 +13,8 @@
 #include "lib/loop/wait.h"
 #include "queries/model_tests.h"
 #include "runner/agent/conversation.h"
+#include "runner/agent/model_health.h"
+#include "runner/agent/route_chain.h"
 #include "runner/agent/thread_turns.h"
 #include "runner/agent/tool_choice.h"
 #include "runner/agent/turn_allowance.h"
@@ -167,6 +169,29 @@ void shorten_history(RunParts& parts, const std::vector<ChatMessage>& sent,
   if (!is_shorter) throw too_long(sent, excess);
 }
 
+// True: the request is made again in another form, since the provider refused this one.
+bool asks_again(const RunPtr& run, RunParts& parts) {
+  const ModelTurn& turn = run->progress.turn;
+  if (turn.wants_other_history) {
+    parts.history = without_foreign_calls(std::move(parts.history));
+  } else if (turn.refused_tool) {
+    leave_out(run, parts, *turn.refused_tool);
+  } else if (turn.context_excess) {
+    shorten_history(parts, parts.messages(), *turn.context_excess);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void note_health(AgentServices& services, const RunPtr& run, const RunParts& parts,
+                 const RouteEnd& end, bool is_probe) {
+  if (end.failure && !end.failure->is_outage) return;
+  ModelHealth::Outcome outcome =
+      end.failure ? ModelHealth::Outcome::failed : ModelHealth::Outcome::answered;
+  services.model_health.note(parts.route.id, run->claim.org_id, outcome, is_probe);
+}
+
 }  // namespace
 
 Task<void> keep_traits(AgentServices& services, RunPtr run, RunParts& parts) {
@@ -176,44 +201,59 @@ Task<void> keep_traits(AgentServices& services, RunPtr run, RunParts& parts) {
   const ModelEndpoint& endpoint = parts.request.endpoint;
   std::string learned = traits_json(traits, origin_of(endpoint.base_url, endpoint.model));
   postgres::Batch batch;
-  batch.add(query::ModelLearn{.run_id = run->claim.id, .learned = learned});
+  batch.add(query::ModelLearn{.model_id = parts.route.id, .learned = learned});
   co_await services.db.attempt(std::move(batch));
 }
 
-Task<bool> ask_model(AgentServices& services, RunPtr run, RunParts& parts) {
+Task<RouteEnd> ask_route(AgentServices& services, RunPtr run, RunParts& parts,
+                         const RouteAttempt& attempt) {
   RunProgress& progress = run->progress;
+  RouteEnd end;
   if (!parts.fitted_tools) co_await fit_run_tools(services, run, parts);
   std::optional<LongTurns::Permit> permit;
   int adaptations = 0;
-  for (;;) {
+  for (bool is_first = true;; is_first = false) {
     ModelRequest request = request_of_turn(parts);
-    progress.turn = ModelTurn();
-    bool is_allowed = co_await allow_turn(services, run, parts, request);
-    if (!is_allowed) co_return false;
+    std::optional<TurnRefusal> refusal = co_await allow_turn(services, run, parts, request);
+    if (refusal) {
+      end.refusal = std::move(refusal);
+      co_return end;
+    }
     if (!permit && parts.prompt_bytes() > long_turn_bytes) {
       LongTurns::Permit taken =
           co_await services.long_turns.take(run->claim.org_id, run->claim.user_id);
       permit.emplace(std::move(taken));
     }
+    if (is_first && attempt.on_begin) attempt.on_begin();
+    progress.turn = ModelTurn();
     progress.turn_is_open = true;
+    progress.turn_is_paid = false;
     TurnObserver observer(*run->writer, !progress.text.empty());
-    co_await stream_model_turn(services.http, services.loop, std::move(request), progress.turn,
-                               observer);
+    Task<std::optional<ModelFailure>> asking = try_model_turn(
+        services.http, services.loop, std::move(request), progress.turn, observer, attempt.timing);
+    std::optional<ModelFailure> failure = co_await asking;
     parts.request.adaptations_left -= progress.turn.adaptations;
     adaptations += progress.turn.adaptations;
     progress.turn.adaptations = adaptations;
     co_await keep_traits(services, run, parts);
-    if (progress.turn.wants_other_history) {
-      parts.history = without_foreign_calls(std::move(parts.history));
-    } else if (progress.turn.refused_tool) {
-      leave_out(run, parts, *progress.turn.refused_tool);
-    } else if (progress.turn.context_excess) {
-      shorten_history(parts, parts.messages(), *progress.turn.context_excess);
-    } else {
-      learn_from_turn(services, run, parts, progress.turn);
-      co_return true;
-    }
+    end.failure = std::move(failure);
+    if (!end.failure && asks_again(run, parts)) continue;
+    note_health(services, run, parts, end, attempt.is_probe);
+    if (!end.failure) learn_from_turn(services, run, parts, progress.turn);
+    co_return end;
   }
+}
+
+Task<bool> ask_model(AgentServices& services, RunPtr run, RunParts& parts) {
+  if (parts.has_chain) {
+    bool is_answered = co_await ask_chain(services, run, parts);
+    co_return is_answered;
+  }
+  RouteAttempt attempt;
+  RouteEnd end = co_await ask_route(services, run, parts, attempt);
+  if (end.failure) throw RunFailure(end.failure->code, end.failure->message);
+  if (end.refusal) co_await refuse_turn(services, run, *std::move(end.refusal));
+  co_return end.is_answered();
 }
 
 }  // namespace hostler::runner

@@ -5,7 +5,6 @@
 #include <functional>
 #include <limits>
 
-#include "lib/config/stored_secret.h"
 #include "lib/json.h"
 #include "lib/loop/wait.h"
 #include "lib/postgres/with_retry.h"
@@ -15,6 +14,7 @@
 #include "runner/agent/conversation.h"
 #include "runner/agent/given_history.h"
 #include "runner/agent/run_history.h"
+#include "runner/agent/thread_turns.h"
 #include "runner/models/model_traits.h"
 #include "runner/models/run_failure.h"
 #include "runner/tools/result_words.h"
@@ -23,32 +23,12 @@
 namespace hostler::runner {
 namespace {
 
-std::string api_key_of(AgentServices& services, const postgres::Row& row) {
-  if (row.is_null("secret_id")) return {};
-  config::SecretIdentity identity{std::string(row.text("secret_id")),
-                                  std::string(row.text("secret_org_id")),
-                                  std::string(row.text("secret_kind"))};
-  std::optional<std::string> key = services.secrets.open(identity, config::stored_secret(row));
-  if (!key) {
-    throw RunFailure("model.rejected", "The provider's key cannot be read; store it again.");
-  }
-  return *key;
-}
-
-ModelRequest request_of(AgentServices& services, const RunPtr& run, const postgres::Row& row) {
+ModelRequest request_of(AgentServices& services, const RunPtr& run, const Route& route) {
   std::shared_ptr<const config::Settings> settings = services.settings.current();
   ModelRequest request;
-  bool is_anthropic = row.text("provider_kind") == "anthropic";
-  request.endpoint.provider_kind = is_anthropic ? ProviderKind::anthropic : ProviderKind::openai;
-  request.endpoint.base_url = row.text("base_url");
-  request.endpoint.model = run->claim.model;
+  request.endpoint = route.endpoint;
+  request.traits = route.traits;
   request.trace_id = run->claim.trace_id;
-  request.endpoint.guarded = row.boolean("is_org_scope");
-  request.endpoint.api_key = api_key_of(services, row);
-  if (!row.is_null("learned")) {
-    std::string origin = origin_of(request.endpoint.base_url, request.endpoint.model);
-    request.traits = traits_from(row.text("learned"), origin);
-  }
   request.timeouts.connect_ms = settings->integer("model.connect_timeout_ms");
   request.timeouts.first_byte_ms = settings->integer("model.first_byte_timeout_ms");
   request.timeouts.idle_ms = settings->integer("model.idle_timeout_ms");
@@ -118,8 +98,27 @@ void add_format(RunParts& parts, std::string_view declared) {
   parts.format = read_answer_format(declared);
   const ResponseFormat& wanted = parts.format->declared;
   parts.request.response_format = wanted;
-  std::string instruction = format_instruction(parts.request.endpoint.provider_kind, wanted);
-  add_to_prompt(parts, instruction);
+  parts.format_words = format_instruction(parts.request.endpoint.provider_kind, wanted);
+  add_to_prompt(parts, parts.format_words);
+}
+
+int64_t history_bytes_of(const Route& route) {
+  int64_t context_tokens = route.context_tokens;
+  int64_t learned_tokens = route.traits.context_tokens;
+  if (learned_tokens > 0) context_tokens = std::min(context_tokens, learned_tokens);
+  return history_bytes_max(context_tokens);
+}
+
+// Puts the words for a format that the other provider needs in place of this one's.
+void replace_format_words(RunParts& parts) {
+  std::string words =
+      format_instruction(parts.request.endpoint.provider_kind, parts.format->declared);
+  if (words == parts.format_words) return;
+  size_t at =
+      parts.format_words.empty() ? std::string::npos : parts.system_prompt.find(parts.format_words);
+  if (at != std::string::npos) parts.system_prompt.erase(at, parts.format_words.size());
+  add_to_prompt(parts, words);
+  parts.format_words = std::move(words);
 }
 
 // Reads the parts of a run that come from its persona.
@@ -141,20 +140,19 @@ void add_persona(AgentServices& services, const RunPtr& run, const postgres::Row
 
 RunParts parts_of(AgentServices& services, const RunPtr& run, const postgres::Row& row) {
   RunParts parts;
-  parts.request = request_of(services, run, row);
+  parts.route = route_of(services.secrets, row);
+  parts.has_chain = row.boolean("has_chain");
+  if (!parts.route.has_readable_key && !parts.has_chain) {
+    throw RunFailure("model.rejected", "The provider's key cannot be read; store it again.");
+  }
+  parts.request = request_of(services, run, parts.route);
   parts.limits = limits_of(row);
   if (!row.boolean("is_bare")) add_persona(services, run, row, parts);
   if (!row.is_null("sampling")) add_sampling(parts.request, row.text("sampling"));
   if (!row.is_null("function_tools")) parts.functions = DeclaredTools(row.text("function_tools"));
   parts.credits_exhausted = row.boolean("credits_exhausted");
-  if (!row.is_null("max_output_tokens")) parts.max_output_tokens = row.integer("max_output_tokens");
-  parts.input_price = row.number("input_price");
-  parts.output_price = row.number("output_price");
   parts.funds = {row.boolean("is_budgeted"), row.integer("unheld_max")};
-  int64_t context_tokens = run->claim.context_tokens;
-  int64_t learned_tokens = parts.request.traits.context_tokens;
-  if (learned_tokens > 0) context_tokens = std::min(context_tokens, learned_tokens);
-  parts.history_bytes = history_bytes_max(context_tokens) - parts.functions.bytes();
+  parts.history_bytes = history_bytes_of(parts.route) - parts.functions.bytes();
   parts.history_messages =
       run->claim.has_own_history ? std::numeric_limits<size_t>::max() : history_messages_max;
   if (!row.is_null("client_context")) add_to_prompt(parts, row.text("client_context"));
@@ -293,6 +291,32 @@ std::vector<ChatMessage> RunParts::messages() const {
   }
   return fitted_messages(system_prompt, history, std::move(exchanges), history_bytes,
                          history_messages);
+}
+
+void take_route(RunParts& parts, const Route& route) {
+  const ModelEndpoint& before = parts.request.endpoint;
+  std::string old_origin = origin_of(before.base_url, before.model);
+  std::string origin = origin_of(route.endpoint.base_url, route.endpoint.model);
+  // Data without an origin came from a client, which has it from the route before.
+  for (ChatMessage& message : parts.history) {
+    name_origin(message.parts, old_origin);
+    keep_opaque_of(message.parts, origin);
+  }
+  for (FinishedTurn& turn : parts.turns) keep_opaque_of(turn.parts, origin);
+  parts.route = route;
+  parts.request.endpoint = route.endpoint;
+  parts.request.traits = route.traits;
+  parts.request.adaptations_left = ModelRequest().adaptations_left;
+  parts.fitted_tools.reset();
+  parts.was_shortened = false;
+  int64_t bytes = history_bytes_of(route) - parts.functions.bytes();
+  if (!parts.offered.definitions().empty()) bytes -= parts.offered.bytes();
+  parts.history_bytes = std::min(parts.history_bytes, bytes);
+  if (route.traits.wants_own_calls) {
+    parts.history = without_foreign_calls(std::move(parts.history));
+  }
+  parts.history = with_shortened_results(std::move(parts.history), parts.history_bytes);
+  if (parts.format) replace_format_words(parts);
 }
 
 Task<RunParts> load_run_parts(AgentServices& services, RunPtr run) {

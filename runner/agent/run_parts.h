@@ -11,6 +11,7 @@
 #include "runner/agent/agent_services.h"
 #include "runner/agent/answer_format.h"
 #include "runner/agent/conversation.h"
+#include "runner/agent/route.h"
 #include "runner/models/model.h"
 #include "runner/steps/run_steps.h"
 #include "runner/tools/declared_tools.h"
@@ -76,11 +77,11 @@ struct RunParts {
   DeclaredTools offered;    // webhook and remote tools, since its first turn
   std::optional<std::vector<ToolDefinition>> fitted_tools;  // as the provider takes them
   RunLimits limits;
-  std::optional<AnswerFormat> format;        // none: the answer is any text
-  std::optional<int64_t> max_output_tokens;  // the model's
-  double input_price = 0;   // dollars a million tokens, the dearest, with the model's multiplier
-  double output_price = 0;  // likewise
-  RunFunds funds;           // when it was begun
+  std::optional<AnswerFormat> format;  // none: the answer is any text
+  std::string format_words;            // that the prompt has for it; empty: none
+  Route route;                         // that is asked
+  bool has_chain = false;              // others stand in for it (route_chain.h)
+  RunFunds funds;                      // when it was begun
   TurnAllowance allowance;
 
   std::vector<FinishedTurn> turns;
@@ -114,6 +115,10 @@ struct RunParts {
 // Waits while Postgres is away: no run fails for it. Throws RunFailure when Postgres is too slow
 // for what is to be read, again and again.
 Task<RunParts> load_run_parts(AgentServices& services, RunPtr run);
+
+// The route is asked from here on, in place of the one before: of that one's own data nothing is
+// left in what it is sent.
+void take_route(RunParts& parts, const Route& route);
 
 // Text of a failed call for the model.
 std::string tool_error_json(const std::string& code, const std::string& message);

@@ -12,6 +12,7 @@
 #include "queries/daemon.h"
 #include "runner/agent/model_turn.h"
 #include "runner/agent/tool_calls.h"
+#include "runner/agent/turn_payment.h"
 #include "runner/models/run_failure.h"
 
 namespace hostler::runner {
@@ -23,14 +24,8 @@ constexpr int refusals_max = 10;
 
 // A turn that was broken off is paid for with what is known of its usage.
 void close_broken_turn(AgentServices& services, const RunPtr& run) {
-  RunProgress& progress = run->progress;
-  if (!progress.turn_is_open) return;
-  progress.turn_is_open = false;
-  bool used_anything = !progress.turn.parts.empty() || progress.turn.usage.input_tokens > 0;
-  if (!used_anything) return;
-  TurnRecord record = priced_turn(services, run);
-  record.turn = progress.turns + 1;
-  run->writer->commit_turn(std::move(record));
+  pay_broken_turn(services, run);
+  run->progress.turn_is_open = false;
 }
 
 Outcome outcome_of(const RunPtr& run, std::string status) {

@@ -33,8 +33,8 @@ bool is_covered(AgentServices& services, const RunPtr& run, const RunParts& part
                 int64_t input_tokens, int64_t output_tokens) {
   RunFunds funds = funds_of(run, parts);
   if (funds.is_budgeted) return false;
-  double dollars = (static_cast<double>(input_tokens) * parts.input_price +
-                    static_cast<double>(output_tokens) * parts.output_price) /
+  double dollars = (static_cast<double>(input_tokens) * parts.route.input_price +
+                    static_cast<double>(output_tokens) * parts.route.output_price) /
                    1e6;
   auto credits_per_usd =
       static_cast<double>(services.settings.current()->integer("credit.per_usd"));
@@ -51,33 +51,37 @@ RunFailure exhausted(const std::string& name) {
 
 }  // namespace
 
-Task<bool> allow_turn(AgentServices& services, RunPtr run, RunParts& parts, ModelRequest& request) {
+Task<std::optional<TurnRefusal>> allow_turn(AgentServices& services, RunPtr run, RunParts& parts,
+                                            ModelRequest& request) {
   parts.allowance = TurnAllowance();
   parts.allowance.estimated_tokens = estimate_input_tokens(request);
-  int64_t wanted = parts.max_output_tokens.value_or(output_tokens_default);
+  int64_t wanted = parts.route.max_output_tokens.value_or(output_tokens_default);
   wanted = std::min(wanted, request.output_tokens_max.value_or(wanted));
   int64_t input_tokens = services.turn_holds.estimates().expected_tokens(
       model_key(request), parts.allowance.estimated_tokens);
   parts.allowance.expected_tokens = input_tokens;
-  bool is_free = parts.input_price == 0 && parts.output_price == 0;
+  bool is_free = parts.route.input_price == 0 && parts.route.output_price == 0;
   if (is_covered(services, run, parts, input_tokens, wanted)) {
     // Output of a free model costs nothing, so its provider's own limit is enough.
-    bool has_limit = !is_free || parts.max_output_tokens || request.output_tokens_max;
+    bool has_limit = !is_free || parts.route.max_output_tokens || request.output_tokens_max;
     if (has_limit) request.output_tokens_max = wanted;
     parts.allowance.output_tokens = request.output_tokens_max;
-    co_return true;
+    co_return std::nullopt;
   }
-  TurnHoldRequest asked{run->claim.id, run->claim.epoch, run->claim.user_id, input_tokens, wanted};
+  TurnHoldRequest asked{.run_id = run->claim.id,
+                        .epoch = run->claim.epoch,
+                        .user_id = run->claim.user_id,
+                        .route_id = parts.route.id,
+                        .input_tokens = input_tokens,
+                        .output_tokens = wanted};
   TurnHold hold = co_await services.turn_holds.take(std::move(asked));
-  bool may_wait = hold.exhausted.lets_wait && !run->claim.asks_nobody();
   switch (hold.outcome) {
     case TurnHold::Outcome::exhausted:
-      if (!may_wait) throw exhausted(hold.exhausted.name);
-      co_await wait_for_budget(services, run, hold.exhausted);
-      co_return false;
+      co_return TurnRefusal{std::move(hold.exhausted)};
     case TurnHold::Outcome::no_credits:
-      throw no_credits();
-    // The run belongs to another daemon. No write of this one counts; its commit will show it.
+      co_return TurnRefusal{std::nullopt};
+    // The run belongs to another daemon, so no write of this one counts. It learns so when it
+    // commits.
     case TurnHold::Outcome::lost:
     case TurnHold::Outcome::waiting:
     case TurnHold::Outcome::held:
@@ -89,7 +93,14 @@ Task<bool> allow_turn(AgentServices& services, RunPtr run, RunParts& parts, Mode
   parts.allowance.output_tokens = request.output_tokens_max;
   parts.allowance.is_lowered = hold.is_lowered;
   parts.allowance.lowered_by = hold.lowered_by;
-  co_return true;
+  co_return std::nullopt;
+}
+
+Task<void> refuse_turn(AgentServices& services, RunPtr run, TurnRefusal refusal) {
+  if (refusal.is_of_credits()) throw no_credits();
+  bool may_wait = refusal.budget->lets_wait && !run->claim.asks_nobody();
+  if (!may_wait) throw exhausted(refusal.budget->name);
+  co_await wait_for_budget(services, run, *refusal.budget);
 }
 
 void learn_from_turn(AgentServices& services, const RunPtr& run, const RunParts& parts,

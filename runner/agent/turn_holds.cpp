@@ -162,11 +162,13 @@ Task<void> TurnHolds::ask_for(std::vector<PendingPtr> batch) {
 postgres::BoundStatement TurnHolds::statement(const std::vector<PendingPtr>& batch) const {
   std::vector<std::string> run_ids;
   std::vector<int64_t> epochs;
+  std::vector<std::string> route_ids;
   std::vector<int64_t> input_tokens;
   std::vector<int64_t> output_tokens;
   for (const PendingPtr& pending : batch) {
     run_ids.push_back(pending->request.run_id);
     epochs.push_back(pending->request.epoch);
+    route_ids.push_back(pending->request.route_id);
     input_tokens.push_back(pending->request.input_tokens);
     output_tokens.push_back(pending->request.output_tokens);
   }
@@ -174,6 +176,7 @@ postgres::BoundStatement TurnHolds::statement(const std::vector<PendingPtr>& bat
   return query::TurnsHold{.daemon_id = daemon_id_,
                           .run_ids = run_ids,
                           .epochs = epochs,
+                          .route_ids = route_ids,
                           .input_tokens = input_tokens,
                           .output_tokens = output_tokens,
                           .budget_min_output_tokens = settings->integer("budget.min_output_tokens"),

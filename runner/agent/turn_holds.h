@@ -26,7 +26,8 @@ namespace hostler::runner {
 struct TurnHoldRequest {
   std::string run_id;
   int64_t epoch = 0;
-  std::string user_id;        // who created the run
+  std::string user_id;  // who created the run
+  std::string route_id;
   int64_t input_tokens = 0;   // expected
   int64_t output_tokens = 0;  // wanted
 };

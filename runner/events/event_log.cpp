@@ -141,6 +141,7 @@ void EventLog::tell_of_waits(const InFlightBatch& batch) {
 void EventLog::count(const RunSteps& steps) const {
   if (steps.turn) metrics_.count_turn(*steps.turn);
   for (const ToolRecord& tool : steps.tools) metrics_.count_tool(tool);
+  if (!steps.route_id.empty()) metrics_.count_fall_back();
   if (steps.wait) metrics_.count_wait();
   if (steps.outcome) metrics_.count_outcome(*steps.outcome);
 }

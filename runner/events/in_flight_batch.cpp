@@ -9,6 +9,7 @@
 
 #include "lib/search_words.h"
 #include "queries/daemon.h"
+#include "queries/fallbacks.h"
 #include "queries/left_calls.h"
 
 namespace hostler::runner {
@@ -70,6 +71,13 @@ postgres::BoundStatement leave_calls(const Owner& owner, const Outcome& outcome)
                               .run_id = owner.claim.id,
                               .epoch = owner.claim.epoch,
                               .tool_call_ids = outcome.left_calls};
+}
+
+postgres::BoundStatement fall_back(const Owner& owner, const std::string& route_id) {
+  return query::RunFallBack{.daemon_id = owner.daemon_id,
+                            .run_id = owner.claim.id,
+                            .epoch = owner.claim.epoch,
+                            .route_id = route_id};
 }
 
 // Arguments of runs_commit for all charged runs.
@@ -263,7 +271,8 @@ void InFlightBatch::add_account_lock(postgres::Batch& batch) const {
   if (has_tool_costs) batch.add(query::AccountLock{.org_ids = org_ids});
 }
 
-// Tools, outputs and left calls come first, because an end takes the run from its daemon. Waits
+// Routes come first, because the turn is priced by them. Tools, outputs and left calls come before
+// the commits, because an end takes the run from its daemon. Waits
 // come last, because webhooks about them count the turn.
 void InFlightBatch::add_steps(const std::string& daemon_id, postgres::Batch& batch) {
   committed_.reset();  // of what a larger batch asked, before it was parted
@@ -271,6 +280,8 @@ void InFlightBatch::add_steps(const std::string& daemon_id, postgres::Batch& bat
   Commits commits;
   for (const LogEntry& entry : entries) {
     Owner owner{daemon_id, entry.writer->claim()};
+    const std::string& route_id = entry.steps.route_id;
+    if (!route_id.empty()) batch.add(fall_back(owner, route_id));
     for (const ToolRecord& tool : entry.steps.tools) batch.add(tool_commit(owner, tool));
     const std::optional<Outcome>& outcome = entry.steps.outcome;
     if (outcome && !outcome->output.empty()) batch.add(output(owner, *outcome));

@@ -101,6 +101,12 @@ void RunWriter::commit_turn(TurnRecord turn) {
   mark_dirty();
 }
 
+void RunWriter::change_route(std::string route_id) {
+  if (is_fenced_) return;
+  steps_.route_id = std::move(route_id);
+  mark_dirty();
+}
+
 void RunWriter::commit_tool(ToolRecord tool, std::string data_json) {
   if (is_fenced_) return;
   append("tool.result", std::move(data_json));

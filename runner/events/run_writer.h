@@ -60,6 +60,8 @@ class RunWriter final : public std::enable_shared_from_this<RunWriter> {
   // Deltas of one channel that gather between two flushes become one event.
   void append_delta(std::string_view channel, std::string_view text);
   void commit_turn(TurnRecord turn);
+  // The run falls back to this route: later turns are priced by it.
+  void change_route(std::string route_id);
   // The result, and its tool.result event.
   void commit_tool(ToolRecord tool, std::string data_json);
   // The run waits for a human: this is its last event, and no daemon owns it until an answer.

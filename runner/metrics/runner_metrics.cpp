@@ -84,6 +84,8 @@ constexpr ReadRow<const char*> shared_rows[] = {
     {gauge, "hostler_outbox_lag_seconds", "kind=\"webhook\"", "", "webhook_lag_us"},
     {gauge, "hostler_mcp_lag_seconds", "kind=\"task\"", "Time for which an MCP server has been due for a listing.", "mcp_task_lag_us"},
     {gauge, "hostler_mcp_lag_seconds", "kind=\"listing\"", "", "mcp_listing_lag_us"},
+    {gauge, "hostler_models_left_out", "scope=\"platform\"", "Models that runs with another route leave out (circuit breaker).", "platform_models_left_out"},
+    {gauge, "hostler_models_left_out", "scope=\"org\"", "", "org_models_left_out"},
     {gauge, "hostler_daemons", "", "Daemons that send heartbeats.", "daemons"},
     {gauge, "hostler_database_connections", "", "Connections to Postgres, of all programs.", "connections"},
     {gauge, "hostler_database_connections_max", "", "The value of max_connections.", "connections_max"},
@@ -118,6 +120,7 @@ enum CountedRow : size_t {
   turns,
   turn_seconds,
   tokens,
+  fall_backs,
   tool_calls,
   egress_calls,
   maintenance_rounds,
@@ -181,6 +184,8 @@ std::vector<MetricRow> metric_rows() {
        "hostler_runner_tokens_total",
        "Tokens of those turns. Cached ones are also input.",
        {"kind=\"input\"", "kind=\"output\"", "kind=\"cached\""}},
+      {counter, "hostler_runner_fall_backs_total", "Times that another route stood in for a run's.",
+       {""}},
       {counter, "hostler_runner_tool_calls_total", "Calls of tools.", tool_series()},
       {counter, "hostler_runner_egress_calls_total",
        "Calls that the pool made through this daemon, by outcome.",
@@ -253,6 +258,8 @@ void RunnerMetrics::count_tool(const ToolRecord& tool) {
 void RunnerMetrics::count_wait() {
   metrics_.writer(0).count(runs_ended, index_of(end_states, "waiting_for_input"));
 }
+
+void RunnerMetrics::count_fall_back() { metrics_.writer(0).count(fall_backs); }
 
 void RunnerMetrics::count_outcome(const Outcome& outcome) {
   MetricsWriter writer = metrics_.writer(0);

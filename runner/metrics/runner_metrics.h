@@ -54,6 +54,7 @@ class RunnerMetrics {
   int64_t model_adaptations() const { return model_adaptations_; }
   void count_tool(const ToolRecord& tool);
   void count_wait();
+  void count_fall_back();
   void count_outcome(const Outcome& outcome);
   void count_egress(EgressResult result);
   // job: its index in maintenance_jobs().

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "runner/models/sse_reader.h"
 #include "runner/models/turn_reader.h"
@@ -19,6 +20,7 @@ class BodyReader {
 
   void feed(std::string_view bytes) {
     if (form_ == Form::unknown && bytes.starts_with("\xEF\xBB\xBF")) bytes.remove_prefix(3);
+    listen(bytes);
     size_t first = bytes.find_first_not_of(" \t\r\n");
     if (form_ == Form::unknown && first == std::string_view::npos) return;
     if (form_ == Form::unknown) {
@@ -32,6 +34,8 @@ class BodyReader {
     lines_.feed(bytes);
     read_lines();
   }
+  // Whether more than comments and blank lines came since the last call.
+  bool take_heard() { return std::exchange(was_heard_, false); }
   // Rests of a line or document that a broken connection left are not read.
   void end(bool is_broken) {
     if (form_ == Form::document && !is_broken) reader_.read_document(document_);
@@ -54,6 +58,17 @@ class BodyReader {
   static constexpr size_t document_bytes_max = size_t{8} << 20;
   bool is_failed() const { return lines_.is_too_long() || reader_.fault() || observer_.is_full(); }
   enum class Form { unknown, stream, document };
+  void listen(std::string_view bytes) {
+    for (char c : bytes) {
+      if (c == '\n' || c == '\r') {
+        at_line_start_ = true;
+        is_in_comment_ = false;
+        continue;
+      }
+      if (std::exchange(at_line_start_, false)) is_in_comment_ = c == ':';
+      was_heard_ = was_heard_ || !is_in_comment_;
+    }
+  }
   void read_lines() {
     while (std::optional<SseLine> line = lines_.next()) {
       has_events_ = true;
@@ -67,6 +82,9 @@ class BodyReader {
   std::string document_;
   Form form_ = Form::unknown;
   bool has_events_ = false;
+  bool at_line_start_ = true;
+  bool is_in_comment_ = false;
+  bool was_heard_ = false;
 };
 
 }  // namespace hostler

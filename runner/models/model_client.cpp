@@ -123,6 +123,48 @@ Task<http::HttpRequest> write_request(loop::Loop& loop, const ModelRequest& requ
   co_return written;
 }
 
+// Whether a stream is silent for too long. What its reader waits for meanwhile does not count.
+class Silence {
+ public:
+  Silence(loop::Loop& loop, const ModelTimeouts& timeouts, int64_t asked_ms)
+      : loop_(loop), timeouts_(timeouts), heard_ms_(asked_ms) {}
+  void hear() {
+    heard_ms_ = loop_.now_ms();
+    has_begun_ = true;
+  }
+  void forgive(int64_t since_ms) { heard_ms_ += loop_.now_ms() - since_ms; }
+  int64_t left_ms() const {
+    int64_t limit_ms = has_begun_ ? timeouts_.idle_ms : timeouts_.first_byte_ms;
+    return std::max<int64_t>(heard_ms_ + limit_ms - loop_.now_ms(), 0);
+  }
+  TryEnd end() const {
+    return end_by_http_failure({has_begun_ ? http::HttpFailureKind::timeout_idle
+                                           : http::HttpFailureKind::timeout_first_byte,
+                                {}});
+  }
+
+ private:
+  loop::Loop& loop_;
+  const ModelTimeouts& timeouts_;
+  int64_t heard_ms_;
+  bool has_begun_ = false;
+};
+
+// The next piece of the body; nothing when it ended. is_silent: only comments came for too long.
+Task<std::optional<std::string>> next_piece(loop::Loop& loop, http::HttpExchange& exchange,
+                                            bool ignores_comments, const Silence& silence,
+                                            bool& is_silent) {
+  Task<std::optional<std::string>> next = exchange.next_piece();
+  if (!ignores_comments) {
+    std::optional<std::string> piece = co_await std::move(next);
+    co_return piece;
+  }
+  std::optional<std::optional<std::string>> piece =
+      co_await loop::with_timeout(loop, std::move(next), silence.left_ms());
+  is_silent = !piece;
+  co_return piece.value_or(std::nullopt);
+}
+
 // Reads what follows the last event: the usage, or the end of the body. True when the body ended.
 Task<bool> read_rest(http::HttpExchange& exchange, BodyReader& body) {
   for (;;) {
@@ -133,10 +175,7 @@ Task<bool> read_rest(http::HttpExchange& exchange, BodyReader& body) {
   }
 }
 
-Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelRequest& request,
-                      ModelTurn& turn, StreamedText& observer) {
-  Task<http::HttpRequest> writing = write_request(loop, request);
-  http::HttpRequest call = co_await writing;
+void bound_call(const ModelRequest& request, http::HttpRequest& call) {
   if (!request.trace_id.empty()) {
     call.headers.emplace_back("traceparent", client::traceparent_of(request.trace_id));
   }
@@ -145,7 +184,23 @@ Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelReque
   call.idle_timeout_ms = request.timeouts.idle_ms;
   call.response_bytes_max = stream_bytes_max;
   call.reads_on_demand = true;
+}
+
+// The answer went on behind the limit of output.
+TryEnd end_at_limit(BodyReader& body, ModelTurn& turn, const StreamedText& shown) {
+  body.end(true);
+  turn.finish_reason = FinishReason::length;
+  if (!turn.usage.measured) turn.usage.output_tokens = shown.tokens_least();
+  return TryEnd();
+}
+
+Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelRequest& request,
+                      ModelTurn& turn, StreamedText& observer, bool ignores_comments) {
+  Task<http::HttpRequest> writing = write_request(loop, request);
+  http::HttpRequest call = co_await writing;
+  bound_call(request, call);
   std::string url = call.url;
+  Silence silence(loop, request.timeouts, loop.now_ms());
   http::HttpExchange exchange(http, std::move(call));
   const http::HttpHead* head = co_await exchange.head();
   if (head == nullptr) {
@@ -167,25 +222,27 @@ Task<TryEnd> try_turn(http::HttpClient& http, loop::Loop& loop, const ModelReque
       make_turn_reader(request.endpoint.provider_kind, turn, observer);
   BodyReader body(*reader, observer);
   bool is_cut = false;
+  bool is_silent = false;
   while (!body.is_over() && !is_cut) {
+    int64_t waits_since_ms = loop.now_ms();
     if (observer.is_blocked()) co_await observer.has_room();
     if (observer.is_behind()) co_await observer.caught_up();
-    std::optional<std::string> piece = co_await exchange.next_piece();
+    silence.forgive(waits_since_ms);
+    Task<std::optional<std::string>> next =
+        next_piece(loop, exchange, ignores_comments, silence, is_silent);
+    std::optional<std::string> piece = co_await next;
     if (!piece) break;
     body.feed(*piece);
+    if (body.take_heard()) silence.hear();
     is_cut = !reader->saw_last_event() && passes_limit(request, observer);
   }
-  if (is_cut) {
-    body.end(true);
-    turn.finish_reason = FinishReason::length;
-    if (!turn.usage.measured) turn.usage.output_tokens = observer.tokens_least();
-    co_return TryEnd();
-  }
+  if (is_cut) co_return end_at_limit(body, turn, observer);
   if (reader->saw_last_event() && !observer.is_full()) {
     Task<bool> rest = read_rest(exchange, body);
     co_await loop::with_timeout(loop, std::move(rest), body_end_wait_ms);
   }
-  body.end(exchange.failure().has_value() || observer.is_full());
+  body.end(exchange.failure().has_value() || observer.is_full() || is_silent);
+  if (is_silent) co_return silence.end();
   if (observer.is_full()) co_return end_full(observer);
   co_return outcome_of_try(exchange, *head, body, *reader, request.endpoint.api_key);
 }
@@ -261,6 +318,11 @@ bool keep_broken_off(ModelTurn& turn, const TryEnd& end) {
   return true;
 }
 
+ModelFailure failure_of(TryEnd end) {
+  return {std::move(end.code), std::move(end.message), std::move(end.reason), end.is_of_provider,
+          end.is_outage};
+}
+
 // A turn that ends at any moment knows what was learned before.
 ModelTurn empty_turn(const ModelRequest& request) {
   ModelTurn turn;
@@ -270,20 +332,22 @@ ModelTurn empty_turn(const ModelRequest& request) {
 
 }  // namespace
 
-Task<void> stream_model_turn(http::HttpClient& http, loop::Loop& loop, ModelRequest request,
-                             ModelTurn& turn, ModelObserver& observer, RetryTiming timing) {
+Task<std::optional<ModelFailure>> try_model_turn(http::HttpClient& http, loop::Loop& loop,
+                                                 ModelRequest request, ModelTurn& turn,
+                                                 ModelObserver& observer, RetryTiming timing) {
+  const int64_t begun_ms = loop.now_ms();
   int64_t delay_ms = timing.first_delay_ms;
   int adaptations = 0;
   for (int attempt = 1;; ++attempt) {
     StreamedText shown(observer);
     turn = empty_turn(request);
-    TryEnd end = co_await try_turn(http, loop, request, turn, shown);
+    TryEnd end = co_await try_turn(http, loop, request, turn, shown, timing.ignores_comments);
     Lesson lesson = Lesson::none;
     if (!shown.is_any()) lesson = learn(request, turn, observer, end, adaptations);
     turn.traits = request.traits;
     turn.adaptations = adaptations;
     if (end.code.empty()) note_own_members(request, turn, observer);
-    if (end.code.empty() || lesson == Lesson::hand_back) co_return;
+    if (end.code.empty() || lesson == Lesson::hand_back) co_return std::nullopt;
     if (lesson == Lesson::ask_again) {
       // A wish of the persona must not prevent an answer.
       --attempt;
@@ -292,18 +356,29 @@ Task<void> stream_model_turn(http::HttpClient& http, loop::Loop& loop, ModelRequ
     if (shown.is_any() && !end.is_unreadable) {
       end.code = "model.stream_broken";
       end.message = "The model's answer broke off: " + end.message;
+      end.is_of_provider = true;
     }
     int64_t wait_ms = std::max(jittered(delay_ms), end.retry_after_ms.value_or(0));
-    bool is_last = attempt >= timing.tries_max || wait_ms > timing.retry_after_ms_max;
+    bool is_late =
+        timing.retry_within_ms > 0 && loop.now_ms() - begun_ms + wait_ms > timing.retry_within_ms;
+    bool is_last = attempt >= timing.tries_max || wait_ms > timing.retry_after_ms_max || is_late;
     if (shown.is_any() || !end.may_retry || is_last) {
-      if (keep_broken_off(turn, end)) co_return;
-      throw RunFailure(end.code, end.message);
+      if (timing.keeps_broken_calls && keep_broken_off(turn, end)) co_return std::nullopt;
+      co_return failure_of(std::move(end));
     }
     observer.on_retrying(attempt + 1, wait_ms, end.reason);
     turn = empty_turn(request);
     co_await loop::sleep_ms(loop, wait_ms);
     delay_ms *= 2;
   }
+}
+
+Task<void> stream_model_turn(http::HttpClient& http, loop::Loop& loop, ModelRequest request,
+                             ModelTurn& turn, ModelObserver& observer, RetryTiming timing) {
+  Task<std::optional<ModelFailure>> asking =
+      try_model_turn(http, loop, std::move(request), turn, observer, timing);
+  std::optional<ModelFailure> failure = co_await asking;
+  if (failure) throw RunFailure(failure->code, failure->message);
 }
 
 }  // namespace hostler

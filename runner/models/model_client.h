@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "lib/http/client.h"
 #include "lib/loop/loop.h"
@@ -15,6 +17,19 @@ struct RetryTiming {
   int tries_max = 3;
   int64_t first_delay_ms = 1000;        // doubled for each further try, ± 20 %
   int64_t retry_after_ms_max = 60'000;  // a server that wants a longer wait is not asked again
+  int64_t retry_within_ms =
+      0;  // no further try begins later than that after the first; 0: no limit
+  bool ignores_comments = false;   // of a stream: they end no silence
+  bool keeps_broken_calls = true;  // an answer that broke off within its calls counts as the turn
+};
+
+// Why there is no answer. The turn then holds what was shown.
+struct ModelFailure {
+  std::string code;
+  std::string message;
+  std::string reason;           // one word: http_503, connect, timeout_idle
+  bool is_of_provider = false;  // another provider may answer the same request
+  bool is_outage = false;       // a connection fault, 5xx or silence
 };
 
 // Fills the turn while it streams: a caller that cancels keeps what came, with its usage (estimated
@@ -27,9 +42,14 @@ struct RetryTiming {
 // wants_other_history, with refused_tool, and with is_broken_off, whose calls began before the
 // answer broke.
 //
-// Throws RunFailure:
+// Fails with the code
 // model.rejected, model.rate_limited, model.unavailable, model.stream_broken, model.bad_response,
-// run.answer_too_long, run.turn_limit, run.output_limit; the turn then holds what was shown.
+// run.answer_too_long, run.turn_limit, run.output_limit.
+Task<std::optional<ModelFailure>> try_model_turn(http::HttpClient& http, loop::Loop& loop,
+                                                 ModelRequest request, ModelTurn& turn,
+                                                 ModelObserver& observer, RetryTiming timing);
+
+// The same, and throws RunFailure when there is no answer.
 Task<void> stream_model_turn(http::HttpClient& http, loop::Loop& loop, ModelRequest request,
                              ModelTurn& turn, ModelObserver& observer,
                              RetryTiming timing = RetryTiming());

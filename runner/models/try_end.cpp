@@ -21,6 +21,8 @@ TryEnd end_by_refusal(ProviderError error, std::string_view api_key) {
   TryEnd end;
   std::string excerpt = safe_excerpt(error.message, api_key);
   end.may_retry = is_worth_retrying(error.status);
+  end.is_of_provider = end.may_retry;
+  end.is_outage = error.status >= 500;
   end.reason = "http_" + std::to_string(error.status);
   std::string_view what = "The model provider refused the request";
   if (error.status == 429) {
@@ -44,15 +46,20 @@ TryEnd end_by_http_failure(const http::HttpFailure& failure) {
   end.reason = http::http_failure_name(kind);
   end.code = "model.unavailable";
   end.may_retry = true;
+  end.is_of_provider = true;
+  end.is_outage = true;
   if (kind == http::HttpFailureKind::denied_address || kind == http::HttpFailureKind::bad_request) {
     end.code = "model.rejected";
     end.message = "The model provider's address is not allowed.";
     end.may_retry = false;
+    end.is_of_provider = false;
+    end.is_outage = false;
   } else if (kind == http::HttpFailureKind::too_large || kind == http::HttpFailureKind::protocol) {
     end.code = "model.bad_response";
     end.message = "The model provider's answer could not be read.";
     end.may_retry = false;
     end.is_unreadable = true;
+    end.is_outage = false;
   } else {
     end.message =
         "The model provider is not available (" + http::http_failure_words(failure) + ").";
@@ -74,6 +81,7 @@ TryEnd end_by_fault(const TurnFault& fault, std::string_view api_key) {
           "The model provider failed: " + safe_excerpt(fault.error.message, api_key) + ".";
       end.reason = fault.kind == TurnFault::Kind::no_answer ? "no_answer" : "bad_finish";
       end.may_retry = true;
+      end.is_of_provider = true;
       end.is_unreadable = false;
       break;
     case TurnFault::Kind::too_long:
@@ -89,6 +97,7 @@ TryEnd end_by_fault(const TurnFault& fault, std::string_view api_key) {
     case TurnFault::Kind::bad_response:
       end.code = "model.bad_response";
       end.message = "The model provider's answer could not be read: " + fault.error.message + ".";
+      end.is_of_provider = true;
       break;
   }
   return end;
@@ -100,6 +109,8 @@ TryEnd end_too_early() {
   end.message = "The model provider's answer broke off.";
   end.reason = "broken_off";
   end.may_retry = true;
+  end.is_of_provider = true;
+  end.is_outage = true;
   return end;
 }
 

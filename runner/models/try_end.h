@@ -18,7 +18,9 @@ struct TryEnd {
   std::string message;
   std::string reason;  // one word, for run.retrying and the log
   bool may_retry = false;
-  bool is_unreadable = false;  // of a code of its own also after text was shown
+  bool is_unreadable = false;   // of a code of its own also after text was shown
+  bool is_of_provider = false;  // another provider may answer the same request
+  bool is_outage = false;       // a connection fault, 5xx or silence: the circuit breaker counts it
   std::optional<int64_t> retry_after_ms;
   std::optional<ProviderError> refusal;  // in the provider's words, with its status
 };

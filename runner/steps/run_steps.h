@@ -58,11 +58,15 @@ struct Outcome {
 // Steps of one run that commit together. They cost more than events do.
 struct RunSteps {
   std::optional<TurnRecord> turn;
+  std::string route_id;  // that stands in for the run's from here on; empty: none
   std::vector<ToolRecord> tools;
   std::optional<WaitRecord> wait;
   std::optional<Outcome> outcome;
 
-  size_t size() const { return (turn ? 1 : 0) + tools.size() + (wait ? 1 : 0) + (outcome ? 1 : 0); }
+  size_t size() const {
+    return (turn ? 1 : 0) + (route_id.empty() ? 0 : 1) + tools.size() + (wait ? 1 : 0) +
+           (outcome ? 1 : 0);
+  }
   bool empty() const { return size() == 0; }
   bool ends_work() const { return wait || outcome; }  // the thread's next run may begin
   bool is_paid() const { return ends_work() || turn; }

@@ -40,10 +40,11 @@ claimed AS (
         run_worked_ms(r) AS worked_ms, r.persona_row_id, r.model_id, r.credits_exhausted, r.response_format,
         CASE WHEN r.last_seq > 0 THEN run_event_bytes(r.id) ELSE 0 END AS event_bytes,
         CASE WHEN r.turns > 0 THEN run_result_bytes(r.id) ELSE r.result_bytes END AS result_bytes, r.tools,
-        r.history_bytes, r.is_bare, r.sampling, r.client_facts, r.budget_amount)
+        r.history_bytes, r.is_bare, r.sampling, r.client_facts, r.budget_amount, r.routes)
 SELECT c.id, c.org_id, c.thread_id, c.created_by_user_id, c.epoch, c.source, c.persona_id, c.model, c.trace_id,
     c.last_seq, c.turns, c.tool_calls, c.crash_count, c.take_overs, c.trials, c.is_cancelled, c.cancel_reason,
-    c.worked_ms, c.event_bytes, c.result_bytes, free.after_input, free.served_nth, route.context_tokens,
+    c.worked_ms, c.event_bytes, c.result_bytes, free.after_input, free.served_nth, c.model_id AS route_id, c.routes IS NOT NULL AS has_chain,
+    route.context_tokens,
     persona.system_prompt, persona.tools, persona.confirm_tools, persona.temperature, persona.max_turns,
     c.tools AS function_tools, c.response_format, c.credits_exhausted, coalesce(granted.turns, $7) AS limit_turns,
     coalesce(granted.tool_calls, $8) AS limit_tool_calls, coalesce(granted.seconds, $9) AS limit_seconds,
@@ -177,6 +178,7 @@ SELECT coalesce(begun.state ->> 'system_prompt', p.system_prompt) AS system_prom
     p.max_turns, r.is_bare, r.sampling, r.client_facts ->> 'context' AS client_context, r.tools AS function_tools,
     r.response_format, r.credits_exhausted,
     limits.turns_max AS limit_turns, limits.tool_calls_max AS limit_tool_calls, limits.seconds_max AS limit_seconds,
+    r.model_id AS route_id, r.model, r.routes IS NOT NULL AS has_chain, m.context_tokens,
     m.org_id IS NOT NULL AS is_org_scope, l.provider_kind, l.base_url, model_learned(m) AS learned, m.max_output_tokens,
     model_input_price(m) AS input_price, model_output_price(m) AS output_price,
     r.budget_amount IS NOT NULL OR a.budgets > 0 AS is_budgeted,
@@ -304,14 +306,14 @@ FROM runs_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $1
 -- Takes what turns may cost at most, before their models are asked; need not be durable. Elements of each array as for
 -- runs_commit. Answers a row for each run that the daemon has (turn_hold). wait_seconds: of an exhausted budget; null
 -- when it never renews.
--- $1 daemon_id uuid, $2 run_ids uuid[], $3 epochs bigint[], $4 input_tokens bigint[], $5 output_tokens bigint[],
--- $6 budget_min_output_tokens bigint, $7 credits_per_usd bigint
+-- $1 daemon_id uuid, $2 run_ids uuid[], $3 epochs bigint[], $4 route_ids uuid[], $5 input_tokens bigint[],
+-- $6 output_tokens bigint[], $7 budget_min_output_tokens bigint, $8 credits_per_usd bigint
 SELECT h.run_id, h.outcome, h.output_tokens, h.is_lowered, h.lowered_by, h.waits_for,
     (h.exhausted ->> 'wait_seconds')::bigint AS wait_seconds, h.exhausted ->> 'name' AS budget_name,
     h.exhausted ->> 'budget_id' AS budget_id, h.exhausted ->> 'renews_at' AS renews_at,
     h.exhausted ->> 'decided_at' AS decided_at, coalesce(h.exhausted ->> 'on_exhausted' = 'wait', false) AS may_wait
 FROM (SELECT set_config('synchronous_commit', 'off', true)) AS asynchronous
-CROSS JOIN turns_hold($1, $2, $3, $4, $5, $6, $7) AS h;
+CROSS JOIN turns_hold($1, $2, $3, $4, $5, $6, $7, $8) AS h;
 
 -- name: run_output
 -- The answer of a run that completes in this transaction, in the form of its format. Called after its event and before

@@ -23,6 +23,10 @@ SELECT (SELECT count(*) FROM runs WHERE status = 'running' AND NOT queued AND ow
        (SELECT greatest(0, extract(epoch FROM now() - min(due_at)) * 1e6)::bigint FROM mcp_tasks) AS mcp_task_lag_us,
        (SELECT greatest(0, extract(epoch FROM clock_timestamp() - min(listing_due_at)) * 1e6)::bigint FROM mcp_servers
         WHERE deleted_at IS NULL AND is_active) AS mcp_listing_lag_us,
+       (SELECT count(*) FROM llm_models WHERE breaker_state <> 'closed' AND deleted_at IS NULL AND org_id IS NULL)
+           AS platform_models_left_out,
+       (SELECT count(*) FROM llm_models WHERE breaker_state <> 'closed' AND deleted_at IS NULL AND org_id IS NOT NULL)
+           AS org_models_left_out,
        (SELECT count(*) FROM daemons
         WHERE stopped_at IS NULL AND heartbeat_at > clock_timestamp() - interval '30 seconds') AS daemons,
        (SELECT count(*) FROM pg_stat_activity WHERE usesysid IS NOT NULL AND datid IS NOT NULL) AS connections,

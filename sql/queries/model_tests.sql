@@ -27,6 +27,6 @@ FROM model_test_claim($1);
 SELECT model_test_store($1, $2) AS is_stored;
 
 -- name: model_learn
--- Keeps what a run learned of its model.
--- $1 run_id uuid, $2 learned json
+-- Keeps what a run learned of a model.
+-- $1 model_id uuid, $2 learned json
 SELECT model_learn($1, $2);

@@ -133,11 +133,12 @@ LANGUAGE sql STABLE AS $$
     WHERE b.is_active
 $$;
 
--- Takes the hold of a turn, in place of one that the run had. The run and its account are locked by the caller.
+-- Takes the hold of a turn at a model, in place of one that the run had. The run and its account are locked by the
+-- caller.
 -- outcome: held; wait (for what other turns hold, by waits_for); exhausted (by the budget `exhausted`); credits (the
 -- balance is). output_tokens: what the model may be asked for. is_lowered: that is less than was wanted, because of
 -- lowered_by: null for the balance.
-CREATE OR REPLACE FUNCTION turn_hold(r runs, tokens_in bigint, tokens_wanted bigint, tokens_min bigint,
+CREATE OR REPLACE FUNCTION turn_hold(r runs, route uuid, tokens_in bigint, tokens_wanted bigint, tokens_min bigint,
     credits_per_usd bigint, OUT outcome text, OUT output_tokens bigint, OUT is_lowered boolean, OUT lowered_by text,
     OUT waits_for uuid, OUT exhausted jsonb)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
@@ -173,7 +174,7 @@ BEGIN
     IF EXISTS (SELECT FROM turn_holds h WHERE h.run_id = r.id) THEN
         PERFORM turn_holds_replace(ARRAY[r.id], '{0}', '{0}', moment);
     END IF;
-    SELECT * INTO STRICT m FROM llm_models WHERE id = r.model_id;
+    SELECT * INTO STRICT m FROM llm_models WHERE id = route;
     SELECT * INTO STRICT account FROM credit_accounts WHERE org_id = r.org_id;
     input_cost := ceil(1000 * tokens_in * greatest(m.input_usd_per_mtok, m.cache_read_usd_per_mtok,
                                                    m.cache_write_usd_per_mtok));
@@ -251,7 +252,7 @@ $$;
 -- Takes the holds of turns that daemons begin, an element of each array a run, in the order of their ids, no run twice.
 -- Answers a row for each run that the daemon still has. Need not be durable: Postgres forgets the daemon's claim in the
 -- same crash, or the turn's cost is counted anyway.
-CREATE OR REPLACE FUNCTION turns_hold(owner uuid, run_ids uuid[], epochs bigint[], tokens_in bigint[],
+CREATE OR REPLACE FUNCTION turns_hold(owner uuid, run_ids uuid[], epochs bigint[], model_ids uuid[], tokens_in bigint[],
     tokens_wanted bigint[], tokens_min bigint, credits_per_usd bigint)
 RETURNS TABLE (run_id uuid, outcome text, output_tokens bigint, is_lowered boolean, lowered_by text, waits_for uuid,
     exhausted jsonb)
@@ -273,7 +274,7 @@ BEGIN
         run_id := r.id;
         SELECT h.outcome, h.output_tokens, h.is_lowered, h.lowered_by, h.waits_for, h.exhausted
         INTO outcome, output_tokens, is_lowered, lowered_by, waits_for, exhausted
-        FROM turn_hold(r, tokens_in[nth], tokens_wanted[nth], tokens_min, credits_per_usd) AS h;
+        FROM turn_hold(r, model_ids[nth], tokens_in[nth], tokens_wanted[nth], tokens_min, credits_per_usd) AS h;
         RETURN NEXT;
     END LOOP;
 END

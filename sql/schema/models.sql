@@ -43,6 +43,12 @@ CREATE TABLE llm_models (
     -- Members that the provider was found to refuse or require (runner/models/model_traits.h); null: nothing yet.
     learned json,
     learned_at timestamptz,
+    -- Its circuit breaker (fallbacks.sql).
+    breaker_state text NOT NULL DEFAULT 'closed' CHECK (breaker_state IN ('closed', 'open', 'half_open')),
+    breaker_since timestamptz,
+    breaker_retry_at timestamptz CHECK (breaker_state = 'closed' OR breaker_retry_at IS NOT NULL),
+    breaker_failures integer NOT NULL DEFAULT 0,  -- the platform's: of the last minute; an organization's: in a row
+    breaker_failed_at timestamptz,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     deleted_at timestamptz CHECK (deleted_at IS NULL OR NOT is_default),
     FOREIGN KEY (org_id, provider_id) REFERENCES llm_providers (org_id, id)
@@ -53,6 +59,7 @@ CREATE UNIQUE INDEX llm_models_default ON llm_models (coalesce(org_id, '00000000
 CREATE INDEX llm_models_any ON llm_models (org_id, id);  -- to be erased
 CREATE INDEX llm_models_named ON llm_models (model);
 CREATE INDEX llm_models_org ON llm_models (org_id, id) WHERE deleted_at IS NULL;
+CREATE INDEX llm_models_left_out ON llm_models (org_id) WHERE breaker_state <> 'closed' AND deleted_at IS NULL;
 SELECT make_scoped_table('llm_models');
 GRANT SELECT, INSERT, UPDATE ON llm_models TO hostler_api;
 GRANT SELECT ON llm_models TO hostler_runner;
@@ -110,21 +117,18 @@ BEGIN
 END
 $$;
 
--- The operator of a model reads the prompts that it gets. Those of the built-in personas are published; those of the
--- platform's others are for the platform's models only.
-CREATE OR REPLACE FUNCTION persona_route_check(model_org uuid, persona_org uuid, built_in boolean) RETURNS void
-LANGUAGE plpgsql IMMUTABLE SET search_path = public, pg_catalog AS $$
-BEGIN
-    IF model_org IS NOT NULL AND persona_org IS NULL AND NOT built_in THEN
-        PERFORM fail('runs.persona_route', 'route_of_org');
-    END IF;
-END
-$$;
-
 -- Learned facts about a model. After a week they are learned again, because servers are upgraded.
 CREATE OR REPLACE FUNCTION model_learned(m llm_models) RETURNS json
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT CASE WHEN m.learned_at > statement_timestamp() - interval '7 days' THEN m.learned END
+$$;
+
+CREATE OR REPLACE FUNCTION model_health_json(m llm_models) RETURNS json
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT json_build_object('state', m.breaker_state, 'since', rfc3339(m.breaker_since), 'failures',
+        CASE WHEN m.org_id IS NULL AND m.breaker_state = 'closed'
+                  AND coalesce(m.breaker_failed_at, '-infinity') < statement_timestamp() - interval '1 minute'
+             THEN 0 ELSE m.breaker_failures END)
 $$;
 
 CREATE OR REPLACE FUNCTION llm_model_json(m llm_models) RETURNS json
@@ -135,14 +139,20 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
         'cache_read_usd_per_mtok', m.cache_read_usd_per_mtok::double precision,
         'cache_write_usd_per_mtok', m.cache_write_usd_per_mtok::double precision,
         'multiplier', m.multiplier::double precision, 'max_output_tokens', m.max_output_tokens,
-        'learned', model_learned(m)::jsonb - 'origin', 'created_at', rfc3339(m.created_at))
+        'learned', model_learned(m)::jsonb - 'origin', 'health', model_health_json(m),
+        'created_at', rfc3339(m.created_at))
 $$;
 
--- For the daemon: keeps what a run learned of its model.
-CREATE OR REPLACE FUNCTION model_learn(run uuid, what json) RETURNS void
+-- A model as the audit log keeps it.
+CREATE OR REPLACE FUNCTION llm_model_state(m llm_models) RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT llm_model_json(m)::jsonb - 'health'
+$$;
+
+-- For the daemon: keeps what a run learned of a model.
+CREATE OR REPLACE FUNCTION model_learn(model uuid, what json) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-    UPDATE llm_models m SET learned = what, learned_at = clock_timestamp()
-    WHERE m.id = (SELECT r.model_id FROM runs r WHERE r.id = run)
+    UPDATE llm_models m SET learned = what, learned_at = clock_timestamp() WHERE m.id = model_learn.model
 $$;
 REVOKE EXECUTE ON FUNCTION model_learn FROM hostler_api;
 
@@ -344,7 +354,8 @@ BEGIN
     IF created.id IS NULL THEN
         PERFORM fail('llm_models.exists');
     END IF;
-    PERFORM audit('llm_models.create', 'llm_model', created.id::text, p.org_id, NULL, llm_model_json(created)::jsonb);
+    PERFORM audit('llm_models.create', 'llm_model', created.id::text, p.org_id, NULL,
+                  llm_model_state(created));
     RETURN llm_model_json(created);
 END
 $$;
@@ -367,8 +378,7 @@ BEGIN
         max_output_tokens = new_state.max_output_tokens
     WHERE m.id = old_state.id RETURNING * INTO new_state;
     PERFORM audit('llm_models.update', 'llm_model', old_state.id::text, old_state.org_id,
-                  llm_model_json(old_state)::jsonb,
-                  llm_model_json(new_state)::jsonb);
+                  llm_model_state(old_state), llm_model_state(new_state));
     RETURN llm_model_json(new_state);
 EXCEPTION WHEN unique_violation THEN
     PERFORM fail('llm_models.exists');
@@ -381,6 +391,6 @@ DECLARE
     m llm_models := llm_model_of_scope(provider, model, true);
 BEGIN
     UPDATE llm_models SET deleted_at = clock_timestamp(), is_default = false WHERE id = m.id;
-    PERFORM audit('llm_models.delete', 'llm_model', m.id::text, m.org_id, llm_model_json(m)::jsonb);
+    PERFORM audit('llm_models.delete', 'llm_model', m.id::text, m.org_id, llm_model_state(m));
 END
 $$;

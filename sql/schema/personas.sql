@@ -11,6 +11,7 @@ CREATE TABLE personas (
     tools text[] NOT NULL DEFAULT '{}',
     confirm_tools text[] NOT NULL DEFAULT '{}',
     model text,
+    fallback_routes uuid[] NOT NULL DEFAULT '{}',  -- of llm_models, tried in this order after its own (fallbacks.sql)
     max_turns integer CHECK (max_turns > 0),
     temperature double precision CHECK (temperature BETWEEN 0 AND 2),
     response_format text,  -- JSON; as text, because jsonb, in which changes come, does not keep the order of members
@@ -70,9 +71,9 @@ LANGUAGE sql STABLE AS $$
     SELECT json_build_object('id', p.id, 'scope', CASE WHEN p.org_id IS NULL THEN 'platform' ELSE 'org' END,
         'persona_key', p.persona_key, 'version', p.version, 'display_name', p.display_name,
         'description', p.description, 'system_prompt', CASE WHEN persona_is_managed(p) THEN p.system_prompt END,
-        'tools', p.tools, 'confirm_tools', p.confirm_tools, 'model', p.model, 'max_turns', p.max_turns,
-        'temperature', p.temperature, 'response_format', p.response_format::json, 'is_active', p.is_active,
-        'created_at', rfc3339(p.created_at))
+        'tools', p.tools, 'confirm_tools', p.confirm_tools, 'model', p.model, 'fallback_routes', p.fallback_routes,
+        'max_turns', p.max_turns, 'temperature', p.temperature, 'response_format', p.response_format::json,
+        'is_active', p.is_active, 'created_at', rfc3339(p.created_at))
 $$;
 
 -- A persona as the audit log keeps it; of a prompt and a format their beginning.
@@ -80,8 +81,9 @@ CREATE OR REPLACE FUNCTION persona_state(p personas) RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT jsonb_build_object('persona_key', p.persona_key, 'version', p.version, 'display_name', p.display_name,
         'description', p.description, 'system_prompt', left(p.system_prompt, 1000), 'tools', p.tools,
-        'confirm_tools', p.confirm_tools, 'model', p.model, 'max_turns', p.max_turns,
-        'temperature', p.temperature, 'response_format', left(p.response_format, 1000), 'is_active', p.is_active)
+        'confirm_tools', p.confirm_tools, 'model', p.model, 'fallback_routes', p.fallback_routes,
+        'max_turns', p.max_turns, 'temperature', p.temperature, 'response_format', left(p.response_format, 1000),
+        'is_active', p.is_active)
 $$;
 
 -- GET /v1/personas: of the platform or of the caller's organization. Prompts and formats are long, so that only as many
@@ -169,10 +171,11 @@ BEGIN
         END IF;
     END IF;
     PERFORM tools_check(scope_id, wanted -> 'other_tools');
+    PERFORM fallback_routes_check(scope_id, wanted ->> 'model', wanted -> 'fallback_routes', true);
     INSERT INTO personas (org_id, persona_key, version, display_name, description, system_prompt, tools, confirm_tools,
-                          model, max_turns, temperature, response_format, is_active)
+                          model, fallback_routes, max_turns, temperature, response_format, is_active)
     SELECT scope_id, w.persona_key, w.version, w.display_name, w.description, w.system_prompt, w.tools, w.confirm_tools,
-        w.model, w.max_turns, w.temperature, w.response_format, w.is_active
+        w.model, w.fallback_routes, w.max_turns, w.temperature, w.response_format, w.is_active
     FROM jsonb_populate_record(NULL::personas, wanted) AS w
     ON CONFLICT DO NOTHING RETURNING * INTO created;
     IF created.id IS NULL THEN
@@ -207,11 +210,15 @@ BEGIN
         PERFORM fail('personas.built_in', 'default_stays_active');
     END IF;
     PERFORM tools_check(old_state.org_id, changes -> 'other_tools');
+    IF changes ?| ARRAY['model', 'fallback_routes'] THEN
+        PERFORM fallback_routes_check(old_state.org_id, new_state.model, to_jsonb(new_state.fallback_routes),
+                                      changes ? 'fallback_routes');
+    END IF;
     UPDATE personas SET display_name = new_state.display_name, description = new_state.description,
         system_prompt = new_state.system_prompt, tools = new_state.tools, confirm_tools = new_state.confirm_tools,
-        model = new_state.model, max_turns = new_state.max_turns, temperature = new_state.temperature,
-        response_format = new_state.response_format, is_active = new_state.is_active,
-        earlier = persona_until(old_state, new_state, clock_timestamp())
+        model = new_state.model, fallback_routes = new_state.fallback_routes, max_turns = new_state.max_turns,
+        temperature = new_state.temperature, response_format = new_state.response_format,
+        is_active = new_state.is_active, earlier = persona_until(old_state, new_state, clock_timestamp())
     WHERE id = old_state.id;
     PERFORM audit('personas.update', 'persona', old_state.id::text, old_state.org_id, persona_state(old_state),
                   persona_state(new_state));

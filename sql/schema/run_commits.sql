@@ -243,8 +243,9 @@ BEGIN
                               search)
         SELECT uuidv7_of(moment_after(t.updated_at, moment)), s.org_id, s.thread_id, s.run_id, 'assistant',
             answers[s.nth], are_incomplete[s.nth],
-            -- Every turn but the last one is stored.
-            CASE WHEN turn_numbers[s.nth] > 0 THEN turn_numbers[s.nth] > 1 OR turn_parts[s.nth] <> ''
+            -- Every turn but the last one is stored. An attempt that another route stood in for has a number too.
+            CASE WHEN turn_numbers[s.nth] > 0 AND turn_parts[s.nth] <> '' THEN true
+                 WHEN turn_numbers[s.nth] = 1 THEN false
                  -- EXISTS may be planned as a read of the whole table.
                  ELSE coalesce((SELECT true FROM run_turns o WHERE o.run_id = s.run_id LIMIT 1), false) END,
             CASE WHEN s.is_taken_back THEN s.run_id END,

@@ -85,14 +85,14 @@ $$;
 -- the run holds which this one waits for, and which it gives back when it ends. history: the input of the run in place
 -- of its thread's messages; chat_run_create() stores it. message, words: the user's message that is stored with the
 -- run, a microsecond before `moment`, as message_create() stores one. own_unit, own_amount:
--- the run's own budget; other protocols name it in their metadata.
+-- the run's own budget; other protocols name it in their metadata. chain: of the run that is repeated.
 CREATE OR REPLACE FUNCTION run_insert(run uuid, thread uuid, moment timestamptz, route uuid, persona_id text,
     end_user text, metadata json, run_source text, is_queued boolean, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint, credit_run_hold bigint,
     limit_waiting_runs bigint, function_tools json, response_format json,
     freed bigint DEFAULT 0, history json DEFAULT NULL, sampling json DEFAULT NULL, is_bare boolean DEFAULT false,
     client_facts json DEFAULT NULL, message text DEFAULT NULL, words text DEFAULT NULL, own_unit text DEFAULT NULL,
-    own_amount bigint DEFAULT NULL)
+    own_amount bigint DEFAULT NULL, chain uuid[] DEFAULT NULL)
 RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -114,7 +114,8 @@ DECLARE
     message_id uuid;
 BEGIN
     SELECT p.id AS persona_row_id, p.persona_key, p.version, p.model AS persona_model, p.org_id AS persona_org_id,
-           p.built_in, p.response_format AS persona_format, p.tools AS persona_tools, d.id AS model_id,
+           p.built_in, p.response_format AS persona_format, p.tools AS persona_tools,
+           p.fallback_routes, d.id AS model_id,
            d.org_id AS model_org_id, d.model, d.is_free, d.provider_kind,
            d.name AS credential_name,
            history IS NOT NULL OR message IS NOT NULL OR EXISTS (
@@ -125,7 +126,8 @@ BEGIN
                AND limit_concurrent_runs * (SELECT count(*) FROM org_members o WHERE o.user_id = current_user_id())
                    > limit_concurrent_runs_per_user AS is_of_many
     INTO chosen
-    FROM (SELECT a.id, a.org_id, a.persona_key, a.version, a.model, a.built_in, a.response_format, a.tools
+    FROM (SELECT a.id, a.org_id, a.persona_key, a.version, a.model, a.built_in, a.response_format, a.tools,
+              a.fallback_routes
           FROM personas a
           WHERE coalesce(a.org_id, '00000000-0000-0000-0000-000000000000') IN (org, platform)
                 AND a.persona_key = wanted_key AND (wanted_version IS NULL OR a.version = wanted_version)
@@ -150,6 +152,9 @@ BEGIN
     END IF;
     IF chosen.model_org_id IS NOT NULL AND chosen.persona_org_id IS NULL AND NOT chosen.built_in THEN
         PERFORM persona_route_check(chosen.model_org_id, chosen.persona_org_id, chosen.built_in);
+    END IF;
+    IF route IS NULL AND chosen.fallback_routes <> '{}' THEN
+        chain := chosen.model_id || array_remove(chosen.fallback_routes, chosen.model_id);
     END IF;
     IF sampling IS NOT NULL AND chosen.provider_kind = 'anthropic' THEN
         PERFORM anthropic_sampling_check(sampling);
@@ -198,12 +203,12 @@ BEGIN
     INSERT INTO runs (id, org_id, thread_id, created_by_user_id, queued, source, trace_id, persona_id, persona_row_id,
                       model_id, model, provider_kind, credential_name, persona_model, credits_held, created_at,
                       end_user, metadata, tools, response_format, result_bytes, history_bytes, sampling, is_bare,
-                      client_facts, budget_unit, budget_amount)
+                      client_facts, budget_unit, budget_amount, routes)
     VALUES (run, org, thread, current_user_id(), is_queued, run_source, trace,
             chosen.persona_key || '@' || chosen.version, chosen.persona_row_id, chosen.model_id, chosen.model,
             chosen.provider_kind, chosen.credential_name, coalesce(chosen.persona_model, ''), hold, moment, end_user,
             metadata, function_tools, wanted_format, declared_bytes, octet_length(history::text), sampling, is_bare,
-            client_facts, own_unit, own_amount);
+            client_facts, own_unit, own_amount, chain);
     IF message IS NULL THEN
         RETURN json_build_object('run_id', run, 'trace_id', trace);
     END IF;
@@ -325,12 +330,12 @@ BEGIN
         updated_at = moment_after(t.updated_at, clock_timestamp())
     WHERE t.id = thread_row.id
     RETURNING active_run_id, updated_at INTO run, moment;
-    item := run_insert(run, thread_row.id, moment, last_run.model_id, last_run.persona_id, thread_row.end_user,
-                       last_run.metadata, 'retry', false, limit_concurrent_runs, limit_concurrent_runs_per_user,
-                       limit_queued_runs, limit_stored_bytes, credit_run_hold, limit_waiting_runs, last_run.tools,
-                       last_run.response_format, is_bare => last_run.is_bare,
-                       client_facts => run_retry.client_facts, own_unit => last_run.budget_unit,
-                       own_amount => last_run.budget_amount);
+    item := run_insert(run, thread_row.id, moment, coalesce(last_run.routes[1], last_run.model_id),
+                       last_run.persona_id, thread_row.end_user, last_run.metadata, 'retry', false,
+                       limit_concurrent_runs, limit_concurrent_runs_per_user, limit_queued_runs, limit_stored_bytes,
+                       credit_run_hold, limit_waiting_runs, last_run.tools, last_run.response_format,
+                       is_bare => last_run.is_bare, client_facts => run_retry.client_facts, own_unit => last_run.budget_unit,
+                       own_amount => last_run.budget_amount, chain => last_run.routes);
     UPDATE messages SET hidden_by_run_id = run
     WHERE thread_id = thread_row.id AND id = answer
           AND (run_id = last_run.id OR last_run.status <> 'completed' AND id > (

@@ -19,14 +19,15 @@ BEGIN
 END
 $$;
 
--- The answer that subscribers of a run were shown: its deltas, without those that a take-over or a repair discarded.
+-- The answer that subscribers of a run were shown: its deltas, without those that a take-over, a fall-back or a repair
+-- discarded.
 CREATE OR REPLACE FUNCTION run_streamed_text(run uuid) RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT coalesce(string_agg(e.data ->> 'content', '' ORDER BY e.seq), '')
     FROM (SELECT seq, type, data, min((data ->> 'discard_after_seq')::bigint) FILTER (WHERE type <> 'message.delta')
               OVER (ORDER BY seq DESC) AS kept_until
           FROM run_events
-          WHERE run_id = run AND type IN ('message.delta', 'run.resumed', 'output.repair')) AS e
+          WHERE run_id = run AND type IN ('message.delta', 'run.resumed', 'run.fell_back', 'output.repair')) AS e
     WHERE e.type = 'message.delta' AND e.data ->> 'channel' IS NULL AND e.seq <= coalesce(e.kept_until, e.seq)
 $$;
 

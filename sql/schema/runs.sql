@@ -89,6 +89,7 @@ CREATE TABLE runs (
     api_key_id uuid DEFAULT (current_request() ->> 'api_key_id')::uuid,
     budget_unit text,  -- of its own budget; null: it has none
     budget_amount bigint,  -- credits, or nano-dollars
+    routes uuid[],  -- its persona's chain (fallbacks.sql), the first one first; null: it has no other route
     FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01);
 

@@ -8,6 +8,7 @@
 #include "fcgi/http/input.h"
 #include "fcgi/http/persona_id.h"
 #include "fcgi/http/response_format.h"
+#include "lib/ids.h"
 #include "lib/json.h"
 #include "lib/tool_names.h"
 #include "queries/personas.h"
@@ -18,6 +19,7 @@ namespace {
 constexpr TextBounds name_bounds{.min = 1, .max = 200, .trims = true, .is_name = true};
 constexpr TextBounds description_bounds{.max = 2000, .takes_control = true};
 constexpr TextBounds prompt_bounds{.max = 65'536, .bytes_max = 256 << 10, .takes_control = true};
+constexpr size_t fallback_routes_max = 5;
 constexpr Bounds turns_bounds{1, 10'000};
 constexpr NumberBounds temperature_bounds{0, 2};
 
@@ -54,12 +56,28 @@ void add_other_tools(Fields& fields, const std::vector<std::string>& tools, Json
   json.end_array();
 }
 
-using Tools = std::optional<std::vector<std::string>>;
+// Ids of models. The statement checks that they exist.
+std::optional<std::vector<std::string>> read_fallback_routes(Fields& fields) {
+  std::optional<std::vector<std::string>> routes =
+      fields.optional_texts("fallback_routes", fallback_routes_max, {.max = 36});
+  if (!routes) return std::nullopt;
+  for (auto route = routes->begin(); route != routes->end(); ++route) {
+    std::string field = fmt::format("fallback_routes.{}", route - routes->begin());
+    if (!is_uuid(*route)) {
+      fields.fault(field, "bad_format", "must be the route_id of a model");
+    } else if (std::find(routes->begin(), route, *route) != route) {
+      fields.fault(field, "duplicate", "must not be in the chain twice");
+    }
+  }
+  return routes;
+}
 
-void add_tools(std::string_view name, const Tools& tools, JsonWriter& json) {
-  if (!tools) return;
+using Texts = std::optional<std::vector<std::string>>;
+
+void add_texts(std::string_view name, const Texts& texts, JsonWriter& json) {
+  if (!texts) return;
   json.key(name).begin_array();
-  for (const std::string& tool : *tools) json.text(tool);
+  for (const std::string& text : *texts) json.text(text);
   json.end_array();
 }
 
@@ -80,15 +98,18 @@ void read_members(Fields& fields, bool is_new, JsonWriter& json) {
   if (description || is_new) json.member("description", description.value_or(""));
   std::optional<std::string> prompt = fields.optional_text("system_prompt", prompt_bounds);
   if (prompt || is_new) json.member("system_prompt", prompt.value_or(""));
-  Tools tools = read_tools(fields, "tools");
+  Texts tools = read_tools(fields, "tools");
   if (tools) add_other_tools(fields, *tools, json);
-  Tools confirmed = read_tools(fields, "confirm_tools");
+  Texts confirmed = read_tools(fields, "confirm_tools");
   if (is_new && !tools) tools.emplace();
   if (is_new && !confirmed) confirmed.emplace();
-  add_tools("tools", tools, json);
-  add_tools("confirm_tools", confirmed, json);
+  add_texts("tools", tools, json);
+  add_texts("confirm_tools", confirmed, json);
   add_nullable("model", fields.nullable_text("model", name_bounds), json,
                [&](const std::string& model) { json.text(model); });
+  Texts fallback_routes = read_fallback_routes(fields);
+  if (is_new && !fallback_routes) fallback_routes.emplace();
+  add_texts("fallback_routes", fallback_routes, json);
   add_nullable("max_turns", fields.nullable_integer("max_turns", turns_bounds), json,
                [&](int64_t turns) { json.integer(turns); });
   add_nullable("temperature", fields.nullable_number("temperature", temperature_bounds), json,

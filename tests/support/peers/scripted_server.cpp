@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -82,6 +83,11 @@ void Peer::wait_for_close() {
   char bytes[4096];
   while (recv(fd_, bytes, sizeof bytes, 0) > 0) {
   }
+}
+
+void Peer::pause(int milliseconds) {
+  pollfd watched{fd_, POLLIN, 0};
+  poll(&watched, 1, milliseconds);
 }
 
 void Peer::reset() {

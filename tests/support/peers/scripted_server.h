@@ -24,6 +24,8 @@ class Peer {
   bool answer(std::string_view body, std::string_view more_fields = {});
   // Returns when the client has closed its side.
   void wait_for_close();
+  // Waits so long, or until the client sends something or goes.
+  void pause(int milliseconds);
   void reset();                           // closes so that the peer sees a reset
   int number() const { return number_; }  // of the connection, from 1
 

@@ -72,9 +72,12 @@ struct HoldAnswer {
 
 inline HoldAnswer take_hold(postgres::DbSession& session, const OwnedRun& run, int64_t input_tokens,
                             int64_t output_tokens) {
+  std::string route_id(
+      session.run_text("SELECT model_id FROM runs WHERE id = '" + run.run_id + "'").text());
   postgres::Result rows = session.run(query::TurnsHold{.daemon_id = run.daemon_id,
                                                        .run_ids = std::vector{run.run_id},
                                                        .epochs = std::vector{run.epoch},
+                                                       .route_ids = std::vector{route_id},
                                                        .input_tokens = std::vector{input_tokens},
                                                        .output_tokens = std::vector{output_tokens},
                                                        .budget_min_output_tokens = 64,

@@ -39,7 +39,7 @@ std::string run_faults(ApiStack& stack) {
       "AND e.type = 'tool.result' AND e.data ->> 'tool_call_id' = t.tool_call_id "
       "AND (e.data -> 'result')::jsonb IS NOT DISTINCT FROM t.result::jsonb "
       "WHERE e.run_id IS NULL "
-      // The deltas that no run.resumed and no output.repair discarded are the stored answer.
+      // The deltas that no run.resumed, run.fell_back or output.repair discarded are the stored answer.
       "UNION ALL SELECT 'shown is not stored: ' || r.id FROM runs r "
       // The input of a response stands before it.
       "JOIN messages m ON m.run_id = r.id AND m.id > r.id "
@@ -47,7 +47,8 @@ std::string run_faults(ApiStack& stack) {
       "SELECT coalesce(string_agg(d.data ->> 'content', '' ORDER BY d.seq), '') FROM run_events d "
       "WHERE d.run_id = r.id AND d.type = 'message.delta' AND NOT EXISTS ("
       "SELECT 1 FROM run_events x WHERE x.run_id = r.id "
-      "AND x.type IN ('run.resumed', 'output.repair') AND x.seq > d.seq AND (x.data ->> "
+      "AND x.type IN ('run.resumed', 'run.fell_back', 'output.repair') AND x.seq > d.seq AND "
+      "(x.data ->> "
       "'discard_after_seq')::bigint < d.seq))"
       // Its output is the reported one, directly before its end; or it ends with calls.
       "UNION ALL SELECT 'output is not what was told: ' || r.id FROM runs r "

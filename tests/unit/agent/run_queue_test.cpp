@@ -2,6 +2,7 @@
 // notifications that never fall silent keep no run from being taken over, and a run may come back
 // before the loop has freed what it was.
 #include "runner/agent/run_queue.h"
+#include "runner/agent/model_health.h"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +12,7 @@
 
 #include "lib/crypto.h"
 #include "queries/runs.h"
+#include "runner/agent/model_health.h"
 #include "runner/agent/turn_holds.h"
 #include "runner/tools/tool_box.h"
 #include "tests/support/eventually.h"
@@ -40,8 +42,9 @@ class Queue {
         tools_(loop_, db_, http_, secrets_, settings_),
         long_turns_(loop_, long_turn_shares),
         turn_holds_(loop_, db_, settings_, daemon_id),
-        services_{loop_,     db_,    http_,       events_,    secrets_,
-                  settings_, tools_, long_turns_, turn_holds_},
+        model_health_(loop_, db_),
+        services_{loop_,     db_,    http_,       events_,     secrets_,
+                  settings_, tools_, long_turns_, turn_holds_, model_health_},
         queue_(services_, tasks_, daemon_id, {}, std::move(streams)),
         tasks_(loop_, [](const std::string&, const std::exception_ptr&) {}) {
     tasks_.add_forever("events", events_.write_events());
@@ -83,6 +86,7 @@ class Queue {
   ToolBox tools_;
   LongTurns long_turns_;
   TurnHolds turn_holds_;
+  ModelHealth model_health_;
   AgentServices services_;
   RunQueue queue_;
   loop::TaskSet tasks_;  // last: its coroutines use all of the above

@@ -206,11 +206,13 @@ TEST(Agui, NamesNoCallThatTheClientHasNotSeen) {
 }
 
 TEST(Agui, EndsWithAnErrorWhenTextIsTakenBack) {
-  AguiClient sent =
-      stream_of({started, delta("half"), discarding("run.resumed", 1), delta("whole"), completed});
-  EXPECT_EQ(sent.last.text_or("type"), "RUN_ERROR");
-  EXPECT_EQ(sent.last.text_or("code"), "run.resumed");
-  EXPECT_EQ(sent.text(), "half");
+  for (const char* type : {"run.resumed", "run.fell_back"}) {
+    AguiClient sent =
+        stream_of({started, delta("half"), discarding(type, 1), delta("whole"), completed});
+    EXPECT_EQ(sent.last.text_or("type"), "RUN_ERROR");
+    EXPECT_EQ(sent.last.text_or("code"), type);
+    EXPECT_EQ(sent.text(), "half");
+  }
   AguiClient kept = stream_of({started, delta("one"), call("c", "s"), result("c"),
                                discarding("run.resumed", 4), delta("two"), completed});
   EXPECT_EQ(kept.text(), "onetwo");

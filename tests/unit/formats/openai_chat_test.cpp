@@ -178,12 +178,15 @@ TEST(OpenaiChat, EndsWithAnErrorWhenTheRunFails) {
 }
 
 TEST(OpenaiChat, EndsWithAnErrorWhenTextThatWasSentIsMadeAgain) {
-  for (const char* type : {"run.resumed", "output.repair"}) {
+  for (const char* type : {"run.resumed", "run.fell_back", "output.repair"}) {
     Story story = {started, delta("one"), discarding(type, 1), delta("two"), completed};
     formats::FrameBatch frames = told_as("openai_chat", story);
     EXPECT_TRUE(frames.is_final()) << type;
     EXPECT_EQ(content_of(frames.frames()), "one");
-    EXPECT_NE(frames.frames().find(R"("code":"run.resumed")"), std::string::npos);
+    bool fell_back = type == std::string_view("run.fell_back");
+    EXPECT_NE(
+        frames.frames().find(fell_back ? R"("code":"run.fell_back")" : R"("code":"run.resumed")"),
+        std::string::npos);
     Story unharmed = {started, delta("one"), discarding(type, 2), delta("two"), completed};
     EXPECT_EQ(content_of(told_as("openai_chat", unharmed).frames()), "onetwo") << type;
   }
@@ -221,7 +224,13 @@ TEST(OpenaiChat, TellsNoUncheckedTextBesideCalls) {
 }
 
 TEST(OpenaiChat, IsOneObjectWhenItIsHeldBack) {
-  Story story = {started, delta("one"), discarding("run.resumed", 1), delta("Hi"), completed};
+  Story story = {started,
+                 delta("one"),
+                 discarding("run.resumed", 1),
+                 delta("two"),
+                 discarding("run.fell_back", 3),
+                 delta("Hi"),
+                 completed};
   formats::FrameBatch frames = told_as("openai_chat_whole", story);
   EXPECT_EQ(frames.status().code, 200);
   EXPECT_EQ(frames.frames(),

@@ -100,7 +100,7 @@ TEST(OpenaiResponse, NumbersMoreFramesThanAnEventHasNumbersFor) {
 }
 
 TEST(OpenaiResponse, ClosesWhatIsMadeAgainAsIncomplete) {
-  for (const char* type : {"run.resumed", "output.repair"}) {
+  for (const char* type : {"run.resumed", "run.fell_back", "output.repair"}) {
     Story story = {started, delta("one"), discarding(type, 1), delta("two"), completed};
     std::vector<Json> objects = objects_of(told_as("openai_response", story).frames());
     EXPECT_EQ(types_of(objects), opening + text_item + text_item + end) << type;

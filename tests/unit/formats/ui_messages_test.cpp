@@ -276,7 +276,7 @@ TEST(UiMessages, ShowCheckedTextWhenItFits) {
 }
 
 TEST(UiMessages, EndWithAnErrorWhenShownTextIsMadeAgainAndReadAsWhatCounts) {
-  for (const char* type : {"run.resumed", "output.repair"}) {
+  for (const char* type : {"run.resumed", "run.fell_back", "output.repair"}) {
     Story story = {started, delta("one"), discarding(type, 1), delta("two"), completed};
     formats::FrameBatch frames = told_as("ui_chat", story);
     EXPECT_TRUE(frames.is_final()) << type;
