@@ -58,6 +58,9 @@ LINK_fuzz   := -fsanitize=fuzzer,address,undefined -fprofile-instr-generate
 LINK_hardening := -pie -Wl,-z,relro,-z,now,-z,noexecstack
 
 PACKAGES := libpq libuv libcurl libsodium libfido2 fmt openssl libxml-2.0 libmaxminddb re2 zlib libidn2 icu-i18n icu-uc
+# Decoders of strangers' files: of hostler-files alone, whose processes live in a sandbox.
+FILES_PACKAGES := vips libmagic libseccomp
+FILES_LIBS := $(shell pkg-config --libs $(FILES_PACKAGES) 2>/dev/null)
 CPPFLAGS := -I. -I$(BUILD)/generated $(addprefix -isystem ,$(sort $(patsubst -I%,%,$(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null)))) \
 	-DHOSTLER_VERSION='"$(VERSION)"' $(EXTRA_CPPFLAGS)
 CXXFLAGS := -std=c++20 -pthread $(WARNINGS) $(HARDENING) $(OPT_$(VARIANT)) -MMD -MP $(EXTRA_CXXFLAGS)
@@ -70,8 +73,9 @@ lib_sources     := $(wildcard lib/*.cpp lib/*/*.cpp)
 api_sources     := $(wildcard fcgi/*.cpp fcgi/*/*.cpp fcgi/*/*/*.cpp)
 runner_sources  := $(wildcard runner/*.cpp runner/*/*.cpp sse-relay/*.cpp)
 ctl_sources     := $(wildcard ctl/*.cpp)
+files_sources   := $(wildcard files/*.cpp)
 model_sources   := $(wildcard dev/fake-model/*.cpp)
-programs_sources := $(lib_sources) $(api_sources) $(runner_sources) $(ctl_sources)
+programs_sources := $(lib_sources) $(api_sources) $(runner_sources) $(ctl_sources) $(files_sources)
 support_sources := $(wildcard tests/support/*.cpp $(patsubst %,tests/support/%/*.cpp,rigs clients peers rows))
 # Readers of bytes from outside, the sources they need beside lib, and the targets that try them.
 parsers := $(shell sed '/^\#/d' tests/fuzz/parsers)
@@ -83,7 +87,7 @@ tests_sources  := $(support_sources) $(fuzz_targets) $(model_sources) $(wildcard
 objects = $(patsubst %.cpp,$(BUILD)/%.o,$(1))
 
 lib_archive := $(BUILD)/libhostler.a
-programs := $(BUILD)/hostler-api $(BUILD)/hostler-runner $(BUILD)/hostlerctl
+programs := $(BUILD)/hostler-api $(BUILD)/hostler-runner $(BUILD)/hostler-files $(BUILD)/hostlerctl
 tools    := $(BUILD)/fake-model
 test_kinds := unit style sql api system
 tests    := $(foreach kind,$(test_kinds),$(if $(wildcard tests/$(kind)/*_test.cpp tests/$(kind)/*/*_test.cpp),$(BUILD)/$(kind)_test))
@@ -147,6 +151,11 @@ $(BUILD)/hostler-runner: $(call objects,$(runner_sources)) $(lib_archive)
 $(BUILD)/hostlerctl: $(call objects,$(ctl_sources)) $(lib_archive)
 	$(call short,LINK)$(CXX) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+$(call objects,$(files_sources)): CPPFLAGS += $(addprefix -isystem ,$(sort $(patsubst -I%,%,$(shell \
+	pkg-config --cflags-only-I $(FILES_PACKAGES) 2>/dev/null))))
+$(BUILD)/hostler-files: $(call objects,$(files_sources)) $(lib_archive)
+	$(call short,LINK)$(CXX) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(FILES_LIBS) $(LDLIBS)
+
 $(BUILD)/fake-model: $(call objects,$(model_sources))
 $(BUILD)/schema-verdicts: $(call objects,tests/clients/schema_verdicts.cpp)
 $(BUILD)/fake-model $(BUILD)/schema-verdicts: $(lib_archive)
@@ -173,7 +182,8 @@ test_objects := $(call objects,$(filter-out $(model_sources),$(tests_sources)))
 $(test_objects): TEST_FLAGS := $(or $(test_flags_$(VARIANT)),-O1)
 include dev/read_once.mk
 # One test program a kind. Unit tests may look inside the programs: they link everything but the mains.
-$(BUILD)/unit_test: $(call objects,$(filter-out %/main.cpp,$(api_sources) $(runner_sources) $(ctl_sources) $(model_sources)))
+$(BUILD)/unit_test: $(call objects,$(filter-out %/main.cpp,$(api_sources) $(runner_sources) $(ctl_sources) $(files_sources) $(model_sources)))
+$(BUILD)/unit_test: LDLIBS += $(FILES_LIBS)
 $(foreach kind,$(test_kinds),$(eval $(BUILD)/$(kind)_test: $(call objects,$(wildcard tests/$(kind)/*_test.cpp tests/$(kind)/*/*_test.cpp)) $(call objects,$(support_sources)) $(lib_archive)))
 # Tests of the schema read it like hostlerctl, tests of columns make JSON of them like the pool.
 $(BUILD)/sql_test: $(call objects,ctl/schema.cpp runner/agent/round_robin.cpp fcgi/http/items.cpp)

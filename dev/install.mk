@@ -16,7 +16,7 @@ install-documents:
 	install -D -m 644 -t $(installed)/share/doc/hostler/examples/chat examples/chat/*
 
 install: programs install-documents ## programs, SQL, nginx and documents below DESTDIR and PREFIX
-	install -D -m 755 -t $(installed)/libexec/hostler $(BUILD)/hostler-api $(BUILD)/hostler-runner
+	install -D -m 755 -t $(installed)/libexec/hostler $(BUILD)/hostler-api $(BUILD)/hostler-runner $(BUILD)/hostler-files
 	install -D -m 755 -t $(installed)/bin $(BUILD)/hostlerctl
 	install -D -m 644 -t $(installed)/share/hostler/sql sql/VERSION
 	install -D -m 644 -t $(installed)/share/hostler/sql/schema sql/schema/order sql/schema/*.sql

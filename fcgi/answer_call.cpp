@@ -72,7 +72,7 @@ std::vector<FieldFault> faults_beside(const Input& input) {
 Reading read_by_handler(const Input& input, bool is_to_run) {
   const Handler& handler = input.routed.route.handler;
   if (handler.kind == Handler::Kind::reader) return handler.reader(input);
-  if (!is_to_run && input.routed.route.body_bytes_max > 0) input.optional_body();
+  if (!is_to_run && input.routed.route.body_bytes_max == body_bytes_limit) input.optional_body();
   return handler.steps;
 }
 

@@ -5,6 +5,9 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <string>
+
+#include "fcgi/http/spooled_body.h"
 
 namespace hostler {
 namespace {
@@ -51,7 +54,20 @@ Connection::Next Connection::next() {
 
 void Connection::make_blocking() const { fcntl(fd(), F_SETFL, fcntl(fd(), F_GETFL) & ~O_NONBLOCK); }
 
+// The disk takes the body of an upload, piece by piece.
+void Connection::spool_body(Request& request) {
+  std::string piece(SpooledBody::chunk_bytes, '\0');
+  bool has_room = true;
+  for (int count = 1; count > 0 && has_room;) {
+    count = FCGX_GetStr(piece.data(), static_cast<int>(piece.size()), fcgx_.in);
+    if (count > 0) has_room = request.spooled->add({piece.data(), static_cast<size_t>(count)});
+  }
+  request.spooled->end();
+  request.body_is_short = has_room && request.spooled->bytes() < request.content_length;
+}
+
 bool Connection::read_body(Request& request) {
+  if (request.spooled) spool_body(request);
   if (!request.body.empty()) {
     int count = FCGX_GetStr(request.body.data(), static_cast<int>(request.body.size()), fcgx_.in);
     request.body.resize(static_cast<size_t>(count < 0 ? 0 : count));

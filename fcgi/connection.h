@@ -52,6 +52,8 @@ class Connection {
   void cut() const;
 
  private:
+  void spool_body(Request& request);
+
   FCGX_Request fcgx_;
   int listen_fd_;
 };

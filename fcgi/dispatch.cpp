@@ -1,6 +1,7 @@
 // See fcgi/dispatch.h.
 #include "fcgi/dispatch.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -30,6 +31,7 @@ Error settings_unread() {
 
 void check_body_size(const Routed& routed) {
   int64_t limit = routed.route.body_bytes_max;
+  if (!is_upload(routed.request)) limit = std::min(limit, body_bytes_limit);
   if (routed.request.content_length > (limit == 0 ? body_bytes_limit : limit)) {
     throw Error(ErrorCode::http_request_too_large);
   }

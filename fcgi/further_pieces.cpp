@@ -15,6 +15,7 @@ namespace {
 // Bytes that nginx keeps for a slow client (fastcgi_max_temp_file_size); further writes would
 // block.
 constexpr size_t bytes_max = size_t{1000} << 20;
+constexpr std::string_view gzip_type = "application/gzip";
 
 }  // namespace
 
@@ -33,11 +34,18 @@ Task<bool> write_rest(WorkerParts& parts, Connection& connection, const Request&
       connection.cut();
       co_return false;
     }
-    std::function<std::string()> pack =
-        [text = std::string(outcome.results.at(0).front().text("content"))] { return gzip(text); };
-    std::string packed = co_await loop::on_thread(parts.loop, std::move(pack));
-    bytes += packed.size();
-    connection.write(packed);
+    postgres::Row row = outcome.results.at(0).front();
+    std::string piece;
+    if (response.content_type == gzip_type) {
+      std::function<std::string()> pack = [text = std::string(row.text("content"))] {
+        return gzip(text);
+      };
+      piece = co_await loop::on_thread(parts.loop, std::move(pack));
+    } else {
+      piece = row.bytes("content");
+    }
+    bytes += piece.size();
+    connection.write(piece);
   }
   co_return true;
 }

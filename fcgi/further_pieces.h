@@ -8,7 +8,7 @@
 
 namespace hostler {
 
-// Loads, compresses and writes what follows the answer's text, piece by piece; nothing for HEAD.
+// Loads and writes what follows the answer's text, piece by piece; nothing for HEAD.
 // When one cannot be loaded any more, cuts the connection, so that the client does not take the
 // answer for whole; false then.
 Task<bool> write_rest(WorkerParts& parts, Connection& connection, const Request& request,

@@ -40,6 +40,7 @@ inline constexpr std::array path_names{
     PathName{"user_id", ErrorCode::users_not_found},
     PathName{"invite_code_id", ErrorCode::invite_codes_not_found},
     PathName{"rule_id", ErrorCode::ip_rules_not_found},
+    PathName{"file_id", ErrorCode::files_not_found},
     PathName{"budget_id", ErrorCode::budgets_not_found},
 };
 

@@ -148,6 +148,17 @@ inline constexpr auto public_routes = std::to_array<Route>({
     {get,   "/v1/orgs/{org_id}/usage/by-end-user", there(may_or_key("data.usage.read")),
             dedicated, none, by_org, list_usage_by_end_user},
 
+    {get,   "/v1/files",                      may_or_key("data.threads.read"),
+            pipelined, none, by_org, list_files},
+    {post,  "/v1/files",                      may_or_key("data.threads.write"),
+            idempotent, upload, by_org, create_file},
+    {get,   "/v1/files/{file_id}",            may_or_key("data.threads.read"),
+            pipelined, none, by_org, show_file},
+    {get,   "/v1/files/{file_id}/content",    may_or_key("data.threads.read"),
+            pipelined, none, by_org, read_file_content},
+    {del,   "/v1/files/{file_id}",            may_or_key("data.threads.write"),
+            dedicated, none, by_org, delete_file},
+
     {get,   "/v1/threads",                    may_or_key("data.threads.read"),
             pipelined, none, by_org, list_threads},
     {post,  "/v1/threads",                    may_or_key("data.threads.write"),

@@ -17,6 +17,9 @@ using enum Method;
 constexpr int64_t none = 0;
 constexpr int64_t mib = body_bytes_limit;
 
+// Of files; the setting files.request_bytes_max bounds them further.
+constexpr int64_t upload = (int64_t{256} << 20) + (64 << 10);
+
 constexpr Rate uncounted = Rate::none;
 constexpr Rate by_address = Rate::anonymous;
 constexpr Rate by_org = Rate::org;

@@ -243,8 +243,7 @@ void Worker::begin(Slot& slot) {
   ++in_flight_;
   slot.begun_us = monotonic_us();
   Request& request = slot.request.emplace(request_of(slot.connection.params()));
-  int64_t length = request.content_length;
-  if (length > 0 && length <= body_bytes_limit) request.body.resize(static_cast<size_t>(length));
+  make_room_for_body(request, parts_.settings.start().integer("files.request_bytes_max"));
   slot.task = serve(slot);
   slot.task.start(nullptr);
 }
@@ -258,7 +257,7 @@ Task<void> Worker::read_on_thread(Slot& slot) {
 }
 
 Task<void> Worker::serve(Slot& slot) {
-  bool is_long = slot.request->content_length > body_at_once_bytes;
+  bool is_long = slot.request->content_length > body_at_once_bytes || slot.request->spooled;
   if (is_long) co_await read_on_thread(slot);
   if (!is_long) slot.may_be_kept &= slot.connection.read_body(*slot.request);
   Answered answered = co_await dispatch(parts_, *slot.request);

@@ -177,6 +177,15 @@ constexpr std::array<ErrorRow, static_cast<size_t>(count_)> table{{
     {end_users_not_found, 404, "end_users.not_found",
      "No thread, run or usage of the organization has this end user"},
     {budgets_not_found, 404, "budgets.not_found", "There is no such budget"},
+    {http_bad_multipart, 400, "http.bad_multipart", "The body is not a valid multipart form"},
+    {http_range_not_satisfiable, 416, "http.range_not_satisfiable",
+     "The file ends before this range"},
+    {files_not_found, 404, "files.not_found", "There is no such file"},
+    {files_not_ready, 409, "files.not_ready", "The file is still being checked"},
+    {files_refused, 422, "files.refused", "The file was refused"},
+    {files_type_refused, 422, "files.type_refused", "Files of this type are not taken"},
+    {files_too_large, 413, "files.too_large", "The file is too large"},
+    {files_unavailable, 503, "files.unavailable", "Files cannot be checked at the moment"},
 }};
 
 constexpr bool table_is_in_order() {

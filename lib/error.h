@@ -158,6 +158,14 @@ enum class ErrorCode : uint16_t {
   settings_not_found,
   end_users_not_found,
   budgets_not_found,
+  http_bad_multipart,
+  http_range_not_satisfiable,
+  files_not_found,
+  files_not_ready,
+  files_refused,
+  files_type_refused,
+  files_too_large,
+  files_unavailable,
   count_  // not a code: the number of them
 };
 

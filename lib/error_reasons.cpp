@@ -120,6 +120,7 @@ constexpr auto table = std::to_array<ErrorReason>({
     {ip_blocked, "ip_rules_deny", "The IP rules of the organization refuse this address."},
     {policy_denied, "budget_of_another", "The budget bounds somebody else; org.manage reads all."},
     {policy_denied, "budget_of_platform", "A platform administrator set the budget; only they change it."},
+    {policy_denied, "file_of_another", "Only the creator of a file may read it."},
     {policy_denied, "only_creator_answers", "Only the creator of a run may answer it."},
     {policy_denied, "only_server_answers", "Only the tool's own server may answer this call."},
     {policy_denied, "only_webhook_answers", "Only the tool's own server may answer this call, with its result_token."},
@@ -127,6 +128,7 @@ constexpr auto table = std::to_array<ErrorReason>({
     {policy_denied, "thread_of_another", "Only the creator of a thread may read and write it."},
     {limits_reached, "all_used", "{key} is {limit}; {used} are used."},
     {limits_reached, "factors_are_enough", "An account has at most {limit} second factors. Remove one first."},
+    {limits_reached, "uploads_of_day", "limit.upload_bytes_per_day is {limit}. It starts again at midnight (UTC)."},
     {limits_reached, "old_secrets_sign", "{used} old secrets still sign, which is the maximum. Rotate again after {next_end}, when the first of them ends."},
     {users_not_found, "user_deleted", "The user is deleted."},
     {users_last_admin, "nobody_else", "Make another user an administrator first: hostlerctl admin promote."},
@@ -228,6 +230,13 @@ constexpr auto table = std::to_array<ErrorReason>({
     {webhooks_not_found, "delivery_unknown", "The endpoint has no such delivery."},
     {webhooks_not_found, "in_another_org", elsewhere},
     {budgets_not_found, "in_another_org", elsewhere},
+    {files_not_found, "in_another_org", elsewhere},
+    {files_not_found, "named_by_input", "the file {file_id} does not exist, or is not yours", {.field = "{field}", .fault = "unknown", .status = 422}},
+    {files_not_ready, "still_checking", "GET /v1/files/{{file_id}} shows when its state is ready."},
+    {files_refused, "file_was_refused", "The file {file_id} was refused ({refusal}). Upload it again in another form.", {.field = "{field}", .fault = "refused"}},
+    {files_refused, "content_was_refused", "The file was refused ({refusal})."},
+    {files_too_large, "over_limit", "The file has {bytes} bytes. limit.file_bytes is {limit}."},
+    {rate_limit_exceeded, "uploads_at_once", "Two large uploads of yours are under way. Wait for one of them.", {.retry_after = "2"}},
 });
 // clang-format on
 #undef HOW_TO_DECIDE

@@ -147,6 +147,7 @@ void Daemon::make_parts() {
   listings_ = std::make_unique<ListingJob>(mcp_services);
   task_polls_ = std::make_unique<TaskPolls>(mcp_services);
   model_tests_ = std::make_unique<ModelTests>(*agent_services_);
+  file_checks_ = std::make_unique<FileChecks>(loop_, db_, settings_.start());
   RunQueueOptions queue_options{options_.slots, [this] { outbox_->look_for_webhooks(); }};
   queue_ = std::make_unique<RunQueue>(*agent_services_, tasks_, id_, queue_options,
                                       [this] { return streams(); });
@@ -188,6 +189,7 @@ void Daemon::begin_tasks() {
   tasks_.add_forever("mcp_listings", listings_->list_forever());
   tasks_.add_forever("mcp_tasks", task_polls_->poll_forever());
   tasks_.add_forever("model_tests", model_tests_->test_forever());
+  tasks_.add_forever("file_checks", file_checks_->check_forever());
   tasks_.add_forever("mcp_streams", tools_->held_calls().watch_forever());
 }
 
@@ -256,6 +258,9 @@ void Daemon::listen() {
   });
   notifications_.on("hostler_model_tests", [this](std::string_view) {
     if (model_tests_) model_tests_->look();
+  });
+  notifications_.on("hostler_files", [this](std::string_view) {
+    if (file_checks_) file_checks_->look();
   });
   notifications_.on("hostler_events", [this](std::string_view payload) {
     bus_.changed_elsewhere(EventLog::announced_runs(payload));

@@ -21,6 +21,7 @@
 #include "runner/delivery/outbox.h"
 #include "runner/egress/egress_proxy.h"
 #include "runner/events/event_log.h"
+#include "runner/files/file_checks.h"
 #include "runner/full_streams.h"
 #include "runner/maintenance/maintainer.h"
 #include "runner/maintenance/maintenance.h"
@@ -110,6 +111,7 @@ class Daemon {
   std::unique_ptr<ListingJob> listings_;
   std::unique_ptr<TaskPolls> task_polls_;
   std::unique_ptr<ModelTests> model_tests_;
+  std::unique_ptr<FileChecks> file_checks_;
   std::unique_ptr<Maintenance> maintenance_;
   std::unique_ptr<EgressProxy> egress_proxy_;
   loop::TaskSet tasks_;  // last: its coroutines use all of the above

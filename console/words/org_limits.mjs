@@ -40,6 +40,8 @@ add_words(
     'limits.key.limit.webhook_endpoints': 'Webhook endpoints',
     'limits.key.credits.monthly_grant': 'Credits per month',
     'limits.key.limit.mcp_servers': 'MCP servers',
+    'limits.key.limit.file_bytes': 'Bytes of one file',
+    'limits.key.limit.upload_bytes_per_day': 'Uploaded bytes per day',
   },
   {
     'limits.what': '限额',
@@ -79,5 +81,7 @@ add_words(
     'limits.key.limit.webhook_endpoints': 'Webhook 端点',
     'limits.key.credits.monthly_grant': '每月积分',
     'limits.key.limit.mcp_servers': 'MCP 服务器',
+    'limits.key.limit.file_bytes': '单个文件的字节数',
+    'limits.key.limit.upload_bytes_per_day': '每日上传字节数',
   },
 );

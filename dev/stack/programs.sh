@@ -70,7 +70,7 @@ stop_programs() {
 # The names of all that were started and not stopped since, in the order in which they are to end.
 recorded_programs() {
   local record
-  for record in "$run_dir"/{nginx,hostler-{api,runner}{,-[2-9]},fake-model,mcp-server}.pid; do
+  for record in "$run_dir"/{nginx,hostler-{api,runner}{,-[2-9]},hostler-files,fake-model,mcp-server}.pid; do
     [ ! -f "$record" ] || basename "$record" .pid
   done
 }
@@ -97,7 +97,8 @@ find_stack_of() {
     "nginx: master process "*" -c "*/nginx/conf/nginx.conf*) words=${words#* -c } ;;
     */bin/postgres" -D "*/pg" "*) words=${words#* -D } ;;
     *python3" "*/bin/mcp_server.py" "*) words=${words#*python3 } ;;
-    */bin/hostler-api" --config "* | */bin/hostler-runner" --config "* | */bin/fake-model" --port "*) ;;
+    */bin/hostler-api" --config "* | */bin/hostler-runner" --config "* | */bin/fake-model" --port "* | \
+      */bin/hostler-files" --socket "*) ;;
     *) return 1 ;;
   esac
   stack_file=${words%% *}

@@ -133,6 +133,13 @@ OneStatement show_budget(const Input& input);
 OneStatement update_budget(const Input& input);
 OneStatement delete_budget(const Input& input);
 
+// files.cpp
+Task<Response> create_file(Call& call);
+OneStatement list_files(const Input& input);
+OneStatement show_file(const Input& input);
+Task<Response> read_file_content(Call& call);
+OneStatement delete_file(const Input& input);
+
 // threads.cpp
 OneStatement create_thread(const Input& input);
 OneStatement list_threads(const Input& input);

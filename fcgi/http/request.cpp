@@ -5,6 +5,8 @@
 #include <charconv>
 #include <utility>
 
+#include "fcgi/http/spooled_body.h"
+#include "lib/ascii.h"
 #include "lib/crypto.h"
 #include "lib/ids.h"
 
@@ -81,6 +83,25 @@ Request request_of(const char* const* params) {
   }
   if (request.trace_id.empty()) request.trace_id = make_trace_id();
   return request;
+}
+
+void make_room_for_body(Request& request, int64_t file_bytes_max) {
+  constexpr int64_t memory_bytes_max = 1 << 20;  // as body_bytes_limit of fcgi/http/route.h
+  constexpr int64_t form_bytes_max = 64 << 10;   // beside the file, as nginx admits it
+  int64_t length = request.content_length;
+  if (is_upload(request)) {
+    bool has_room = length <= file_bytes_max + form_bytes_max;
+    if (has_room) request.spooled = std::make_shared<SpooledBody>();
+  } else if (length > 0 && length <= memory_bytes_max) {
+    request.body.resize(static_cast<size_t>(length));
+  }
+}
+
+bool is_upload(const Request& request) {
+  constexpr std::string_view form = "multipart/form-data";
+  std::string_view path = request.uri.substr(0, request.uri.find('?'));
+  return request.method == Method::post && path == "/v1/files" &&
+         ascii::equal_ignoring_case(request.content_type.substr(0, form.size()), form);
 }
 
 }  // namespace hostler

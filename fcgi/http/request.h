@@ -4,10 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
 namespace hostler {
+
+class SpooledBody;
 
 enum class Method : uint8_t { get, head, post, put, patch, del, options, other };
 
@@ -36,7 +39,16 @@ struct Request {
   std::string body;
   bool body_is_short = false;  // fewer bytes came than announced
   std::string trace_id;        // 32 hex characters: nginx's, or made here
+  // The body of an upload. Null for other requests, and for one that is larger than any may be.
+  std::shared_ptr<SpooledBody> spooled;
 };
+
+// Prepares what the body is read into: memory, or the disk for an upload. A body that is larger
+// than it may be gets no room, and is not read. file_bytes_max: setting files.request_bytes_max.
+void make_room_for_body(Request& request, int64_t file_bytes_max);
+
+// Whether the body goes to the disk: POST of a multipart form to a path that takes files.
+bool is_upload(const Request& request);
 
 // Reads the parameters that every request has; makes a trace id when nginx gave none. Without a
 // body.

@@ -20,7 +20,8 @@ struct Response {
   std::string_view body_view;     // set: the body, without a copy
   std::vector<std::pair<std::string, std::string>> headers;
   // For a body in pieces, of which the first is above: their number, and the statement that loads
-  // one (column content), from the second on. Each is sent compressed, as a gzip file.
+  // one (column content), from the second on. Of a gzip file it is text that is compressed when it
+  // is sent; else bytes.
   int64_t pieces = 1;
   std::function<postgres::BoundStatement(int64_t nth)> piece;
 

@@ -98,7 +98,7 @@ struct Route {
   std::string_view path;  // /v1/runs/{run_id}:cancel; {…_id} takes UUIDs only
   Access access;
   Sending sending;
-  int64_t body_bytes_max;  // 0: no body is read; more than 1 MiB is refused all the same
+  int64_t body_bytes_max;  // 0: no body is read; more than 1 MiB only of uploads
   Rate rate;
   Handler handler;
   // Tells the 404 or 403 of the path's ids by an error, and answers nothing. Sent behind the

@@ -58,6 +58,26 @@ Task<postgres::Results> DirectDatabase::batch(postgres::Batch statements,
   co_return std::move(outcome.results);
 }
 
+// The caller stays admitted until the commit: the first batch locks its user (authenticate()).
+Task<void> DirectDatabase::batches(NextBatch next) {
+  const Route& route = request_.routed.route;
+  metrics_.count(metric_batches, 1);
+  postgres::Transaction transaction = co_await database_.begin(durability_of(route), party_);
+  postgres::Results results;
+  for (bool is_first = true;; is_first = false) {
+    postgres::Batch statements = next(results);
+    if (statements.empty()) break;
+    postgres::Batch batch;
+    if (is_first) {
+      batch.add(authentication_again(request_, *caller_, Asks::writing, login_hmac_));
+    }
+    batch.add(std::move(statements));
+    results = co_await transaction.run(std::move(batch));
+    if (is_first) results.erase(results.begin());
+  }
+  co_await transaction.commit();
+}
+
 void DirectDatabase::notify(postgres::BoundStatement notification) {
   postgres::Batch batch;
   batch.add(std::move(notification));
@@ -72,6 +92,16 @@ Task<postgres::Results> TransactionDatabase::batch(postgres::Batch statements,
   postgres::Results results = co_await transaction_.run(std::move(batch));
   results.erase(results.begin());
   co_return results;
+}
+
+Task<void> TransactionDatabase::batches(NextBatch next) {
+  postgres::Results results;
+  for (;;) {
+    postgres::Batch statements = next(results);
+    if (statements.empty()) co_return;
+    postgres::Batch nothing;
+    results = co_await batch(std::move(statements), std::move(nothing));
+  }
 }
 
 void TransactionDatabase::notify(postgres::BoundStatement notification) {

@@ -3,6 +3,7 @@
 // transaction around the whole call (fcgi/identity/idempotency.h), which no handler notices.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -31,6 +32,10 @@ class CallerDatabase {
                                         postgres::Batch notifications) = 0;
   // Wakes daemons. When a notification is lost, their next poll finds the work.
   virtual void notify(postgres::BoundStatement notification) = 0;
+  // Batches of one transaction, so that a long write never is in memory as a whole: next is asked
+  // for each, with the results of the one before (at first none), until it returns an empty batch.
+  using NextBatch = std::function<postgres::Batch(const postgres::Results& before)>;
+  virtual Task<void> batches(NextBatch next) = 0;
 
   Task<postgres::Result> query(postgres::BoundStatement query);
   Task<postgres::Result> query_and_notify(postgres::BoundStatement query,
@@ -59,6 +64,7 @@ class DirectDatabase final : public CallerDatabase {
       : CallerDatabase(database, background, request, caller), metrics_(metrics), party_(party) {}
   Task<postgres::Results> batch(postgres::Batch statements, postgres::Batch notifications) override;
   void notify(postgres::BoundStatement notification) override;
+  Task<void> batches(NextBatch next) override;
 
  private:
   MetricsWriter metrics_;
@@ -74,6 +80,7 @@ class TransactionDatabase final : public CallerDatabase {
       : CallerDatabase(database, background, request, &caller), transaction_(transaction) {}
   Task<postgres::Results> batch(postgres::Batch statements, postgres::Batch notifications) override;
   void notify(postgres::BoundStatement notification) override;
+  Task<void> batches(NextBatch next) override;
   // Requested notifications, to be sent after the commit.
   postgres::Batch take_notifications() { return std::exchange(notifications_, {}); }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fcgi/http/route.h"
+#include "fcgi/http/spooled_body.h"
 #include "lib/config/stored_secret.h"
 #include "lib/crypto.h"
 #include "lib/json.h"
@@ -33,7 +34,7 @@ std::string call_hash(const Routed& routed, std::string_view key) {
 std::string body_hash(const Request& request) {
   std::string text(request.uri.substr(std::min(request.uri.find('?'), request.uri.size())));
   text += '\0';
-  text += request.body;
+  text += request.spooled ? request.spooled->sha256() : request.body;
   return sha256(text);
 }
 

@@ -324,6 +324,19 @@ inline constexpr auto setting_rows = [] {
     strings_row("http.cors_origins", live, SettingForm::origin,
       "Origins of web pages that may call the API, such as https://app.example.com; hostlerctl "
       "cors-map writes them for nginx."),
+
+    text_row("files.socket", start, "/run/hostler/files.sock",
+      "The Unix socket on which hostler-files looks at uploaded files."),
+    integer_row("files.request_bytes_max", start, "33554432", {1 << 20, 256 << 20}, "bytes",
+      "The largest upload that nginx and the API pool accept; raise limit.file_bytes with it."),
+    integer_row("files.checks", start, "0", {0, 64}, "files",
+      "How many files one daemon has checked at once; 0: one for each core."),
+    integer_row("files.unused_days", live, "7", some_days, "days",
+      "How long a file is kept to which no message refers."),
+    integer_row("limit.file_bytes", live, "33554432", {1, 256 << 20}, "bytes",
+      "The largest file that may be uploaded, unless an entitlement sets another limit."),
+    integer_row("limit.upload_bytes_per_day", live, "10737418240", any_bytes, "bytes",
+      "Bytes that one organization may upload on a day (UTC); 0: any number."),
   });
 }();
 // clang-format on

@@ -62,6 +62,10 @@ postgres::BoundStatement audit_retention(const config::Settings& settings) {
   return query::AuditPrune{.audit_retention_days = settings.integer("audit.retention_days")};
 }
 
+postgres::BoundStatement unused_files(const config::Settings& settings) {
+  return query::FilesPrune{.files_unused_days = settings.integer("files.unused_days")};
+}
+
 constexpr Job jobs[] = {
     job<query::EventPartitions>(minute_ms),  // without them no run can write
     job<query::AccessLogPartitions>(minute_ms),
@@ -92,6 +96,7 @@ constexpr Job jobs[] = {
     by_clock(paged<query::ThreadsEmpty, emptied_max>(minute_ms)),
     by_clock(paged<query::ResponsesEmpty, emptied_max>(minute_ms)),
     by_clock(paged<query::ErasuresPage, erased_max>(1'000)),
+    by_clock(bounded<query::FilesPrune>(1'000, unused_files)),
     paged<query::ExportsPage, exported_max>(1'000),
     by_clock(paged<query::ExportsPrune, emptied_max>(minute_ms)),
     by_clock(paged<query::PrivacyJournalPrune, pruned_max>(minute_ms)),

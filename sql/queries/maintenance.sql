@@ -138,6 +138,11 @@ SELECT responses_empty($1) AS more, NULL AS fault;
 -- $1 at_most integer
 SELECT more, fault FROM erasures_page($1);
 
+-- name: files_prune
+-- Removes a file that is gone or that nobody has used for so long.
+-- $1 files_unused_days integer
+SELECT files_prune($1) AS more, NULL AS fault;
+
 -- name: exports_page
 -- A piece of an export that runs.
 -- $1 at_most integer

@@ -90,6 +90,8 @@ BEGIN
         WHEN 'limit.concurrent_runs' THEN (SELECT a.active_runs FROM credit_accounts a WHERE a.org_id = org)
         WHEN 'limit.queued_runs' THEN (SELECT a.queued_runs FROM credit_accounts a WHERE a.org_id = org)
         WHEN 'limit.waiting_runs' THEN (SELECT a.waiting_runs FROM credit_accounts a WHERE a.org_id = org)
+        WHEN 'limit.upload_bytes_per_day' THEN coalesce(
+            (SELECT d.bytes FROM upload_days d WHERE d.org_id = org AND d.day = utc_day(clock_timestamp())), 0)
         WHEN 'limit.platform_tool_calls_per_day' THEN coalesce(
             (SELECT d.calls FROM tool_call_days d
              WHERE d.org_id = org AND d.day = utc_day(clock_timestamp())), 0) END;

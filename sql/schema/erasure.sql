@@ -59,14 +59,14 @@ CREATE OR REPLACE FUNCTION erasure_steps(kind text) RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE kind
         WHEN 'user' THEN ARRAY['orgs', 'audit', 'failed_logins', 'access_log']
-        WHEN 'member' THEN ARRAY['threads', 'runs', 'api_keys', 'outbox']
+        WHEN 'member' THEN ARRAY['threads', 'runs', 'files', 'api_keys', 'outbox']
         WHEN 'org_stop' THEN ARRAY['owner_mails']
         WHEN 'export_mails' THEN ARRAY['owner_mails']
-        WHEN 'org' THEN ARRAY['threads', 'runs', 'usage', 'usage_days', 'usage_months', 'ledger',
+        WHEN 'org' THEN ARRAY['threads', 'runs', 'files', 'usage', 'usage_days', 'usage_months', 'ledger',
             'api_keys', 'personas', 'llm_models', 'llm_providers', 'tools', 'tool_providers', 'mcp_connections',
             'mcp_servers', 'budgets', 'outbox', 'webhooks', 'invitations', 'ip_rules', 'members', 'audit', 'org',
             'access_log']
-        WHEN 'end_user' THEN ARRAY['threads', 'runs', 'usage', 'usage_months', 'budgets', 'outbox'] END
+        WHEN 'end_user' THEN ARRAY['threads', 'runs', 'files', 'usage', 'usage_months', 'budgets', 'outbox'] END
 $$;
 
 -- The rows that a page worked on: fewer than at_most end the step.
@@ -78,6 +78,7 @@ BEGIN
         WHEN 'owner_mails' THEN erase_owner_mails(e, at_most)
         WHEN 'threads' THEN erase_threads(e, at_most)
         WHEN 'runs' THEN erase_runs(e, at_most)
+        WHEN 'files' THEN erase_files(e, at_most)
         WHEN 'usage' THEN erase_usage(e, at_most)
         WHEN 'usage_days' THEN erase_usage_days(e, at_most)
         WHEN 'usage_months' THEN erase_usage_months(e, at_most)

@@ -85,6 +85,32 @@ BEGIN
 END
 $$;
 
+-- Files are marked as gone, without their names; files_prune() removes them one by one.
+CREATE OR REPLACE FUNCTION erase_files(e erasures, at_most integer) RETURNS uuid[]
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
+SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    page uuid[];
+BEGIN
+    CASE e.kind
+        WHEN 'member' THEN
+            page := ARRAY(SELECT f.id FROM files f
+                WHERE f.org_id = e.org_id AND f.created_by_user_id = e.user_id AND f.deleted_at IS NULL
+                ORDER BY f.id LIMIT at_most);
+        WHEN 'org' THEN
+            page := ARRAY(SELECT f.id FROM files f WHERE f.org_id = e.org_id AND f.deleted_at IS NULL
+                ORDER BY f.org_id, f.created_by_user_id, f.id LIMIT at_most);
+        ELSE
+            page := ARRAY(SELECT f.id FROM files f WHERE f.org_id = e.org_id AND f.end_user = e.end_user
+                ORDER BY f.id LIMIT at_most);
+    END CASE;
+    UPDATE files f SET name = '', metadata = '{}', end_user = NULL, check_due_at = NULL,
+        deleted_at = coalesce(f.deleted_at, clock_timestamp())
+    WHERE f.id = ANY (page);
+    RETURN page;
+END
+$$;
+
 -- Keys are dead by now.
 CREATE OR REPLACE FUNCTION erase_api_keys(e erasures, at_most integer) RETURNS uuid[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -185,5 +211,5 @@ BEGIN
     RETURN page;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION erase_user_orgs, erase_threads, erase_runs, erase_api_keys, erase_outbox,
+REVOKE EXECUTE ON FUNCTION erase_user_orgs, erase_threads, erase_runs, erase_files, erase_api_keys, erase_outbox,
     erase_audit, erase_failed_logins, erase_access_log FROM hostler_api, hostler_runner;

@@ -137,7 +137,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE WHEN value::bigint = 0 AND of_key = ANY (ARRAY[
             'limit.api_keys', 'limit.llm_models', 'limit.mcp_servers', 'limit.personas',
             'limit.platform_tool_calls_per_day', 'limit.stored_bytes', 'limit.streams', 'limit.tools',
-            'limit.webhook_endpoints'])
+            'limit.upload_bytes_per_day', 'limit.webhook_endpoints'])
         THEN 'infinity'::numeric ELSE value::numeric END
 $$;
 

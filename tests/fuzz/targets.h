@@ -25,6 +25,7 @@ void mcp_oauth(std::string_view input);
 void model_anthropic(std::string_view input);
 void model_openai(std::string_view input);
 void model_turns(std::string_view input);
+void multipart(std::string_view input);
 void network(std::string_view input);
 void schema(std::string_view input);
 void scgi(std::string_view input);
@@ -41,7 +42,7 @@ struct TargetRow {
   TargetFunction function;
 };
 
-constexpr std::array<TargetRow, 26> targets = {{
+constexpr std::array<TargetRow, 27> targets = {{
     {"address", address},
     {"body", body},
     {"confirmation", confirmation},
@@ -58,6 +59,7 @@ constexpr std::array<TargetRow, 26> targets = {{
     {"model_anthropic", model_anthropic},
     {"model_openai", model_openai},
     {"model_turns", model_turns},
+    {"multipart", multipart},
     {"network", network},
     {"schema", schema},
     {"scgi", scgi},

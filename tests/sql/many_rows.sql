@@ -311,6 +311,19 @@ WITH made AS (
     INSERT INTO exports (org_id, user_id, is_of_org, state, pieces, expires_at)
     SELECT u.personal_org_id, u.id, false, 'ready', 2, clock_timestamp() + interval '1 day' FROM users u RETURNING id)
 INSERT INTO export_pieces (export_id, nth, content) SELECT m.id, n, 'text' FROM made m, generate_series(1, 2) AS n;
+WITH made AS (
+    INSERT INTO files (org_id, created_by_user_id, name, mime_type, bytes, sha256, state, pieces, derived_pieces,
+                       counted_bytes, end_user, unused_since, check_due_at)
+    SELECT u.personal_org_id, u.id, 'a.png', 'image/png', 1, sha256('x'), CASE WHEN n % 50 = 0 THEN 'checking'
+        ELSE 'ready' END, 1, 1, 4096, CASE WHEN n % 10 = 0 THEN 'customer' || n END, clock_timestamp(),
+        CASE WHEN n % 50 = 0 THEN clock_timestamp() END
+    FROM users u, generate_series(1, CASE WHEN u.login = 'user1' THEN 3000 ELSE 2 END) AS n RETURNING id),
+pieces AS (INSERT INTO file_pieces (file_id, nth, content) SELECT m.id, 1, 'x' FROM made m)
+INSERT INTO file_derived_pieces (file_id, nth, content) SELECT m.id, 1, 'x' FROM made m;
+-- Uploads in the midst of their transaction.
+INSERT INTO files (org_id, created_by_user_id, name, mime_type, bytes, sha256, pieces)
+SELECT u.personal_org_id, u.id, 'begun ' || n, 'image/png', 1, sha256('x'), n
+FROM users u, generate_series(0, 1) AS n WHERE u.login = 'user1';
 INSERT INTO endings (kind, subject_id, due_at)
 SELECT 'sessions', uuidv7(), clock_timestamp() + interval '1 day' FROM generate_series(1, 4000);
 RESET session_replication_role;

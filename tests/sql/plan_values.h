@@ -11,6 +11,7 @@
 #include "lib/postgres/session.h"
 #include "tests/sql/budget_plan_values.h"
 #include "tests/sql/factor_plan_values.h"
+#include "tests/sql/file_plan_values.h"
 #include "tests/sql/tool_plan_values.h"
 
 namespace hostler {
@@ -386,6 +387,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
   };
   add_tool_plan_values(values.by_name, ask);
   add_budget_plan_values(values.by_name, ask, org);
+  add_file_plan_values(values.by_name, ask, user);
   add_factor_plan_values(values.by_name, ask, user, member);
   return values;
 }

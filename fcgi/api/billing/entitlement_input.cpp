@@ -14,10 +14,11 @@ namespace hostler {
 namespace {
 
 // The settings that are limits of an organization: what entitlements may change.
-constexpr std::array<std::string_view, 18> org_limits{"limit.agent_turns",
+constexpr std::array<std::string_view, 20> org_limits{"limit.agent_turns",
                                                       "limit.api_keys",
                                                       "limit.budgets",
                                                       "limit.concurrent_runs",
+                                                      "limit.file_bytes",
                                                       "limit.input_bytes",
                                                       "limit.llm_models",
                                                       "limit.mcp_servers",
@@ -30,6 +31,7 @@ constexpr std::array<std::string_view, 18> org_limits{"limit.agent_turns",
                                                       "limit.streams",
                                                       "limit.tool_calls",
                                                       "limit.tools",
+                                                      "limit.upload_bytes_per_day",
                                                       "limit.waiting_runs",
                                                       "limit.webhook_endpoints"};
 

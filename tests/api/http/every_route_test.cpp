@@ -79,6 +79,12 @@ bool takes_body(const DocumentedRoute& route) {
   return route.operation->find("requestBody") != nullptr;
 }
 
+// Its body is a form, not JSON.
+bool takes_form(const DocumentedRoute& route) {
+  const Json* body = route.operation->find("requestBody");
+  return body != nullptr && resolved(*body).find("content")->find("multipart/form-data") != nullptr;
+}
+
 Call call_of(const DocumentedRoute& route, std::string body = "{}") {
   if (!takes_body(route)) return {route.method, route.path, "", "", {}};
   return {route.method, route.path, std::move(body), "application/json", {}};
@@ -174,6 +180,7 @@ TEST(EveryRoute, ThatTakesABodyRefusesOtherTypesAndBrokenJson) {
     call.content_type = "text/plain";
     EXPECT_TRUE(is_problem(admin.client.send(call), 415, "http.unsupported_media_type"))
         << route.name();
+    if (takes_form(route)) continue;
     EXPECT_TRUE(
         is_problem(admin.client.send(call_of(route, R"({"a":1,"a":2})")), 400, "http.bad_json"))
         << route.name();

@@ -37,6 +37,8 @@ const std::map<std::pair<std::string, Actor>, Outcome> exceptions = {
     {{"POST /v1/openai/conversations/{conversation}", Actor::admin}, Outcome::forbidden},
     {{"DELETE /v1/openai/responses/{response}", Actor::admin}, Outcome::forbidden},
     {{"GET /v1/openai/responses/{response}/input_items", Actor::admin}, Outcome::forbidden},
+    {{"GET /v1/files/{file_id}", Actor::admin}, Outcome::forbidden},
+    {{"GET /v1/files/{file_id}/content", Actor::admin}, Outcome::forbidden},
     // Platform administrators see every run and subscription, and cancel runs.
     {{"GET /v1/runs/{run_id}", Actor::platform}, Outcome::passes},
     {{"GET /v1/runs/{run_id}/turns", Actor::platform}, Outcome::passes},
@@ -115,6 +117,9 @@ Call call_of(const TenancyFixture& fixture, const Question& question) {
   // Without it a row's own scope would count.
   if (route.has_scope()) path += question.in_org_scope ? "?scope=org" : "?scope=platform";
   if (!route.takes_body()) return {route.method, path, "", "", {}};
+  if (route.path == "/v1/files") {
+    return {route.method, path, "{", "multipart/form-data; boundary=edge", {}};
+  }
   return {route.method, path, "{", "application/json", {}};
 }
 

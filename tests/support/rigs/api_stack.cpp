@@ -103,6 +103,7 @@ ApiStack::ApiStack(ApiStackOptions options)
                 environment(through(database_.api_url(), options_.api_database_host)),
                 folder_.path + "/api.log", false};
   api_ = std::make_unique<Child>(api);
+  start_files();
   if (options_.has_runner) start_runner();
   ChildPlan nginx{{"dev/stack/nginx", "run", folder_.path}, {}, folder_.path + "/nginx.log", false};
   nginx_ = std::make_unique<Child>(nginx);
@@ -149,7 +150,8 @@ std::vector<std::string> ApiStack::environment(const std::string& database_url) 
       "HOSTLER_OUTBOUND_SOCKET=" + (options_.has_runner ? at + "/outbound.sock" : ""),
       "HOSTLER_STREAM_SOCKET=" + at + "/stream.sock", "HOSTLER_API_WORKERS=2",
       "HOSTLER_ACCESS_LOG_DIR=" + at + "/access-log", "HOSTLER_SECRETS_KEY_FILE=" + at + "/key",
-      "HOSTLER_MAIL_DIR=" + at + "/mail", "HOSTLER_METRICS_API_SOCKET=" + at + "/metrics-api.sock",
+      "HOSTLER_FILES_SOCKET=" + at + "/files.sock", "HOSTLER_MAIL_DIR=" + at + "/mail",
+      "HOSTLER_METRICS_API_SOCKET=" + at + "/metrics-api.sock",
       "HOSTLER_METRICS_RUNNER_SOCKET=" + at + "/metrics-runner.sock",
       // The tests are one busy client.
       "HOSTLER_LIMIT_REQUESTS_PER_MINUTE=1000000",
@@ -183,6 +185,14 @@ void ApiStack::write_nginx() {
                    "REQUESTS_PER_SECOND=100000", "REQUESTS_BURST=50000",
                    "CORS_ORIGINS=" + origins}),
       "dev/stack/nginx");
+}
+
+void ApiStack::start_files() {
+  ChildPlan files{{build_folder() + "/hostler-files", "--socket", folder_.path + "/files.sock"},
+                  {},
+                  folder_.path + "/files.log",
+                  false};
+  files_ = std::make_unique<Child>(files);
 }
 
 void ApiStack::start_model() {

@@ -54,6 +54,9 @@ class ApiStack {
   Child& api() { return *api_; }
   Child& runner() { return *runner_; }
   Child& nginx() { return *nginx_; }
+  // hostler-files, for tests of its absence; the stack starts it itself.
+  void stop_files() { files_.reset(); }
+  void start_files();
   // For tests of crashes; the stack starts its runner itself.
   void kill_runner();
   void start_runner();
@@ -81,6 +84,7 @@ class ApiStack {
   std::string model_url_;
   // Ended in the opposite order.
   std::unique_ptr<Child> model_;
+  std::unique_ptr<Child> files_;
   std::unique_ptr<Child> api_;
   std::unique_ptr<Child> runner_;
   std::unique_ptr<Child> other_runner_;

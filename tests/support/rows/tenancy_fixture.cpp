@@ -216,6 +216,14 @@ void TenancyFixture::make_things(const std::set<std::string>& known_routes) {
           "INSERT INTO exports (org_id, user_id, is_of_org, state, expires_at) VALUES ('{}', '{}', "
           "false, 'failed', now() + interval '1 day') RETURNING id",
           platform.org_id, platform.id));
+  values["file_id"] = sql_value(
+      stack, fmt::format("WITH file AS (INSERT INTO files (org_id, created_by_user_id, name, "
+                         "mime_type, bytes, sha256, state, pieces) SELECT '{}', created_by, "
+                         "'a.png', 'image/png', 1, sha256('x'), 'ready', 1 FROM (SELECT user_id AS "
+                         "created_by FROM org_members WHERE org_id = '{}' AND role = 'member' "
+                         "LIMIT 1) AS m RETURNING id), piece AS (INSERT INTO file_pieces SELECT "
+                         "id, 1, 'x' FROM file) SELECT id FROM file",
+                         org_id, org_id));
   values["key_id"] = made(of_member, "/v1/api-keys", R"({"name":"x"})");
   values["thread_id"] = make_thread(of_member);
   post_message(of_member, values["thread_id"]);
