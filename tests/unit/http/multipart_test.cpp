@@ -74,7 +74,7 @@ TEST(Multipart, ReadsNamesInEveryForm) {
 TEST(Multipart, RefusesWhatIsNotWhole) {
   EXPECT_THAT(read(std::string(file_head) + "bytes").fault, HasSubstr("last boundary"));
   EXPECT_THAT(read("").fault, HasSubstr("last boundary"));
-  EXPECT_THAT(read(std::string(file_head) + "bytes\r\n--edgeX").fault, HasSubstr("its line"));
+  EXPECT_THAT(read(std::string(file_head) + "bytes\r\n--edgeXY").fault, HasSubstr("its line"));
   EXPECT_THAT(read("--edge\r\nContent-Type: text/plain\r\n\r\nx\r\n--edge--").fault,
               HasSubstr("Content-Disposition"));
   std::string many;
