@@ -17,6 +17,7 @@
 #include "ctl/completion.h"
 #include "ctl/doctor.h"
 #include "ctl/gateway.h"
+#include "ctl/identities.h"
 #include "ctl/ledger.h"
 #include "ctl/maintenance.h"
 #include "ctl/migrate.h"
@@ -93,6 +94,7 @@ void add_commands(CommandLine& line) {
   add_admin_commands(line);
   add_user_commands(line);
   add_tenant_commands(line);
+  add_identity_commands(line);
   add_gateway_commands(line);
   add_run_commands(line);
   add_maintenance_commands(line);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "ctl/identities.h"
 #include "ctl/output.h"
 #include "ctl/owner_session.h"
 #include "lib/account/caller.h"
@@ -120,7 +121,7 @@ int show_org(const CommandCall& call, const std::string& id_or_slug) {
 }  // namespace
 
 void add_tenant_commands(CommandLine& line) {
-  CommandWord org = line.topic("org", "look at organizations");
+  CommandWord org = line.topic("org", "look at organizations, and let their members in");
   auto max = std::make_shared<int>(50);
   CommandWord list = line.command(org, "list", "all, newest first",
                                   [max](const CommandCall& call) { return list_orgs(call, *max); });
@@ -130,6 +131,7 @@ void add_tenant_commands(CommandLine& line) {
       line.command(org, "show", "one with its members",
                    [shown](const CommandCall& call) { return show_org(call, *shown); });
   show.add_option("ORG", *shown, "id or slug").required();
+  add_org_sso_command(line, org);
 
   CommandWord apikey = line.topic("apikey", "end API keys");
   auto key = std::make_shared<KeyToRevoke>();

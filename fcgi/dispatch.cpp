@@ -122,7 +122,8 @@ Response error_response(const Request& request, const Client& client, const Answ
     log_debug("request_unavailable", {{"trace_id", client.trace_id}, {"cause", error.cause}});
   }
   const Route* route = answered.route;
-  bool is_own_form = route != nullptr && route->render_error != nullptr && status >= 500;
+  bool is_own_form = route != nullptr && route->render_error != nullptr &&
+                     (status >= 500 || route->renders_all_errors);
   if (is_own_form) return route->render_error(error);
   if (answered.is_openai) return openai_response(error);
   Response response = Response::json_text(status, http::problem_text(error, client.trace_id));

@@ -11,6 +11,7 @@
 #include "queries/credits.h"
 #include "queries/factors.h"
 #include "queries/feature_flags.h"
+#include "queries/identity_providers.h"
 #include "queries/ip_rules.h"
 #include "queries/llm_catalog.h"
 #include "queries/mcp_servers.h"
@@ -57,6 +58,10 @@ inline postgres::BoundStatement guard_run(const PathValues& path) {
 
 inline postgres::BoundStatement guard_run_read(const PathValues& path) {
   return query::RunReadGuard{.run_id = path.find("run_id")};
+}
+
+inline postgres::BoundStatement guard_identity_provider(const PathValues& path) {
+  return query::IdentityProviderGuard{.provider_id = path.find("provider_id")};
 }
 
 inline postgres::BoundStatement guard_llm_provider(const PathValues& path) {

@@ -24,6 +24,7 @@ inline constexpr std::array<std::string_view, 4> protocol_paths{"/v1/openai", "/
 // Probes, which tools of others ask, and callbacks, to which servers of others send browsers.
 constexpr bool takes_any_query(std::string_view path) {
   if (path == "/healthz" || path == "/readyz" || path.ends_with("/callback")) return true;
+  if (path.starts_with("/v1/auth/sso/callback/")) return true;
   for (std::string_view protocol : protocol_paths) {
     bool is_below = path.starts_with(protocol) &&
                     (path.size() == protocol.size() || path[protocol.size()] == '/');
@@ -48,6 +49,11 @@ inline constexpr auto query_rows = std::to_array<QueryRow>({
     {get,   "/v1/runs", "limit before status end_user metadata"},
     {get,   "/v1/runs/{run_id}/turns", "limit before"},
     {get,   "/v1/runs/{run_id}/events", "after_seq follow"},
+    {get,   "/v1/identity-providers", "scope limit before"},
+    {post,  "/v1/identity-providers", "scope"},
+    {patch, "/v1/identity-providers/{provider_id}", "scope"},
+    {del,   "/v1/identity-providers/{provider_id}", "scope"},
+    {get,   "/v1/admin/org-domains", "org_id limit before"},
     {get,   "/v1/llm-providers", "scope limit before"},
     {post,  "/v1/llm-providers", "scope"},
     {patch, "/v1/llm-providers/{provider_id}", "scope"},

@@ -4,11 +4,17 @@
 #include "lib/ascii.h"
 #include "lib/time_text.h"
 
+#include <openssl/bn.h>
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
+#include <openssl/ecdsa.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/param_build.h>
 #include <openssl/rand.h>
+#include <openssl/rsa.h>
 
+#include <algorithm>
 #include <cassert>
 #include <climits>
 #include <memory>
@@ -143,6 +149,14 @@ std::string to_base64url(std::string_view bytes) {
   return encode_base64(bytes, base64url_alphabet, false);
 }
 
+std::optional<std::string> from_base64url(std::string_view text) {
+  if (text.find_first_of("+/=") != std::string_view::npos) return std::nullopt;
+  std::string standard(text);
+  std::replace(standard.begin(), standard.end(), '-', '+');
+  std::replace(standard.begin(), standard.end(), '_', '/');
+  return from_base64(standard);
+}
+
 std::string to_base32(std::string_view bytes) {
   constexpr const char* alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
   std::string out;
@@ -214,6 +228,105 @@ std::optional<std::string> open_sealed(std::string_view key, std::string_view se
       EVP_DecryptFinal_ex(context.get(), bytes_of(rest), &length) == 1;
   if (!ok) return std::nullopt;
   return plain;
+}
+
+namespace {
+
+template <class T, void (*end)(T*)>
+struct Freed {
+  void operator()(T* value) const noexcept { end(value); }
+};
+using BigNumber = std::unique_ptr<BIGNUM, Freed<BIGNUM, BN_free>>;
+using PublicKey = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY, EVP_PKEY_free>>;
+using KeyContext = std::unique_ptr<EVP_PKEY_CTX, Freed<EVP_PKEY_CTX, EVP_PKEY_CTX_free>>;
+using ParamBuild = std::unique_ptr<OSSL_PARAM_BLD, Freed<OSSL_PARAM_BLD, OSSL_PARAM_BLD_free>>;
+using Params = std::unique_ptr<OSSL_PARAM, Freed<OSSL_PARAM, OSSL_PARAM_free>>;
+using DigestContext = std::unique_ptr<EVP_MD_CTX, Freed<EVP_MD_CTX, EVP_MD_CTX_free>>;
+using EcSignature = std::unique_ptr<ECDSA_SIG, Freed<ECDSA_SIG, ECDSA_SIG_free>>;
+
+constexpr size_t rsa_bytes_min = 256;
+constexpr size_t rsa_bytes_max = 1024;  // the work of a check grows with the cube
+constexpr size_t rsa_exponent_bytes_max = 8;
+constexpr size_t p256_bytes = 32;
+
+BigNumber number_of(std::string_view bytes) {
+  return BigNumber(BN_bin2bn(bytes_of(bytes), length_of(bytes), nullptr));
+}
+
+PublicKey key_of(const char* type, OSSL_PARAM_BLD* build) {
+  Params params(OSSL_PARAM_BLD_to_param(build));
+  KeyContext context(EVP_PKEY_CTX_new_from_name(nullptr, type, nullptr));
+  EVP_PKEY* key = nullptr;
+  bool is_made = params && context && EVP_PKEY_fromdata_init(context.get()) == 1 &&
+                 EVP_PKEY_fromdata(context.get(), &key, EVP_PKEY_PUBLIC_KEY, params.get()) == 1;
+  return PublicKey(is_made ? key : nullptr);
+}
+
+PublicKey rsa_key(const SignatureKey& key) {
+  std::string_view modulus = key.first;
+  while (modulus.starts_with('\0')) modulus.remove_prefix(1);
+  bool is_sound = modulus.size() >= rsa_bytes_min && modulus.size() <= rsa_bytes_max &&
+                  (static_cast<unsigned char>(modulus.front()) & 0x80) != 0 &&
+                  !key.second.empty() && key.second.size() <= rsa_exponent_bytes_max;
+  if (!is_sound) return nullptr;
+  BigNumber n = number_of(modulus);
+  BigNumber e = number_of(key.second);
+  ParamBuild build(OSSL_PARAM_BLD_new());
+  bool is_set = n && e && build && BN_is_odd(e.get()) == 1 && BN_is_one(e.get()) == 0 &&
+                OSSL_PARAM_BLD_push_BN(build.get(), OSSL_PKEY_PARAM_RSA_N, n.get()) == 1 &&
+                OSSL_PARAM_BLD_push_BN(build.get(), OSSL_PKEY_PARAM_RSA_E, e.get()) == 1;
+  return is_set ? key_of("RSA", build.get()) : nullptr;
+}
+
+// A point that is not on the curve makes no key.
+PublicKey p256_key(const SignatureKey& key) {
+  if (key.first.size() != p256_bytes || key.second.size() != p256_bytes) return nullptr;
+  std::string point = "\x04" + key.first + key.second;
+  ParamBuild build(OSSL_PARAM_BLD_new());
+  bool is_set = build &&
+                OSSL_PARAM_BLD_push_utf8_string(build.get(), OSSL_PKEY_PARAM_GROUP_NAME,
+                                                "prime256v1", 0) == 1 &&
+                OSSL_PARAM_BLD_push_octet_string(build.get(), OSSL_PKEY_PARAM_PUB_KEY, point.data(),
+                                                 point.size()) == 1;
+  return is_set ? key_of("EC", build.get()) : nullptr;
+}
+
+// r and s in DER, as OpenSSL takes them; empty for a signature of another length.
+std::string der_of(std::string_view signature) {
+  if (signature.size() != 2 * p256_bytes) return {};
+  EcSignature made(ECDSA_SIG_new());
+  BigNumber r = number_of(signature.substr(0, p256_bytes));
+  BigNumber s = number_of(signature.substr(p256_bytes));
+  if (!made || !r || !s) library_failed("ECDSA_SIG_new");
+  ECDSA_SIG_set0(made.get(), r.release(), s.release());
+  unsigned char* out = nullptr;
+  int length = i2d_ECDSA_SIG(made.get(), &out);
+  if (length <= 0) library_failed("i2d_ECDSA_SIG");
+  std::string der(reinterpret_cast<const char*>(out), static_cast<size_t>(length));
+  OPENSSL_free(out);
+  return der;
+}
+
+}  // namespace
+
+bool is_signature_of(SignatureAlgorithm algorithm, const SignatureKey& key, std::string_view text,
+                     std::string_view signature) {
+  bool is_rsa = algorithm != SignatureAlgorithm::es256;
+  PublicKey public_key = is_rsa ? rsa_key(key) : p256_key(key);
+  std::string sent = is_rsa ? std::string(signature) : der_of(signature);
+  DigestContext context(EVP_MD_CTX_new());
+  if (!public_key || sent.empty() || !context) return false;
+  EVP_PKEY_CTX* options = nullptr;
+  if (EVP_DigestVerifyInit(context.get(), &options, EVP_sha256(), nullptr, public_key.get()) != 1) {
+    return false;
+  }
+  // RFC 7518, section 3.5: the salt is as long as the hash.
+  bool is_set = algorithm != SignatureAlgorithm::ps256 ||
+                (EVP_PKEY_CTX_set_rsa_padding(options, RSA_PKCS1_PSS_PADDING) == 1 &&
+                 EVP_PKEY_CTX_set_rsa_pss_saltlen(options, RSA_PSS_SALTLEN_DIGEST) == 1 &&
+                 EVP_PKEY_CTX_set_rsa_mgf1_md(options, EVP_sha256()) == 1);
+  return is_set && EVP_DigestVerify(context.get(), bytes_of(sent), sent.size(), bytes_of(text),
+                                    text.size()) == 1;
 }
 
 Token make_token(std::string_view prefix) {

@@ -20,8 +20,9 @@ std::string to_hex(std::string_view bytes);
 std::optional<std::string> from_hex(std::string_view hex);
 std::string to_base64(std::string_view bytes);  // with padding
 std::optional<std::string> from_base64(std::string_view text);
-std::string to_base64url(std::string_view bytes);  // without padding
-std::string to_base32(std::string_view bytes);     // RFC 4648, without padding
+std::string to_base64url(std::string_view bytes);                  // without padding
+std::optional<std::string> from_base64url(std::string_view text);  // refuses padding
+std::string to_base32(std::string_view bytes);                     // RFC 4648, without padding
 
 // AES-256-GCM. key is 32 bytes; the result is nonce (12) + ciphertext + tag (16). bound is
 // authenticated, not stored: opening needs the same text again.
@@ -29,6 +30,17 @@ std::string seal(std::string_view key, std::string_view plain, std::string_view 
 // Returns nothing if key, bound or any byte differs.
 std::optional<std::string> open_sealed(std::string_view key, std::string_view sealed,
                                        std::string_view bound);
+
+// Signature algorithms of JSON Web Signatures (RFC 7518, section 3.1) that use a key pair.
+enum class SignatureAlgorithm { rs256, ps256, es256 };
+// A public key as a JSON Web Key has it, decoded: n and e of RSA, x and y of P-256.
+struct SignatureKey {
+  std::string first;
+  std::string second;
+};
+// False also for a key that is none, or is weaker than RSA with 2048 bits.
+bool is_signature_of(SignatureAlgorithm algorithm, const SignatureKey& key, std::string_view text,
+                     std::string_view signature);
 
 // A token of 32 random bytes with its prefix, and what the database keeps of it.
 struct Token {

@@ -166,6 +166,23 @@ enum class ErrorCode : uint16_t {
   files_type_refused,
   files_too_large,
   files_unavailable,
+  auth_sso_no_provider,
+  auth_sso_not_configured,
+  auth_sso_state_invalid,
+  auth_sso_refused,
+  auth_sso_failed,
+  auth_sso_unknown_user,
+  auth_sso_removed,
+  auth_sso_required,
+  auth_sso_session,
+  auth_sso_logout_invalid,
+  identities_not_found,
+  identity_providers_not_found,
+  identity_providers_exists,
+  identity_domain_not_granted,
+  identity_discovery_failed,
+  org_domains_not_found,
+  org_domains_exists,
   count_  // not a code: the number of them
 };
 

@@ -33,6 +33,7 @@ constexpr ErrorReason::Further later{.retry_after = "{retry_after_s}"};
 // clang-format off
 constexpr auto table = std::to_array<ErrorReason>({
     {rate_limit_exceeded, "not_yet", "", later},
+    {validation_error, "another_is_required", "another provider of the organization is required; change that one first", {.field = "is_required", .fault = "bad_value"}},
     {validation_error, "arguments_malformed", R"("arguments" must be an object; )" HOW_TO_DECIDE, bad_content},
     {validation_error, "balance_out_of_bounds", "would pass the bounds of a balance", {.field = "{field}", .fault = "out_of_range"}},
     {validation_error, "below_use_count", "must not be below the {use_count} uses there were", {.field = "max_uses", .fault = "out_of_range"}},
@@ -64,6 +65,7 @@ constexpr auto table = std::to_array<ErrorReason>({
     {validation_error, "name_not_comparable", "contains characters that are not allowed together", {.field = "{field}", .fault = "bad_format"}},
     {validation_error, "org_unknown", "there is no such organization", {.field = "org_id", .fault = "unknown"}},
     {validation_error, "period_too_long", "must be at most 366 days before end, both counted", {.field = "start", .fault = "out_of_range"}},
+    {validation_error, "platform_requires_nobody", "is for providers of organizations", {.field = "is_required", .fault = "bad_value"}},
     {validation_error, "plan_unknown", "there is no such plan", {.field = "plan_id", .fault = "unknown"}},
     {validation_error, "provider_needs_api_key", "{provider_name} needs an api_key", {.field = "api_key", .fault = "required"}},
     {validation_error, "provider_needs_base_url", "{provider_name} needs a base_url", {.field = "base_url", .fault = "required"}},
@@ -94,6 +96,7 @@ constexpr auto table = std::to_array<ErrorReason>({
     {auth_token_expired, "access_token_expired", "Get a new one with POST /v1/auth/refresh."},
     {auth_invalid_api_key, "key_is_dead", "The key is unknown, revoked or expired."},
     {auth_user_token_required, "key_used", "Use the access token of a login."},
+    {auth_forbidden, "account_of_provider", "An account that an organization's provider made has no invitation code."},
     {auth_forbidden, "factors_of_admin", "The operator resets the factors of a platform administrator: hostlerctl user factors --reset LOGIN."},
     // Two pairs that differ in the member: a scope's refusal has never told it.
     {auth_forbidden, "org_scope_denied", "This needs the permission {permission}."},
@@ -129,6 +132,8 @@ constexpr auto table = std::to_array<ErrorReason>({
     {limits_reached, "all_used", "{key} is {limit}; {used} are used."},
     {limits_reached, "factors_are_enough", "An account has at most {limit} second factors. Remove one first."},
     {limits_reached, "uploads_of_day", "limit.upload_bytes_per_day is {limit}. It starts again at midnight (UTC)."},
+    {limits_reached, "identities_are_enough", "An account has at most {limit} linked identities. Remove one first."},
+    {limits_reached, "identity_providers_are_enough", "There are at most {limit} identity providers. Remove one first."},
     {limits_reached, "old_secrets_sign", "{used} old secrets still sign, which is the maximum. Rotate again after {next_end}, when the first of them ends."},
     {users_not_found, "user_deleted", "The user is deleted."},
     {users_last_admin, "nobody_else", "Make another user an administrator first: hostlerctl admin promote."},
@@ -237,6 +242,10 @@ constexpr auto table = std::to_array<ErrorReason>({
     {files_refused, "content_was_refused", "The file was refused ({refusal})."},
     {files_too_large, "over_limit", "The file has {bytes} bytes. limit.file_bytes is {limit}."},
     {rate_limit_exceeded, "uploads_at_once", "Two large uploads of yours are under way. Wait for one of them.", {.retry_after = "2"}},
+    {auth_sso_required, "session_of_another_way", "Sign in with the provider {provider_key}: POST /v1/auth/sso/start.", {.shown = "provider_key"}},
+    {auth_sso_session, "session_is_confined", "Sign in to your account in another way: with your password, or by a mailed code."},
+    {identity_domain_not_granted, "domain_of_nobody", "A platform administrator grants {domain} to the organization first: POST /v1/admin/org-domains."},
+    {identity_discovery_failed, "issuer_changed", "The issuer changed meanwhile. Send the change again."},
 });
 // clang-format on
 #undef HOW_TO_DECIDE

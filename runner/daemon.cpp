@@ -148,6 +148,7 @@ void Daemon::make_parts() {
   task_polls_ = std::make_unique<TaskPolls>(mcp_services);
   model_tests_ = std::make_unique<ModelTests>(*agent_services_);
   file_checks_ = std::make_unique<FileChecks>(loop_, db_, settings_.start());
+  sso_calls_ = std::make_unique<SsoCalls>(mcp_services);
   RunQueueOptions queue_options{options_.slots, [this] { outbox_->look_for_webhooks(); }};
   queue_ = std::make_unique<RunQueue>(*agent_services_, tasks_, id_, queue_options,
                                       [this] { return streams(); });
@@ -190,6 +191,7 @@ void Daemon::begin_tasks() {
   tasks_.add_forever("mcp_tasks", task_polls_->poll_forever());
   tasks_.add_forever("model_tests", model_tests_->test_forever());
   tasks_.add_forever("file_checks", file_checks_->check_forever());
+  tasks_.add_forever("sso_calls", sso_calls_->work_forever());
   tasks_.add_forever("mcp_streams", tools_->held_calls().watch_forever());
 }
 
@@ -262,6 +264,9 @@ void Daemon::listen() {
   notifications_.on("hostler_files", [this](std::string_view) {
     if (file_checks_) file_checks_->look();
   });
+  notifications_.on("hostler_sso", [this](std::string_view) {
+    if (sso_calls_) sso_calls_->look();
+  });
   notifications_.on("hostler_events", [this](std::string_view payload) {
     bus_.changed_elsewhere(EventLog::announced_runs(payload));
   });
@@ -306,6 +311,7 @@ void Daemon::drain(std::function<void()> done) {
 Task<void> Daemon::leave(std::function<void()> done) {
   outbox_->stop();
   model_tests_->stop();
+  sso_calls_->stop();
   Task<bool> handed_back = hand_back();
   co_await loop::with_timeout(loop_, std::move(handed_back), drain_limit_ms);
   co_await egress_proxy_->close_listener(egress_limit_ms);

@@ -31,6 +31,7 @@
 #include "runner/notifications.h"
 #include "runner/oauth/connection_maintenance.h"
 #include "runner/registration.h"
+#include "runner/sso_calls.h"
 #include "runner/tools/task_polls.h"
 #include "runner/tools/tool_box.h"
 
@@ -112,6 +113,7 @@ class Daemon {
   std::unique_ptr<TaskPolls> task_polls_;
   std::unique_ptr<ModelTests> model_tests_;
   std::unique_ptr<FileChecks> file_checks_;
+  std::unique_ptr<SsoCalls> sso_calls_;
   std::unique_ptr<Maintenance> maintenance_;
   std::unique_ptr<EgressProxy> egress_proxy_;
   loop::TaskSet tasks_;  // last: its coroutines use all of the above

@@ -55,6 +55,30 @@ Task<Response> prove_session(Call& call);
 // factor_login.cpp
 Task<Response> answer_factor(OpenCall& call);
 
+// sso.cpp
+OneStatement list_sso_providers(const Input& input);
+OneStatement start_sso(const Input& input);
+Task<Response> return_from_provider(OpenCall& call);
+Response render_sso_fault(const Error& error);
+
+// sso_logout.cpp
+Task<Response> log_out_by_provider(OpenCall& call);
+
+// own_identities.cpp
+OneStatement list_identities(const Input& input);
+OneStatement delete_identity(const Input& input);
+
+// identity_providers.cpp
+OneStatement list_identity_providers(const Input& input);
+Task<Response> create_identity_provider(Call& call);
+Task<Response> update_identity_provider(Call& call);
+OneStatement delete_identity_provider(const Input& input);
+
+// org_domains.cpp
+OneStatement list_org_domains(const Input& input);
+OneStatement grant_org_domain(const Input& input);
+OneStatement revoke_org_domain(const Input& input);
+
 // passkeys.cpp
 OneStatement begin_passkey(const Input& input);
 Task<Response> create_passkey(Call& call);

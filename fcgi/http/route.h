@@ -60,6 +60,12 @@ struct Access {
   // Then only when the body has one of these members (blanks between), and not as null. nullptr:
   // always.
   const char* fresh_for_members = nullptr;
+  // In the scope of an organization it needs a fresh login, too.
+  bool is_fresh_in_orgs = false;
+  // Not for sessions that an organization's identity provider began.
+  bool is_own_account = false;
+  // Where an organization requires its identity provider, also for owners with a second factor.
+  bool is_way_back = false;
 };
 constexpr Access before_proof(Access access) {
   access.before_proof = true;
@@ -81,6 +87,21 @@ constexpr Access finds_caller(Access access) {
 
 constexpr Access fresh(Access access) {
   access.needs_fresh_login = true;
+  return access;
+}
+
+constexpr Access fresh_in_any_scope(Access access) {
+  access.is_fresh_in_orgs = true;
+  return fresh(access);
+}
+
+constexpr Access own_account(Access access) {
+  access.is_own_account = true;
+  return access;
+}
+
+constexpr Access way_back(Access access) {
+  access.is_way_back = true;
   return access;
 }
 
@@ -111,6 +132,8 @@ struct Route {
   const Route* by_result_token = nullptr;
   // The row of an open route for requests that carry an Authorization.
   const Route* by_caller = nullptr;
+  // render_error also has its errors below 500: a browser is led on.
+  bool renders_all_errors = false;
 };
 
 constexpr int64_t body_bytes_limit = 1 << 20;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "fcgi/identity/sso_cookie.h"
 #include "lib/client/request_context.h"
 #include "lib/ids.h"
 #include "lib/json_bounds.h"
@@ -14,6 +15,10 @@
 
 namespace hostler {
 namespace {
+
+// The longest time since a proof by a second factor, for owners whose organization requires its
+// identity provider.
+constexpr int64_t way_back_seconds = 900;
 
 // An organization in path or query brings its own IP rules.
 std::string_view org_with_rules(const Routed& routed) {
@@ -61,6 +66,8 @@ client::RequestContext context_of(const Admitted& request, Asks asks) {
   context.before_factor = access.before_factor;
   if (!access.before_factor) context.needs_factor = request.client.needs_factor;
   context.is_risky = request.client.is_risky;
+  context.own_account = access.is_own_account;
+  if (access.is_way_back) context.way_back_seconds = way_back_seconds;
   context.fresh_seconds = request.fresh_seconds;
   context.org_named = org_with_rules(routed);
   if (access.audience == Access::Audience::scope) {
@@ -136,7 +143,8 @@ postgres::BoundStatement authentication_in_route(const Admitted& request,
 int64_t fresh_seconds(const Routed& routed, const config::Settings& settings) {
   const Access& access = routed.route.access;
   if (!access.needs_fresh_login) return 0;
-  if (access.audience == Access::Audience::scope && !is_platform_scope(routed)) return 0;
+  bool is_of_org = access.audience == Access::Audience::scope && !is_platform_scope(routed);
+  if (is_of_org && !access.is_fresh_in_orgs) return 0;
   const char* members = access.fresh_for_members;
   if (members != nullptr && !carries_one_of(routed.request.body, members)) return 0;
   return settings.integer("auth.fresh_seconds");
@@ -160,6 +168,9 @@ postgres::BoundStatement entry(const Admitted& request, const account::Caller* c
   client::RequestContext context = context_of(request, Asks::reading);
   context.caller = caller;
   context.login_hmac = login_hmac;
+  if (caller == nullptr && request.routed.route.access.finds_caller) {
+    context.sso_flows = sso_flow_hashes(request.routed.request);
+  }
   std::string json = client::request_context_json(context);
   if (caller == nullptr) {
     return query::SetRequestContext{

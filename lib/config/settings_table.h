@@ -154,6 +154,8 @@ inline constexpr auto setting_rows = [] {
       "Who may do nothing before they have a second factor, beside the members of organizations that ask for one."),
     integer_row("auth.factor_failures_per_hour", live, "20", {1, 1000}, "answers",
       "How many wrong second factors an account takes within an hour; then it takes none."),
+    integer_row("auth.sso_session_seconds", live, "43200", {60, lifetime.max}, "seconds",
+      "How long a session lives that an identity provider began; then the provider is asked again."),
     strings_row("auth.webauthn_origins", live, SettingForm::origin,
       "Origins beside that of mail.site_url whose pages may use passkeys, such as https://app.example.com."),
 
@@ -272,6 +274,8 @@ inline constexpr auto setting_rows = [] {
       "Versions of personas that one organization may keep; 0: any number."),
     integer_row("limit.tools", live, "200", rate_or_off, "tools",
       "Webhook tools that one organization may keep; 0: any number."),
+    integer_row("limit.members", live, "10000", any_count, "members",
+      "Members of one organization beyond which its identity provider adds none; 0: any number."),
     integer_row("limit.mcp_servers", live, "50", rate_or_off, "servers",
       "MCP servers that one organization may keep; 0: any number."),
     integer_row("limit.api_keys", live, "200", rate_or_off, "keys",

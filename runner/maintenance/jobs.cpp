@@ -77,6 +77,7 @@ constexpr Job jobs[] = {
     by_clock(paged<query::SubscriptionMaintenance, granted_max>(minute_ms)),
     by_clock(paged<query::AuthPrune, pruned_max>(minute_ms)),
     by_clock(paged<query::McpAuthorizationsPrune, pruned_max>(minute_ms)),
+    by_clock(paged<query::SsoPrune, pruned_max>(minute_ms)),
     by_clock(paged<query::ModelTestsPrune, pruned_max>(minute_ms)),
     by_clock(paged<query::OutboxPrune, pruned_max>(minute_ms)),
     by_clock(paged<query::WebhookSecretsPrune, pruned_max>(minute_ms)),

@@ -38,6 +38,11 @@ SELECT mcp_authorizations_prune($1) = $1 AS more, NULL AS fault;
 -- $1 at_most integer
 SELECT model_tests_prune($1) = $1 AS more, NULL AS fault;
 
+-- name: sso_prune
+-- Flows of logins with providers, calls of daemons and logout tokens that are over.
+-- $1 at_most integer
+SELECT sso_prune($1) = $1 AS more, NULL AS fault;
+
 -- name: auth_prune
 -- Counters, tokens and sessions that are long over.
 -- $1 at_most integer

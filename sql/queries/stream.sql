@@ -73,24 +73,30 @@ WHERE e.run_id = $1 AND e.type = 'run.resumed' AND (SELECT r.take_overs > 0 FROM
 -- name: stream_recheck
 -- Which of these subscribers may not go on: their session or key is dead, their user not active, their
 -- organization closed, their membership gone, the thread or response deleted, the run no longer theirs to read, their
--- address excluded by an IP rule. One look-up each, never a join over whole tables.
+-- address excluded by an IP rule, their identity provider done with them or not the one that is required. One look-up
+-- each, never a join over whole tables.
 -- $1 session_ids uuid[] (all zero:
 -- none), $2 api_key_ids uuid[] (likewise), $3 org_ids uuid[], $4 run_ids uuid[], $5 addresses text[]
 SELECT f.number
 FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[]) WITH ORDINALITY
     AS f(session_id, api_key_id, org_id, run_id, address, number)
 WHERE NOT coalesce((
-    SELECT ((u.platform_admin AND s.id IS NOT NULL)
+    SELECT ((u.platform_admin AND s.id IS NOT NULL AND s.confined_org_id IS NULL)
             OR may_read_run(r.created_by_user_id, t.is_private, u.id,
                             r.org_id = f.org_id AND 'org.runs.read_all' = ANY (role_permissions(m.role))))
         AND (o.ip_rule_count = 0 OR ip_admits(o.id, f.address::inet))
+        AND CASE WHEN o.required_provider_id IS NULL THEN true
+                 WHEN s.id IS NULL THEN is_linked_with(u.id, o.required_provider_id)
+                 ELSE coalesce(s.provider_id = o.required_provider_id, false) END
     FROM (SELECT q.org_id, q.thread_id, q.created_by_user_id, q.deleted_at FROM runs q WHERE q.id = f.run_id OFFSET 0)
         AS r
     CROSS JOIN LATERAL (
         SELECT h.is_private, h.deleted_at, h.is_hidden FROM threads h WHERE h.id = r.thread_id OFFSET 0) AS t
     LEFT JOIN LATERAL (
-        SELECT e.id, e.user_id, e.revoked_at, e.epoch FROM sessions e WHERE e.id = f.session_id OFFSET 0) AS s
-        ON s.revoked_at IS NULL
+        SELECT e.id, e.user_id, e.revoked_at, e.epoch, e.identity_id, e.provider_id, e.confined_org_id, e.ends_at
+        FROM sessions e WHERE e.id = f.session_id OFFSET 0) AS s
+        ON s.revoked_at IS NULL AND coalesce(s.ends_at > clock_timestamp(), true)
+           AND CASE WHEN s.identity_id IS NULL THEN true ELSE identity_holds(s.identity_id) END
     LEFT JOIN LATERAL (
         SELECT a.user_id, a.revoked_at, a.expires_at, a.user_epoch, a.membership_id, a.created_at FROM api_keys a
         WHERE a.id = f.api_key_id OFFSET 0) AS k
@@ -100,7 +106,8 @@ WHERE NOT coalesce((
         WHERE n.id = coalesce(s.user_id, k.user_id) OFFSET 0) AS u
     CROSS JOIN LATERAL (
         SELECT d.role, d.id FROM org_members d WHERE d.org_id = f.org_id AND d.user_id = u.id OFFSET 0) AS m
-    CROSS JOIN LATERAL (SELECT g.id, g.ip_rule_count, g.closed_at FROM orgs g WHERE g.id = f.org_id OFFSET 0) AS o
+    CROSS JOIN LATERAL (SELECT g.id, g.ip_rule_count, g.closed_at, g.required_provider_id FROM orgs g
+                        WHERE g.id = f.org_id OFFSET 0) AS o
     WHERE (t.deleted_at IS NULL OR t.is_hidden) AND r.deleted_at IS NULL AND u.status = 'active' AND o.closed_at IS NULL
           AND (s.id IS NULL OR s.epoch = u.session_epoch)
           AND (k.user_id IS NULL OR ((k.user_epoch = u.key_epoch OR k.created_at < u.keys_kept_before)

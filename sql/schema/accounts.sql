@@ -12,6 +12,7 @@ CREATE TABLE users (
     status text COLLATE "C" NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended', 'deleted')),
     platform_admin boolean NOT NULL DEFAULT false,
     has_factor boolean NOT NULL DEFAULT false,  -- a second factor that counts (factors.sql)
+    is_provisioned boolean NOT NULL DEFAULT false,  -- made by an organization's provider: no invitation code
     personal_org_id uuid NOT NULL,
     avatar_url text,
     locale text NOT NULL DEFAULT 'en',
@@ -63,6 +64,7 @@ CREATE TABLE orgs (
     type text NOT NULL CHECK (type IN ('personal', 'workspace')),
     ip_rule_count integer NOT NULL DEFAULT 0,  -- maintained with ip_rules: authenticate() reads no more than this
     require_factor boolean NOT NULL DEFAULT false,  -- members without a second factor may do nothing here
+    required_provider_id uuid,  -- only sessions that this identity provider began act here
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     seen_day date,  -- of a workspace: when a member was seen last (dashboard.sql)
     -- A workspace that is deleted stops at closed_at, can be restored until erase_at, and is erased then

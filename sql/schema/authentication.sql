@@ -1,5 +1,4 @@
--- The acting caller: the caller of a request becomes the tenant, the user and the request of its transaction. The
--- permissions of roles.
+-- The acting caller: the caller of a request becomes the tenant, the user and the request of its transaction.
 
 -- The acting caller, set by authenticate() or by the statement that begins an anonymous request, for the transaction
 -- only. After its end the settings are '', not NULL.
@@ -11,7 +10,6 @@ CREATE OR REPLACE FUNCTION current_user_id() RETURNS uuid LANGUAGE sql STABLE PA
     SELECT nullif(current_setting('hostler.user_id', true), '')::uuid
 $$;
 
--- {trace_id, client_ip, user_agent, api_key_id, session_id}
 CREATE OR REPLACE FUNCTION current_request() RETURNS jsonb LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT coalesce(nullif(current_setting('hostler.request', true), ''), '{}')::jsonb
 $$;
@@ -28,29 +26,6 @@ $$;
 
 CREATE OR REPLACE FUNCTION is_platform_admin() RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT 'platform_admin' = ANY (current_permissions())
-$$;
-
--- The permissions of a role (contract section 2). platform_admin is a mark on the user instead. Called with a constant
--- it is one: authenticate_by_token() relies on that.
-CREATE OR REPLACE FUNCTION role_permissions(role text) RETURNS text[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT CASE WHEN role IN ('owner', 'admin', 'member') THEN
-        ARRAY['data.threads.read', 'data.threads.write', 'data.runs.read', 'data.runs.write',
-              'data.api_keys.manage', 'data.subscriptions.read', 'data.usage.read']
-        || CASE WHEN role IN ('owner', 'admin') THEN
-            ARRAY['data.secrets', 'data.webhooks.manage', 'data.llm_providers.manage', 'data.personas.manage',
-                  'org.members.manage', 'org.audit.read', 'org.ip_rules.manage', 'org.runs.read_all']
-        ELSE ARRAY[]::text[] END
-        || CASE WHEN role = 'owner' THEN ARRAY['org.manage', 'data.end_users.delete'] ELSE ARRAY[]::text[] END
-    ELSE ARRAY[]::text[] END
-$$;
-
--- The same as the text of an array.
-CREATE OR REPLACE FUNCTION role_permissions_text(role text) RETURNS text
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
-BEGIN
-    RETURN role_permissions(role)::text;
-END
 $$;
 
 -- The caller that authenticate() refuses, for the access log, the audit log and the rate limit (lib/identity.h). A user
@@ -90,7 +65,8 @@ BEGIN
                k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
                AND (k.user_epoch = u.key_epoch OR k.created_at < u.keys_kept_before)
                AND coalesce(k.membership_id = m.id, true) AND u.status = 'active' AND m.role IS NOT NULL AS alive,
-               o.ip_rule_count, u.email_verified_at, u.personal_org_id, o.closed_at, o.erase_at
+               o.ip_rule_count, u.email_verified_at, u.personal_org_id, o.closed_at, o.erase_at, o.required_provider_id,
+               o.required_provider_id IS NULL OR is_linked_with(k.user_id, o.required_provider_id) AS is_provided
         INTO of_user
         FROM api_keys k JOIN users u ON u.id = k.user_id JOIN orgs o ON o.id = k.org_id
         LEFT JOIN org_members m ON m.org_id = k.org_id AND m.user_id = k.user_id
@@ -114,14 +90,20 @@ BEGIN
         END IF;
     ELSE
         SELECT t.session_id, t.expires_at <= clock_timestamp() AS expired, s.user_id,
-               s.revoked_at IS NULL AND s.epoch = u.session_epoch AND u.status = 'active' AS alive,
-           u.platform_admin, m.role,
-               coalesce(org, u.personal_org_id) AS org_id, o.ip_rule_count, u.email_verified_at, u.personal_org_id,
-               s.proved_at, o.closed_at, o.erase_at, u.has_factor, coalesce(o.require_factor, false) AS require_factor
+               s.revoked_at IS NULL AND s.epoch = u.session_epoch AND u.status = 'active'
+               AND (s.identity_id IS NULL OR identity_holds(s.identity_id)) AS alive,
+               u.platform_admin AND s.confined_org_id IS NULL AS platform_admin,
+               CASE WHEN coalesce(s.confined_org_id = o.id, true) THEN m.role END AS role,
+               coalesce(org, s.confined_org_id, u.personal_org_id) AS org_id, o.ip_rule_count, u.email_verified_at,
+               coalesce(s.confined_org_id, u.personal_org_id) AS personal_org_id, s.confined_org_id,
+               s.proved_at, o.closed_at, o.erase_at, u.has_factor, coalesce(o.require_factor, false) AS require_factor,
+               o.required_provider_id,
+               o.required_provider_id IS NULL OR coalesce(o.required_provider_id = s.provider_id, false)
+               OR sso_way_back(context, m.role, s.id) AS is_provided
         INTO of_user
         FROM access_tokens t JOIN sessions s ON s.id = t.session_id JOIN users u ON u.id = s.user_id
-        LEFT JOIN orgs o ON o.id = coalesce(org, u.personal_org_id)
-        LEFT JOIN org_members m ON m.org_id = coalesce(org, u.personal_org_id) AND m.user_id = u.id
+        LEFT JOIN orgs o ON o.id = coalesce(org, s.confined_org_id, u.personal_org_id)
+        LEFT JOIN org_members m ON m.org_id = o.id AND m.user_id = u.id
         WHERE t.hash = token_hash;
         IF NOT FOUND OR NOT of_user.alive THEN
             PERFORM fail('auth.invalid_token', 'session_ended');
@@ -152,6 +134,17 @@ BEGIN
            OR (context ? 'org_named' AND NOT ip_admits_named((context ->> 'org_named')::uuid,
                    (context ->> 'client_ip')::inet, user_id, platform_admin)) THEN
             PERFORM fail('ip.blocked', 'ip_rules_deny', refused => refused_caller(is_key, org_id, user_id));
+        END IF;
+        IF NOT of_user.is_provided THEN
+            PERFORM sso_required_fail(of_user.required_provider_id, refused_caller(is_key, org_id, user_id));
+        END IF;
+        IF NOT is_key AND context ? 'org_named' THEN
+            PERFORM sso_named_check((context ->> 'org_named')::uuid, user_id, platform_admin, session_id,
+                                    refused_caller(is_key, org_id, user_id));
+        END IF;
+        IF NOT is_key AND context ? 'own_account' AND of_user.confined_org_id IS NOT NULL THEN
+            PERFORM fail('auth.sso_session', 'session_is_confined',
+                         refused => refused_caller(is_key, org_id, user_id));
         END IF;
         IF NOT is_key AND NOT context ? 'before_factor' THEN
             IF NOT of_user.has_factor
@@ -191,12 +184,13 @@ $$;
 -- token_hash: SHA-256 of the token; is_key: it begins with hst_. org: X-Org-Id or null (the user's own; a key's own).
 -- permission: the one needed, 'platform_admin', or null. takes_key: whether the route admits keys. context: {trace_id,
 -- client_ip, user_agent, org_named, is_risky, is_replay, writes, ends, needs_proof, needs_factor, before_factor,
--- fresh_seconds}: org_named is an organization in path or query, is_risky asks to refuse all but platform admins,
--- is_replay not to check address and risk (the audit of a refusal), writes to hold the user until the transaction ends,
--- ends is the user whom the call ends, needs_proof refuses callers without verified address, needs_factor those whom
--- auth.require_factor asks for a second factor and who have none (organizations may ask, too), before_factor asks for
--- none, fresh_seconds refuses those whose session was proved longer ago. Raises the 401, 403 or 404 when the caller may
--- not pass.
+-- fresh_seconds, own_account, way_back}: org_named is an organization in path or query, is_risky asks to refuse all but
+-- platform admins, is_replay not to check address and risk (the audit of a refusal), writes to hold the user until the
+-- transaction ends, ends is the user whom the call ends, needs_proof refuses callers without verified address,
+-- needs_factor those whom auth.require_factor asks for a second factor and who have none (organizations may ask, too),
+-- before_factor asks for none, fresh_seconds refuses those whose session was proved longer ago, own_account sessions of
+-- organizations' identity providers, way_back (seconds) admits owners with a second factor where one is required.
+-- Raises the 401, 403 or 404.
 CREATE OR REPLACE FUNCTION authenticate(token_hash bytea, is_key boolean, org uuid, permission text, takes_key boolean,
     context jsonb, OUT user_id uuid, OUT org_id uuid, OUT role text, OUT platform_admin boolean, OUT session_id uuid,
     OUT api_key_id uuid, OUT permissions text[])
@@ -236,35 +230,44 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT r.role, r.id FROM org_members r WHERE r.org_id = k.org_id AND r.user_id = k.user_id OFFSET 0) AS m
         CROSS JOIN LATERAL (
-            SELECT g.ip_rule_count FROM orgs g WHERE g.id = k.org_id AND g.closed_at IS NULL OFFSET 0) AS o
+            SELECT g.ip_rule_count, g.required_provider_id FROM orgs g
+            WHERE g.id = k.org_id AND g.closed_at IS NULL OFFSET 0) AS o
         WHERE k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
               AND (k.user_epoch = u.key_epoch OR k.created_at < u.keys_kept_before)
               AND (k.membership_id = m.id OR k.membership_id IS NULL)
               AND u.status = 'active' AND takes_key AND (org IS NULL OR org = k.org_id)
               AND (u.email_verified_at IS NOT NULL OR NOT context ? 'needs_proof')
-              AND (o.ip_rule_count = 0 OR ip_admits(k.org_id, (context ->> 'client_ip')::inet));
+              AND (o.ip_rule_count = 0 OR ip_admits(k.org_id, (context ->> 'client_ip')::inet))
+              AND CASE WHEN o.required_provider_id IS NULL THEN true
+                       ELSE is_linked_with(k.user_id, o.required_provider_id) END;
     ELSE
-        SELECT s.user_id, m.org_id, m.role, u.platform_admin, t.session_id, role_permissions(m.role),
+        SELECT s.user_id, m.org_id, m.role, u.platform_admin AND s.confined_org_id IS NULL, t.session_id,
+               role_permissions(m.role),
                '"api_key_id": null, "session_id": "' || t.session_id || '"}'
         INTO user_id, org_id, role, platform_admin, session_id, permissions, ids
         FROM (SELECT a.session_id, a.expires_at FROM access_tokens a WHERE a.hash = token_hash OFFSET 0) AS t
         CROSS JOIN LATERAL (
-            SELECT e.user_id, e.revoked_at, e.epoch FROM sessions e WHERE e.id = t.session_id OFFSET 0) AS s
+            SELECT e.user_id, e.revoked_at, e.epoch, e.identity_id, e.provider_id, e.confined_org_id FROM sessions e
+            WHERE e.id = t.session_id OFFSET 0) AS s
         CROSS JOIN LATERAL (
             SELECT n.status, n.email_verified_at, n.platform_admin, n.personal_org_id, n.session_epoch, n.has_factor
             FROM users n
             WHERE n.id = s.user_id OFFSET 0) AS u
         CROSS JOIN LATERAL (
             SELECT r.org_id, r.role FROM org_members r
-            WHERE r.org_id = coalesce(org, u.personal_org_id) AND r.user_id = s.user_id OFFSET 0) AS m
+            WHERE r.org_id = coalesce(org, s.confined_org_id, u.personal_org_id) AND r.user_id = s.user_id OFFSET 0)
+            AS m
         CROSS JOIN LATERAL (
-            SELECT g.ip_rule_count, g.require_factor FROM orgs g
+            SELECT g.ip_rule_count, g.require_factor, g.required_provider_id FROM orgs g
             WHERE g.id = m.org_id AND g.closed_at IS NULL OFFSET 0) AS o
         WHERE t.expires_at > clock_timestamp() AND s.revoked_at IS NULL AND s.epoch = u.session_epoch
               AND u.status = 'active' AND (u.email_verified_at IS NOT NULL OR NOT context ? 'needs_proof')
               AND (u.has_factor OR NOT (o.require_factor OR asks_for_factor(context, u.platform_admin))
                    OR context ? 'before_factor')
-              AND (o.ip_rule_count = 0 OR ip_admits(m.org_id, (context ->> 'client_ip')::inet));
+              AND (o.ip_rule_count = 0 OR ip_admits(m.org_id, (context ->> 'client_ip')::inet))
+              AND CASE WHEN s.identity_id IS NULL THEN true ELSE identity_holds(s.identity_id) END
+              AND (s.confined_org_id IS NULL OR (s.confined_org_id = m.org_id AND NOT context ? 'own_account'))
+              AND (o.required_provider_id IS NULL OR o.required_provider_id = s.provider_id);
     END IF;
     IF ids IS NULL
        OR NOT (permission IS NULL OR permission = ANY (permissions)

@@ -110,6 +110,7 @@ BEGIN
     DELETE FROM email_tokens WHERE user_id = user_row.id;
     DELETE FROM login_codes WHERE user_id = user_row.id;
     PERFORM factors_end(user_row.id, since);
+    PERFORM identities_end(user_row.id, since);
     dead_keys := api_keys_end(user_row.id, since);
     RETURN jsonb_build_object('password_voided', user_row.password_hash IS NOT NULL, 'api_keys_revoked', dead_keys,
                               'settings_switched_off', personal_settings_off(user_row, since));

@@ -55,6 +55,7 @@ BEGIN
         WHEN 'api_keys' THEN RETURN ending_page_api_keys(e, at_most, is_whole);
         WHEN 'invitations' THEN RETURN ending_page_invitations(e, at_most, is_whole);
         WHEN 'memberships' THEN RETURN ending_page_memberships(e, at_most, is_whole);
+        WHEN 'identities' THEN RETURN ending_page_identities(e, at_most, is_whole);
         WHEN 'mcp_rest' THEN RETURN ending_page_mcp_rest(e, at_most, is_whole);
         WHEN 'mcp_org_rest' THEN RETURN ending_page_mcp_org_rest(e, at_most, is_whole);
         WHEN 'mcp_connections' THEN RETURN ending_page_mcp_connections(e, at_most, is_whole);

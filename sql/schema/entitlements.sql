@@ -81,6 +81,7 @@ BEGIN
             WHERE k.org_id = org AND k.revoked_at IS NULL
                   AND coalesce(k.expires_at, 'infinity') > clock_timestamp())
         WHEN 'limit.tools' THEN (SELECT count(*) FROM tools t WHERE t.org_id = org AND t.deleted_at IS NULL)
+        WHEN 'limit.members' THEN (SELECT count(*) FROM org_members m WHERE m.org_id = org)
         WHEN 'limit.mcp_servers' THEN (
             SELECT count(*) FROM mcp_servers s WHERE s.org_id = org AND s.deleted_at IS NULL)
         WHEN 'limit.budgets' THEN (

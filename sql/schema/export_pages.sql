@@ -77,18 +77,19 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT (jsonb_build_object('record', kind) || line)::text || E'\n'
 $$;
 
--- The next organization of a person's export: one that is not closed, whose IP rules admit who asked, and that asks for
--- no second factor that they lack. Looks at 100.
+-- The next organization of a person's export: one that is not closed, whose IP rules admit who asked, that requires no
+-- identity provider, and that asks for no second factor that they lack. Looks at 100.
 CREATE OR REPLACE FUNCTION export_next_org(x exports, OUT org uuid, OUT looked_at uuid)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     o record;
 BEGIN
-    FOR o IN SELECT g.id, g.closed_at, g.ip_rule_count, g.require_factor
+    FOR o IN SELECT g.id, g.closed_at, g.ip_rule_count, g.require_factor, g.required_provider_id
              FROM org_members m JOIN orgs g ON g.id = m.org_id
              WHERE m.user_id = x.user_id AND m.org_id > x.org_at ORDER BY m.org_id LIMIT 100 LOOP
         looked_at := o.id;
-        IF o.closed_at IS NULL AND (o.ip_rule_count = 0 OR ip_admits(o.id, x.client_ip))
+        IF o.closed_at IS NULL AND o.required_provider_id IS NULL
+           AND (o.ip_rule_count = 0 OR ip_admits(o.id, x.client_ip))
            AND (NOT o.require_factor OR (SELECT u.has_factor FROM users u WHERE u.id = x.user_id)) THEN
             org := o.id;
             RETURN;

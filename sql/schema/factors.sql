@@ -39,7 +39,8 @@ CREATE TABLE recovery_codes (
 CREATE TABLE factor_tokens (
     hash bytea PRIMARY KEY CHECK (length(hash) = 32),
     user_id uuid NOT NULL REFERENCES users,
-    begun_by text NOT NULL CHECK (begun_by IN ('password', 'otp')),
+    begun_by text NOT NULL CHECK (begun_by IN ('password', 'otp', 'sso')),
+    provenance jsonb,  -- of a login with an identity provider, as session_begin() takes it
     client_ip inet NOT NULL,
     user_agent text NOT NULL,
     epoch bigint NOT NULL,  -- users.session_epoch of its begin: what ends sessions ends it
@@ -148,11 +149,13 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 $$;
 
 -- A login that was right so far waits for a factor, for five minutes. Returns what the client may answer with.
-CREATE OR REPLACE FUNCTION factor_token_begin(user_row users, how text, token_hash bytea) RETURNS jsonb
+CREATE OR REPLACE FUNCTION factor_token_begin(user_row users, how text, token_hash bytea,
+    provenance jsonb DEFAULT NULL) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    INSERT INTO factor_tokens (hash, user_id, begun_by, client_ip, user_agent, epoch, expires_at)
-    VALUES (token_hash, user_row.id, how, request_ip(), coalesce(current_request() ->> 'user_agent', ''),
+    INSERT INTO factor_tokens (hash, user_id, begun_by, provenance, client_ip, user_agent, epoch, expires_at)
+    VALUES (token_hash, user_row.id, how, factor_token_begin.provenance, request_ip(),
+            coalesce(current_request() ->> 'user_agent', ''),
             user_row.session_epoch, clock_timestamp() + interval '5 minutes');
     RETURN factors_asked(user_row.id);
 END
@@ -271,9 +274,10 @@ BEGIN
     begun := session_begin(user_row.id, token.begun_by, access_hash, refresh_hash,
                            (settings ->> 'auth.access_token_seconds')::integer,
                            (settings ->> 'auth.refresh_token_seconds')::integer,
-                           (settings ->> 'limit.sessions_per_user')::integer);
+                           (settings ->> 'limit.sessions_per_user')::integer, token.provenance);
     UPDATE sessions SET factor_proved_at = clock_timestamp() WHERE id = begun;
-    PERFORM audit('auth.login', 'session', begun::text, user_row.personal_org_id, NULL,
+    PERFORM audit(CASE token.begun_by WHEN 'sso' THEN 'auth.sso_login' ELSE 'auth.login' END, 'session', begun::text,
+                  coalesce((token.provenance ->> 'org_id')::uuid, user_row.personal_org_id), NULL,
                   jsonb_build_object('by', token.begun_by, 'factor', answer ->> 'type'), 'ok', user_row.id);
     RETURN 'ok';
 END

@@ -129,6 +129,7 @@ BEGIN
     DELETE FROM feature_flag_overrides o WHERE o.org_id = e.org_id;
     UPDATE subscriptions s SET status = 'cancelled', cancelled_at = clock_timestamp(), next_grant_at = NULL
     WHERE s.org_id = e.org_id AND s.status = 'active';
+    PERFORM identity_providers_erase(e.org_id);
     PERFORM exports_end(e.org_id, false);
     UPDATE orgs o SET slug = 'deleted-' || o.id, name = 'deleted-' || o.id, erased_at = clock_timestamp(),
         closed_at = coalesce(o.closed_at, clock_timestamp()), erase_at = NULL

@@ -88,12 +88,16 @@ BEGIN
 END
 $$;
 
--- GET /v1/orgs: those the caller belongs to.
+-- GET /v1/orgs: those the caller belongs to; of a session that is confined to one, that one.
 CREATE OR REPLACE FUNCTION org_page(page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    only_one uuid := (SELECT s.confined_org_id FROM sessions s
+                      WHERE s.id = (current_request() ->> 'session_id')::uuid);
 BEGIN
     RETURN QUERY SELECT o.id, org_json(o, m.role) FROM org_members m JOIN orgs o ON o.id = m.org_id
-    WHERE m.user_id = current_user_id() AND (before IS NULL OR m.org_id < before)
+    WHERE m.user_id = current_user_id() AND (only_one IS NULL OR m.org_id = only_one)
+          AND (before IS NULL OR m.org_id < before)
     ORDER BY m.org_id DESC LIMIT page_limit;
 END
 $$;

@@ -122,10 +122,12 @@ BEGIN
     RETURN QUERY SELECT s.id, json_build_object('id', s.id, 'created_at', rfc3339(s.created_at),
         'last_seen_at', rfc3339(s.last_seen_at), 'client_ip', coalesce(host(s.client_ip), ''),
         'user_agent', s.user_agent,
+        'provider_key', (SELECT p.key FROM identity_providers p WHERE p.id = s.provider_id),
         'current', s.id IS NOT DISTINCT FROM (current_request() ->> 'session_id')::uuid)
     FROM sessions s
     WHERE s.user_id = current_user_id() AND s.revoked_at IS NULL AND (before IS NULL OR s.id < before)
           AND s.epoch = (SELECT u.session_epoch FROM users u WHERE u.id = current_user_id())
+          AND CASE WHEN s.identity_id IS NULL THEN true ELSE identity_holds(s.identity_id) END
           AND EXISTS (SELECT 1 FROM refresh_tokens r WHERE r.session_id = s.id AND r.expires_at > clock_timestamp())
     ORDER BY s.id DESC LIMIT page_limit;
 END
@@ -186,10 +188,15 @@ CREATE OR REPLACE FUNCTION own_invite_code_reset(uses_max integer, pause_seconds
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     last_reset timestamptz;
+    is_provisioned boolean;
     made_id uuid;
     created invite_codes;
 BEGIN
-    SELECT invite_code_reset_at INTO STRICT last_reset FROM users WHERE id = current_user_id() FOR NO KEY UPDATE;
+    SELECT u.invite_code_reset_at, u.is_provisioned INTO STRICT last_reset, is_provisioned FROM users u
+    WHERE u.id = current_user_id() FOR NO KEY UPDATE;
+    IF is_provisioned THEN
+        PERFORM fail('auth.forbidden', 'account_of_provider');
+    END IF;
     IF clock_timestamp() < last_reset + make_interval(secs => pause_seconds) THEN
         PERFORM fail_for_now('invite_codes.reset_cooldown', last_reset + make_interval(secs => pause_seconds));
     END IF;

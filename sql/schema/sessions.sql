@@ -3,7 +3,7 @@
 CREATE TABLE sessions (
     id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     user_id uuid NOT NULL REFERENCES users,
-    begun_by text NOT NULL CHECK (begun_by IN ('register', 'password', 'otp', 'passkey')),
+    begun_by text NOT NULL CHECK (begun_by IN ('register', 'password', 'otp', 'passkey', 'sso')),
     client_ip inet,
     neighbourhood inet,  -- of client_ip, for is_at_home()
     user_agent text NOT NULL DEFAULT '',
@@ -16,8 +16,19 @@ CREATE TABLE sessions (
     confirmed_at timestamptz,      -- by POST /v1/auth/confirm
     factor_proved_at timestamptz,  -- by a second factor, at the login or by POST /v1/auth/confirm
     code_proved_at timestamptz,    -- by a mailed code, likewise
-    epoch bigint NOT NULL DEFAULT 0  -- users.session_epoch when it began; in a later epoch it is over
+    epoch bigint NOT NULL DEFAULT 0,  -- users.session_epoch when it began; in a later epoch it is over
+    -- For a session that began with an identity provider. It is over with its link (identity_holds).
+    identity_id uuid,
+    provider_id uuid,
+    provider_sid text COLLATE "C",  -- the provider's own session
+    confined_org_id uuid,  -- it acts in this organization alone
+    ends_at timestamptz,   -- then the provider is needed again
+    CONSTRAINT sessions_of_providers CHECK ((begun_by = 'sso') = (identity_id IS NOT NULL)
+        AND num_nulls(identity_id, provider_id, ends_at) IN (0, 3))
 );
+CREATE INDEX sessions_identity ON sessions (identity_id) WHERE identity_id IS NOT NULL AND revoked_at IS NULL;
+CREATE INDEX sessions_provider_sid ON sessions (provider_id, provider_sid)
+    WHERE provider_sid IS NOT NULL AND revoked_at IS NULL;
 CREATE INDEX sessions_user ON sessions (user_id, id);
 CREATE INDEX sessions_living ON sessions (user_id, epoch, id) WHERE revoked_at IS NULL;
 CREATE INDEX sessions_home ON sessions (user_id, neighbourhood, created_at);
@@ -60,44 +71,13 @@ CREATE INDEX login_failures_login ON login_failures (login_key, at);
 CREATE INDEX login_failures_address ON login_failures (client_ip, at);
 CREATE INDEX login_failures_at ON login_failures (at);
 
--- Counters that live for a while: kind is the action ("auth.check"), subject the actor.
-CREATE TABLE attempts (
-    kind text COLLATE "C" NOT NULL,
-    subject text COLLATE "C" NOT NULL,
-    at timestamptz NOT NULL DEFAULT clock_timestamp()
-);
-CREATE INDEX attempts_subject ON attempts (kind, subject, at);
-CREATE INDEX attempts_at ON attempts (at);
-
 -- Whether a session lives: neither it nor all of its user's were ended since it began. What its user may do is another
 -- matter.
 CREATE OR REPLACE FUNCTION session_lives(s sessions) RETURNS boolean
 LANGUAGE sql STABLE AS $$
     SELECT s.revoked_at IS NULL AND s.epoch = (SELECT u.session_epoch FROM users u WHERE u.id = s.user_id)
-$$;
-
-CREATE OR REPLACE FUNCTION fail_for_now(code text, free_at timestamptz) RETURNS void
-LANGUAGE sql AS $$
-    SELECT fail(code, 'not_yet', jsonb_build_object(
-        'retry_after_s', greatest(1, ceil(extract(epoch FROM free_at - clock_timestamp()))::integer)))
-$$;
-
--- Counts one attempt; raises `code` when the subject had `quota` of them within the time, exactly, however many come
--- at once.
-CREATE OR REPLACE FUNCTION attempt_or_fail(what text, whose text, quota integer, period interval, code text)
-RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    oldest timestamptz;
-BEGIN
-    PERFORM pg_advisory_xact_lock(hashtextextended(what || ' ' || whose, 0));
-    DELETE FROM attempts WHERE kind = what AND subject = whose AND at <= clock_timestamp() - period;
-    SELECT at INTO oldest FROM attempts WHERE kind = what AND subject = whose ORDER BY at DESC OFFSET quota - 1 LIMIT 1;
-    IF oldest IS NOT NULL THEN
-        PERFORM fail_for_now(code, oldest + period);
-    END IF;
-    INSERT INTO attempts (kind, subject) VALUES (what, whose);
-END
+        AND coalesce(s.ends_at > clock_timestamp(), true)
+        AND CASE WHEN s.identity_id IS NULL THEN true ELSE identity_holds(s.identity_id) END
 $$;
 
 CREATE OR REPLACE FUNCTION request_ip() RETURNS inet
@@ -165,11 +145,14 @@ $$;
 -- A new session with its first pair of tokens. Refused if the risk of the request is too high, whatever the way to log
 -- in. The user is locked before the session, so that the session has the epoch of its commit. A user has at most
 -- limit_sessions_per_user sessions: the oldest idle ones make room (a thousand at once, if the limit has fallen).
+-- provenance: of a session that an identity provider begins, {identity_id, provider_id, org_id (it is confined to),
+-- sid, seconds}. A login in the usual way links the account to the provider that waits for that (sso_logins.sql).
 CREATE OR REPLACE FUNCTION session_begin(of_user uuid, how text, access_hash bytea, refresh_hash bytea,
     auth_access_token_seconds integer, auth_refresh_token_seconds integer,
-    limit_sessions_per_user integer DEFAULT NULL) RETURNS uuid
+    limit_sessions_per_user integer DEFAULT NULL, provenance jsonb DEFAULT NULL) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
+    cookie_hashes jsonb := current_request() -> 'sso_flows';
     now_epoch bigint;
     begun uuid;
 BEGIN
@@ -184,24 +167,33 @@ BEGIN
                      ORDER BY q.last_seen_at DESC, q.id DESC
                      OFFSET coalesce(limit_sessions_per_user, 100) - 1 LIMIT 1000))
                  ORDER BY s.id FOR NO KEY UPDATE);
-    INSERT INTO sessions (user_id, begun_by, client_ip, neighbourhood, user_agent, epoch, code_proved_at)
+    INSERT INTO sessions (user_id, begun_by, client_ip, neighbourhood, user_agent, epoch, code_proved_at,
+        identity_id, provider_id, provider_sid, confined_org_id, ends_at)
     VALUES (of_user, how, request_ip(), neighbourhood_of(request_ip()),
             left(coalesce(current_request() ->> 'user_agent', ''), 500), now_epoch,
-            CASE how WHEN 'otp' THEN clock_timestamp() END)
+            CASE how WHEN 'otp' THEN clock_timestamp() END, (provenance ->> 'identity_id')::uuid,
+            (provenance ->> 'provider_id')::uuid, provenance ->> 'sid', (provenance ->> 'org_id')::uuid,
+            clock_timestamp() + make_interval(secs => (provenance ->> 'seconds')::double precision))
     RETURNING id INTO begun;
+    IF cookie_hashes IS NOT NULL AND how IN ('password', 'otp', 'passkey') THEN
+        PERFORM sso_link_waiting(of_user, cookie_hashes);
+    END IF;
     PERFORM session_tokens(begun, access_hash, refresh_hash, auth_access_token_seconds, auth_refresh_token_seconds);
     RETURN begun;
 END
 $$;
 
+-- They end with the session at the latest.
 CREATE OR REPLACE FUNCTION session_tokens(session uuid, access_hash bytea, refresh_hash bytea,
     auth_access_token_seconds integer, auth_refresh_token_seconds integer) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    latest timestamptz := coalesce((SELECT s.ends_at FROM sessions s WHERE s.id = session), 'infinity');
 BEGIN
     INSERT INTO access_tokens (hash, session_id, expires_at) VALUES (access_hash, session,
-        clock_timestamp() + make_interval(secs => auth_access_token_seconds));
+        least(latest, clock_timestamp() + make_interval(secs => auth_access_token_seconds)));
     INSERT INTO refresh_tokens (hash, session_id, expires_at) VALUES (refresh_hash, session,
-        clock_timestamp() + make_interval(secs => auth_refresh_token_seconds));
+        least(latest, clock_timestamp() + make_interval(secs => auth_refresh_token_seconds)));
 END
 $$;
 
@@ -369,21 +361,7 @@ BEGIN
 END
 $$;
 
--- Raises `code` when the subject had `quota` attempts of a kind within the time; counts nothing.
-CREATE OR REPLACE FUNCTION attempt_guard(what text, whose text, quota integer, period interval, code text)
-RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
-DECLARE
-    oldest timestamptz;
-BEGIN
-    SELECT at INTO oldest FROM attempts WHERE kind = what AND subject = whose AND at > clock_timestamp() - period
-    ORDER BY at DESC OFFSET quota - 1 LIMIT 1;
-    IF oldest IS NOT NULL THEN
-        PERFORM fail_for_now(code, oldest + period);
-    END IF;
-END
-$$;
-REVOKE EXECUTE ON FUNCTION session_begin, session_tokens, user_named, attempt_or_fail, sessions_end, attempt_guard,
-    ending_page_sessions, is_at_home, refresh_token_chosen FROM hostler_api, hostler_runner;
+REVOKE EXECUTE ON FUNCTION session_begin, session_tokens, user_named, sessions_end, ending_page_sessions, is_at_home,
+    refresh_token_chosen FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION auth_prune FROM hostler_api;
 REVOKE EXECUTE ON FUNCTION login_exists, session_refresh, session_end FROM hostler_runner;

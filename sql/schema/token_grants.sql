@@ -2,8 +2,9 @@
 -- authenticate_by_token(). A change of anything that decides them makes the row forget them in the same transaction, by
 -- triggers here. So no function that ends or changes something can leave one out, and a reader that sees the change
 -- sees nothing granted. Rare or very important checks are never kept: other organizations, platform administrators, API
--- keys. For IP rules an address that they admit is kept; calls from others check them. Rules are made and removed,
--- never changed: each time the organization's count of them changes, and its row makes tokens forget.
+-- keys, sessions of identity providers. For IP rules an address that they admit is kept; calls from others check them.
+-- Rules are made and removed, never changed: each time the organization's count of them changes, and its row makes
+-- tokens forget.
 --
 -- token_grants_keep() reads session, user, membership and organization and holds them until its commit, in the version
 -- that is committed last; one that somebody is changing right now it passes over, and keeps nothing. So a change comes
@@ -56,9 +57,10 @@ CREATE TRIGGER token_grants_changed
 CREATE TRIGGER token_grants_changed AFTER UPDATE OR DELETE ON org_members FOR EACH ROW
     EXECUTE FUNCTION token_grants_changed();
 -- A workspace is nobody's personal organization, and may have thousands of members.
-CREATE TRIGGER token_grants_changed AFTER UPDATE OF ip_rule_count, type, require_factor ON orgs FOR EACH ROW
-    WHEN (OLD.type = 'personal' AND (OLD.ip_rule_count, OLD.type, OLD.require_factor)
-          IS DISTINCT FROM (NEW.ip_rule_count, NEW.type, NEW.require_factor))
+CREATE TRIGGER token_grants_changed
+    AFTER UPDATE OF ip_rule_count, type, require_factor, required_provider_id ON orgs FOR EACH ROW
+    WHEN (OLD.type = 'personal' AND (OLD.ip_rule_count, OLD.type, OLD.require_factor, OLD.required_provider_id)
+          IS DISTINCT FROM (NEW.ip_rule_count, NEW.type, NEW.require_factor, NEW.required_provider_id))
     EXECUTE FUNCTION token_grants_changed();
 
 -- Whether what a token grants may be used from the context's address; of IP rules one is kept that they admit.
@@ -101,6 +103,7 @@ BEGIN
           JOIN orgs o ON o.id = u.personal_org_id JOIN org_members m ON m.org_id = o.id AND m.user_id = u.id
           WHERE a.session_id = session AND a.user_id IS NULL AND a.expires_at > clock_timestamp()
                 AND s.revoked_at IS NULL AND s.epoch = u.session_epoch AND u.status = 'active' AND NOT u.platform_admin
+                AND s.provider_id IS NULL AND o.required_provider_id IS NULL
                 AND o.type = 'personal' AND (u.has_factor OR NOT o.require_factor)
                 AND (o.ip_rule_count = 0 OR ip_admits(o.id, address))
           ORDER BY a.expires_at DESC LIMIT 4

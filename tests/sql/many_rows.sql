@@ -70,6 +70,25 @@ INSERT INTO factor_tokens (hash, user_id, begun_by, client_ip, user_agent, epoch
 SELECT sha256(convert_to('factor' || id, 'UTF8')), id, 'password', '10.0.3.4', '', session_epoch,
        clock_timestamp() + interval '1 hour'
 FROM users;
+-- Each organization has an identity provider and a domain; everybody is linked with their own, and waits to be linked.
+INSERT INTO org_domains (org_id, domain) SELECT id, 'd' || row_number() OVER () || '.example' FROM orgs;
+INSERT INTO identity_providers (org_id, key, display_name, issuer, client_id, scopes, domains, authorization_endpoint,
+    token_endpoint, jwks_uri, tells_issuer, client_method, keys)
+SELECT org_id, split_part(domain, '.', 1), 'Provider', 'https://' || domain, 'client', '{openid}', ARRAY[domain],
+       'https://' || domain || '/authorize', 'https://' || domain || '/token', 'https://' || domain || '/keys', false,
+       'none', '{"keys": []}'
+FROM org_domains;
+INSERT INTO identities (user_id, provider_id, epoch, sub)
+SELECT u.id, p.id, 0, 'sub of ' || u.login FROM users u JOIN identity_providers p ON p.org_id = u.personal_org_id;
+INSERT INTO sso_flows (provider_id, epoch, state_hash, cookie_hash, return_to, status, call_id)
+SELECT p.id, 0, sha256(convert_to('state' || p.id || n, 'UTF8')), sha256(convert_to('cookie' || p.id || n, 'UTF8')), '/',
+       CASE n WHEN 1 THEN 'begun' ELSE 'returned' END, '01900000-0000-7000-8000-000000000002'
+FROM identity_providers p, generate_series(1, 2) AS n;
+INSERT INTO sso_calls (kind, holder, provider_id, claim_until, claimed_at, result)
+SELECT 'logout', p.org_id, p.id, clock_timestamp() + interval '1 hour', CASE WHEN n > 1 THEN clock_timestamp() END,
+       CASE WHEN n > 1 THEN json_build_object('claims', json_build_object('sub', 'nobody', 'jti', 'new', 'iat', 1)) END
+FROM identity_providers p, generate_series(1, 2) AS n;
+INSERT INTO sso_logouts (provider_id, jti) SELECT p.id, 'jti ' || n FROM identity_providers p, generate_series(1, 2) AS n;
 INSERT INTO api_keys (org_id, user_id, name, key_prefix, hash)
 SELECT personal_org_id, id, 'key', 'hst_', sha256(convert_to('key' || id || n, 'UTF8'))
 FROM users, generate_series(1, 3) AS n;

@@ -14,7 +14,7 @@ namespace hostler {
 namespace {
 
 // The settings that are limits of an organization: what entitlements may change.
-constexpr std::array<std::string_view, 20> org_limits{"limit.agent_turns",
+constexpr std::array<std::string_view, 21> org_limits{"limit.agent_turns",
                                                       "limit.api_keys",
                                                       "limit.budgets",
                                                       "limit.concurrent_runs",
@@ -22,6 +22,7 @@ constexpr std::array<std::string_view, 20> org_limits{"limit.agent_turns",
                                                       "limit.input_bytes",
                                                       "limit.llm_models",
                                                       "limit.mcp_servers",
+                                                      "limit.members",
                                                       "limit.personas",
                                                       "limit.queued_runs",
                                                       "limit.requests_per_minute",

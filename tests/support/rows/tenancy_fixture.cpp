@@ -19,7 +19,8 @@ constexpr const char* nobodys_id = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a";
 // Things of the platform, of everybody, or of the caller wherever they act.
 const std::set<std::string> nobodys_names = {
     "key",         "group",          "provider",           "token", "plan_id",   "session_id",
-    "override_id", "invite_code_id", "redemption_code_id", "chat",  "export_id", "factor_id"};
+    "override_id", "invite_code_id", "redemption_code_id", "chat",  "export_id", "factor_id",
+    "identity_id"};
 
 }  // namespace
 
@@ -253,6 +254,8 @@ void TenancyFixture::make_things(const std::set<std::string>& known_routes) {
            fmt::format(R"({{"name":"b","subject":{{"type":"org","id":"{}"}},"unit":"credits",)"
                        R"("amount":1000000,"window":"total"}})",
                        org_id));
+  values["identity_id"] = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1b";
+  values["domain_id"] = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1b";
   values["factor_id"] = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1b";  // nobody has one
   if (known_routes.contains("POST /v1/ip-rules")) {
     values["rule_id"] =

@@ -49,9 +49,9 @@ TEST(MailText, HasAllTemplatesInBothLanguages) {
   std::vector<Json> all = fields(
       R"({"username": "U", "token": "T", "code": "C", "minutes": 5, "org_name": "O",
           "inviter": "I"})");
-  for (const char* name :
-       {"verify_email", "login_code", "change_email", "email_changed", "password_changed",
-        "factors_changed", "email_set", "invitation", "test"}) {
+  for (const char* name : {"verify_email", "login_code", "change_email", "email_changed",
+                           "password_changed", "factors_changed", "identities_changed",
+                           "sso_way_back", "email_set", "invitation", "test"}) {
     std::optional<mail::MailText> english = mail::mail_text(name, "en", all);
     std::optional<mail::MailText> chinese = mail::mail_text(name, "zh", all);
     ASSERT_TRUE(english && chinese) << name;
