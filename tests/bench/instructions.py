@@ -18,7 +18,7 @@ MARK = "SELECT pg_sleep(0);"  # callgrind begins a new count at it
 BOUND = {
     "run_claim": (f"'{DAEMON}'::uuid", f"{FLIGHT}::bigint", "8192",
                   "'00000000-0000-0000-0000-000000000000'::uuid", "'{}'::uuid[]", "'{}'::uuid[]",
-                  "50::bigint", "100::bigint", "600::bigint"),
+                  "50::bigint", "100::bigint", "600::bigint", "'{}'::uuid[]", "'{}'::uuid[]"),
     "stream_open": ("run", "0::bigint", "false", "false"),
     "event_page": ("run", "0::bigint", "false", "500::bigint", "1000000::bigint"),
     "run_show": ("run",),
