@@ -33,7 +33,8 @@ constexpr ErrorReason::Further later{.retry_after = "{retry_after_s}"};
 // clang-format off
 constexpr auto table = std::to_array<ErrorReason>({
     {rate_limit_exceeded, "not_yet", "", later},
-    {validation_error, "another_is_required", "another provider of the organization is required; change that one first", {.field = "is_required", .fault = "bad_value"}},
+    {rate_limit_exceeded, "uploads_at_once", "Two large uploads of yours are under way. Wait for one of them.", {.retry_after = "2"}},
+    {validation_error, "another_is_required", "another provider is required; change that one first", {.field = "is_required", .fault = "bad_value"}},
     {validation_error, "arguments_malformed", R"("arguments" must be an object; )" HOW_TO_DECIDE, bad_content},
     {validation_error, "balance_out_of_bounds", "would pass the bounds of a balance", {.field = "{field}", .fault = "out_of_range"}},
     {validation_error, "below_use_count", "must not be below the {use_count} uses there were", {.field = "max_uses", .fault = "out_of_range"}},
@@ -236,12 +237,9 @@ constexpr auto table = std::to_array<ErrorReason>({
     {webhooks_not_found, "in_another_org", elsewhere},
     {budgets_not_found, "in_another_org", elsewhere},
     {files_not_found, "in_another_org", elsewhere},
-    {files_not_found, "named_by_input", "the file {file_id} does not exist, or is not yours", {.field = "{field}", .fault = "unknown", .status = 422}},
     {files_not_ready, "still_checking", "GET /v1/files/{{file_id}} shows when its state is ready."},
-    {files_refused, "file_was_refused", "The file {file_id} was refused ({refusal}). Upload it again in another form.", {.field = "{field}", .fault = "refused"}},
     {files_refused, "content_was_refused", "The file was refused ({refusal})."},
     {files_too_large, "over_limit", "The file has {bytes} bytes. limit.file_bytes is {limit}."},
-    {rate_limit_exceeded, "uploads_at_once", "Two large uploads of yours are under way. Wait for one of them.", {.retry_after = "2"}},
     {auth_sso_required, "session_of_another_way", "Sign in with the provider {provider_key}: POST /v1/auth/sso/start.", {.shown = "provider_key"}},
     {auth_sso_session, "session_is_confined", "Sign in to your account in another way: with your password, or by a mailed code."},
     {identity_domain_not_granted, "domain_of_nobody", "A platform administrator grants {domain} to the organization first: POST /v1/admin/org-domains."},

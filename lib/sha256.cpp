@@ -1,4 +1,4 @@
-// See lib/sha256.h.
+// See lib/sha256.h. OpenSSL's digest.
 #include "lib/sha256.h"
 
 #include <openssl/evp.h>

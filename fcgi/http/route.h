@@ -65,7 +65,7 @@ struct Access {
   // Not for sessions that an organization's identity provider began.
   bool is_own_account = false;
   // Where an organization requires its identity provider, also for owners with a second factor.
-  bool is_way_back = false;
+  bool is_sso_exempt = false;
 };
 constexpr Access before_proof(Access access) {
   access.before_proof = true;
@@ -100,8 +100,8 @@ constexpr Access own_account(Access access) {
   return access;
 }
 
-constexpr Access way_back(Access access) {
-  access.is_way_back = true;
+constexpr Access sso_exempt(Access access) {
+  access.is_sso_exempt = true;
   return access;
 }
 

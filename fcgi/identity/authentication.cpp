@@ -18,7 +18,7 @@ namespace {
 
 // The longest time since a proof by a second factor, for owners whose organization requires its
 // identity provider.
-constexpr int64_t way_back_seconds = 900;
+constexpr int64_t sso_exempt_seconds = 900;
 
 // An organization in path or query brings its own IP rules.
 std::string_view org_with_rules(const Routed& routed) {
@@ -67,7 +67,7 @@ client::RequestContext context_of(const Admitted& request, Asks asks) {
   if (!access.before_factor) context.needs_factor = request.client.needs_factor;
   context.is_risky = request.client.is_risky;
   context.own_account = access.is_own_account;
-  if (access.is_way_back) context.way_back_seconds = way_back_seconds;
+  if (access.is_sso_exempt) context.sso_exempt_seconds = sso_exempt_seconds;
   context.fresh_seconds = request.fresh_seconds;
   context.org_named = org_with_rules(routed);
   if (access.audience == Access::Audience::scope) {

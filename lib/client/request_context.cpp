@@ -31,7 +31,7 @@ std::string request_context_json(const RequestContext& context) {
   if (context.before_factor) json.member("before_factor", true);
   if (!context.needs_factor.empty()) json.member("needs_factor", context.needs_factor);
   if (context.own_account) json.member("own_account", true);
-  if (context.way_back_seconds > 0) json.member("way_back", context.way_back_seconds);
+  if (context.sso_exempt_seconds > 0) json.member("sso_exempt_seconds", context.sso_exempt_seconds);
   if (!context.sso_flows.empty()) json.member_raw("sso_flows", context.sso_flows);
   if (context.is_risky) json.member("is_risky", true);
   if (!context.login_hmac.empty()) json.member("login_hmac", context.login_hmac);

@@ -22,9 +22,9 @@ struct RequestContext {
   bool before_factor = false;     // also for whoever lacks a second factor that is asked for
   std::string_view needs_factor;  // platform_admins or everyone (auth.require_factor); or empty
   bool own_account = false;       // not for sessions that an organization's identity provider began
-  int64_t way_back_seconds = 0;   // for owners where such a provider is required; 0: no way back
-  std::string sso_flows;          // the waiting logins of the browser, in JSON (sql: session_begin)
-  bool is_replay = false;         // an attempt that was refused: only who it was is asked
+  int64_t sso_exempt_seconds = 0;  // age of a proof that exempts owners from a required provider
+  std::string sso_flows;   // the waiting logins of the browser, in JSON (sql: session_begin)
+  bool is_replay = false;  // an attempt that was refused: only who it was is asked
   bool writes = false;
   int64_t fresh_seconds = 0;  // how long ago the session may have been proved; 0: any time
   std::string_view ends;      // the user that a write may end, or "self"

@@ -46,7 +46,7 @@ class ModelHealth {
   static constexpr int64_t slice_ms = 5000;
   static constexpr int64_t kept_ms = 60'000;
   static constexpr int64_t look_ms = 1000;
-  // Of one slice; beyond, attempts are not counted.
+  // A slice counts so many models. Attempts at further ones are not counted.
   static constexpr size_t keys_max = 10'000;
   static constexpr size_t looked_at_max = 1000;
 

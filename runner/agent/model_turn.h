@@ -31,7 +31,7 @@ struct RouteEnd {
   bool is_answered() const { return !failure && !refusal; }
 };
 
-// As ask_model(), at the route of the parts alone. attempt outlives the task too.
+// Does what ask_model() does, at the route of the parts alone. attempt outlives the task too.
 Task<RouteEnd> ask_route(AgentServices& services, RunPtr run, RunParts& parts,
                          const RouteAttempt& attempt);
 

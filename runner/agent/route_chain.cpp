@@ -18,7 +18,7 @@
 namespace hostler::runner {
 namespace {
 
-// Of the last route, together: a run whose providers all fail ends soon.
+// All retries of the last route together: a run whose providers all fail ends soon.
 constexpr int64_t last_retries_ms = 5000;
 
 struct ChainedRoute {
@@ -86,7 +86,7 @@ Task<void> pay_attempt(AgentServices& services, RunPtr run) {
 
 void go_to(const RunPtr& run, RunParts& parts, const Route& route) {
   if (route.id != parts.route.id) take_route(parts, route);
-  // What the last attempt taught is stored already.
+  // The last attempt's lessons are stored already.
   run->progress.turn.traits = parts.request.traits;
 }
 

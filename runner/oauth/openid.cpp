@@ -64,7 +64,7 @@ std::vector<std::string> texts_of(const Json& document, std::string_view name) {
   return texts;
 }
 
-// Returns the fault of the metadata; empty: there is none.
+// Returns the fault of the metadata, or empty.
 std::string metadata_fault(const Json& document, std::string_view issuer) {
   if (document.text_or("issuer") != issuer) {
     return "its metadata name another issuer; write the issuer exactly as the metadata do";

@@ -43,8 +43,8 @@ claimed AS (
         r.history_bytes, r.is_bare, r.sampling, r.client_facts, r.budget_amount, r.routes)
 SELECT c.id, c.org_id, c.thread_id, c.created_by_user_id, c.epoch, c.source, c.persona_id, c.model, c.trace_id,
     c.last_seq, c.turns, c.tool_calls, c.crash_count, c.take_overs, c.trials, c.is_cancelled, c.cancel_reason,
-    c.worked_ms, c.event_bytes, c.result_bytes, free.after_input, free.served_nth, c.model_id AS route_id, c.routes IS NOT NULL AS has_chain,
-    route.context_tokens,
+    c.worked_ms, c.event_bytes, c.result_bytes, free.after_input, free.served_nth, c.model_id AS route_id,
+    c.routes IS NOT NULL AS has_chain, route.context_tokens,
     persona.system_prompt, persona.tools, persona.confirm_tools, persona.temperature, persona.max_turns,
     c.tools AS function_tools, c.response_format, c.credits_exhausted, coalesce(granted.turns, $7) AS limit_turns,
     coalesce(granted.tool_calls, $8) AS limit_tool_calls, coalesce(granted.seconds, $9) AS limit_seconds,

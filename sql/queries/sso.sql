@@ -1,16 +1,18 @@
 -- Logins with OpenID providers: begun and finished by the pool, with the help of daemons.
 
 -- name: sso_provider_list
+-- The platform's active providers, for the sign-in page.
 SELECT sso_provider_list() AS item;
 
 -- name: sso_begin
+-- Begins a flow with the provider that is named, or with the one of the domain.
 -- $1 provider_key text or null, $2 domain text or null, $3 state_hash bytea, $4 cookie_hash bytea, $5 return_to text
 SELECT provider_key, authorization_endpoint, client_id, scopes FROM sso_begin($1, $2, $3, $4, $5);
 
 -- name: sso_return
 -- The browser is back; answers ok and the call to wait for, or the code of the fault.
 -- $1 provider_key text, $2 state_hash bytea, $3 cookie_hash bytea or null, $4 issuer text or null,
--- $5 code text or null, $6 secrets jsonb, $7 site text
+-- $5 code text or null, $6 secrets json, $7 site text
 SELECT outcome, flow_id, new_call_id AS call_id FROM sso_return($1, $2, $3, $4, $5, $6::json, $7);
 
 -- name: sso_discovery_begin

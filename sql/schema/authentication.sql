@@ -184,12 +184,12 @@ $$;
 -- token_hash: SHA-256 of the token; is_key: it begins with hst_. org: X-Org-Id or null (the user's own; a key's own).
 -- permission: the one needed, 'platform_admin', or null. takes_key: whether the route admits keys. context: {trace_id,
 -- client_ip, user_agent, org_named, is_risky, is_replay, writes, ends, needs_proof, needs_factor, before_factor,
--- fresh_seconds, own_account, way_back}: org_named is an organization in path or query, is_risky asks to refuse all but
--- platform admins, is_replay not to check address and risk (the audit of a refusal), writes to hold the user until the
+-- fresh_seconds, own_account, sso_exempt_seconds}: org_named is an organization in path or query, is_risky asks to
+-- refuse all but platform admins, is_replay not to check address and risk (the audit of a refusal), writes to hold the user until the
 -- transaction ends, ends is the user whom the call ends, needs_proof refuses callers without verified address,
 -- needs_factor those whom auth.require_factor asks for a second factor and who have none (organizations may ask, too),
 -- before_factor asks for none, fresh_seconds refuses those whose session was proved longer ago, own_account sessions of
--- organizations' identity providers, way_back (seconds) admits owners with a second factor where one is required.
+-- organizations' identity providers, sso_exempt_seconds admits owners with a second factor where one is required.
 -- Raises the 401, 403 or 404.
 CREATE OR REPLACE FUNCTION authenticate(token_hash bytea, is_key boolean, org uuid, permission text, takes_key boolean,
     context jsonb, OUT user_id uuid, OUT org_id uuid, OUT role text, OUT platform_admin boolean, OUT session_id uuid,

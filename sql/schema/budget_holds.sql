@@ -76,7 +76,7 @@ BEGIN
         JOIN runs r ON r.id = c.run_id
         CROSS JOIN LATERAL budgets_of_run(r) AS b
         CROSS JOIN LATERAL budget_window_of_run(b, r, moment) AS w
-        -- Of several calls' holds one, so that the cost counts once.
+        -- One of several calls' holds, so that the cost counts once.
         LEFT JOIN LATERAL (SELECT q.end_user, q.begins_at FROM held q
                            WHERE q.run_id = c.run_id AND q.budget_id = b.id
                            ORDER BY q.begins_at LIMIT 1) AS h ON true

@@ -193,7 +193,7 @@ BEGIN
 END
 $$;
 
--- Of a user, or of an organization: the facts of its members' requests stay.
+-- Erases what names a user, or an organization: the facts of its members' requests stay.
 CREATE OR REPLACE FUNCTION erase_access_log(e erasures, at_most integer) RETURNS uuid[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan SET enable_sort = off SET enable_bitmapscan = off AS $$

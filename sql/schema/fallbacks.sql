@@ -40,7 +40,7 @@ BEGIN
             PERFORM fail('validation.error', 'fallback_route_unknown', jsonb_build_object('nth', nth));
         END IF;
     END IF;
-    -- As route_resolve() finds it.
+    -- The route that route_resolve() would find.
     SELECT m.id INTO named FROM llm_models m JOIN llm_providers p ON p.id = m.provider_id
     WHERE persona_model IN (m.model, m.id::text) AND m.deleted_at IS NULL AND p.deleted_at IS NULL
           AND (m.org_id IS NULL OR m.org_id = scope_id)

@@ -2,7 +2,7 @@
 -- number, so that the answer of one that took too long changes nothing.
 
 -- The next file that is due, of the creator who comes after the last one that was served, so that creators and
--- organizations take turns. The caller begins at the lowest ids again when there is none. While a check is under way
+-- organizations take turns. When no row comes, the caller begins at the lowest ids again. While a check is under way,
 -- the file is due again in a minute, in case its daemon dies.
 CREATE OR REPLACE FUNCTION file_check_claim(after_org uuid, after_user uuid)
 RETURNS TABLE (id uuid, org_id uuid, user_id uuid, mime_type text, bytes bigint, pieces integer, checks integer)

@@ -43,11 +43,12 @@ CREATE TABLE identity_providers (
     keys_read_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     keys_tried_at timestamptz,
     epoch bigint NOT NULL DEFAULT 0,
-    UNIQUE (issuer, client_id)
+    UNIQUE (issuer, client_id),
+    FOREIGN KEY (org_id, secret_id) REFERENCES secrets (org_id, id)
 );
 CREATE INDEX identity_providers_org ON identity_providers (org_id, id);
 CREATE INDEX identity_providers_secret ON identity_providers (secret_id) WHERE secret_id IS NOT NULL;
-CREATE INDEX identity_providers_domains ON identity_providers USING gin (domains);
+CREATE INDEX identity_providers_domains ON identity_providers USING gin (domains) WITH (fastupdate = off);
 SELECT make_scoped_table('identity_providers');
 
 CREATE OR REPLACE FUNCTION identity_provider_json(p identity_providers) RETURNS json

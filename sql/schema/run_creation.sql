@@ -334,8 +334,9 @@ BEGIN
                        last_run.persona_id, thread_row.end_user, last_run.metadata, 'retry', false,
                        limit_concurrent_runs, limit_concurrent_runs_per_user, limit_queued_runs, limit_stored_bytes,
                        credit_run_hold, limit_waiting_runs, last_run.tools, last_run.response_format,
-                       is_bare => last_run.is_bare, client_facts => run_retry.client_facts, own_unit => last_run.budget_unit,
-                       own_amount => last_run.budget_amount, chain => last_run.routes);
+                       is_bare => last_run.is_bare, client_facts => run_retry.client_facts,
+                       own_unit => last_run.budget_unit, own_amount => last_run.budget_amount,
+                       chain => last_run.routes);
     UPDATE messages SET hidden_by_run_id = run
     WHERE thread_id = thread_row.id AND id = answer
           AND (run_id = last_run.id OR last_run.status <> 'completed' AND id > (

@@ -170,7 +170,7 @@ $$;
 
 -- Ends the sessions that a logout token means: of the provider's session, else of its subject, that began before it
 -- was made. A token serves once. Returns how many; more than at_most at a time are left for the caller's next call.
--- null: the token was used, or there is none.
+-- Returns null when the token was used.
 CREATE OR REPLACE FUNCTION sso_logout_finish(call_id uuid, is_first boolean, at_most integer) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -210,7 +210,7 @@ BEGIN
                       WHERE p.id = c.provider_id LIMIT at_most);
     END IF;
     PERFORM FROM sessions s WHERE s.id = ANY (page) ORDER BY s.id FOR NO KEY UPDATE;
-    UPDATE sessions s SET revoked_at = clock_timestamp() WHERE s.id = ANY (page) AND s.revoked_at IS NULL;
+    UPDATE sessions s SET revoked_at = coalesce(s.revoked_at, clock_timestamp()) WHERE s.id = ANY (page);
     RETURN cardinality(page);
 END
 $$;

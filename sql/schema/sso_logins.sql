@@ -23,8 +23,8 @@ BEGIN
 END
 $$;
 
--- Makes an account with a proved address and no password. Of an organization's provider without credits and without an
--- invitation code, because whoever runs such a provider makes any number of people. Returns null when the address or
+-- Makes an account with a proved address and no password. People of an organization's provider get no credits and no
+-- invitation code, because its administrator makes any number of them. Returns null when the address or
 -- every one of the names is taken meanwhile.
 CREATE OR REPLACE FUNCTION sso_user_create(p identity_providers, facts jsonb, settings jsonb) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -289,14 +289,15 @@ END
 $$;
 
 -- Whether a request to an organization that requires a provider passes although its session did not begin with it: of
--- an owner with a second factor and a fresh login by it, on the way to the provider (context: way_back).
+-- an owner with a second factor and a fresh login by it, for the provider's endpoints (context: sso_exempt_seconds).
 CREATE OR REPLACE FUNCTION sso_way_back(context jsonb, role text, session uuid) RETURNS boolean
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
-    RETURN context ? 'way_back' AND role = 'owner' AND EXISTS (
+    RETURN context ? 'sso_exempt_seconds' AND role = 'owner' AND EXISTS (
         SELECT FROM sessions s JOIN users u ON u.id = s.user_id
         WHERE s.id = session AND u.has_factor AND s.provider_id IS NULL
-              AND s.factor_proved_at > clock_timestamp() - make_interval(secs => (context ->> 'way_back')::integer));
+              AND s.factor_proved_at
+                  > clock_timestamp() - make_interval(secs => (context ->> 'sso_exempt_seconds')::integer));
 END
 $$;
 
@@ -309,11 +310,11 @@ DECLARE
 BEGIN
     SELECT * INTO o FROM orgs q WHERE q.id = current_org() AND q.required_provider_id IS NOT NULL;
     IF o.id IS NULL OR EXISTS (SELECT FROM sessions s WHERE s.id = session AND s.provider_id = o.required_provider_id)
-       OR EXISTS (SELECT FROM attempts a WHERE a.kind = 'sso.way_back' AND a.subject = session::text
+       OR EXISTS (SELECT FROM attempts a WHERE a.kind = 'sso.exempt' AND a.subject = session::text
                   AND a.at > clock_timestamp() - interval '1 hour') THEN
         RETURN;
     END IF;
-    INSERT INTO attempts (kind, subject) VALUES ('sso.way_back', session::text);
+    INSERT INTO attempts (kind, subject) VALUES ('sso.exempt', session::text);
     PERFORM mail_queue('sso_way_back', u.email, u.locale, jsonb_build_object('username', u.username, 'org', o.name,
         'who', (SELECT w.login FROM users w WHERE w.id = current_user_id())), NULL, u.email_key, u.id)
     FROM (SELECT m.user_id FROM org_members m WHERE m.org_id = o.id AND m.role = 'owner' LIMIT 100) AS owners

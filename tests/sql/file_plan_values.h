@@ -15,6 +15,9 @@ inline void add_file_plan_values(std::map<std::string, std::string>& by_name,
                                  const std::string& user) {
   std::string file_to_check =
       ask("quote_literal(id) FROM files WHERE check_due_at IS NOT NULL ORDER BY id LIMIT 1");
+  std::string unread_file = ask(
+      "quote_literal(id) FROM files f WHERE check_due_at IS NOT NULL AND NOT EXISTS (SELECT FROM "
+      "file_derived_pieces p WHERE p.file_id = f.id) ORDER BY id LIMIT 1");
   by_name.insert({
       {"file_id", ask("quote_literal(id) FROM files WHERE created_by_user_id = " + user +
                       " AND state = 'ready' ORDER BY id LIMIT 1")},
@@ -23,7 +26,7 @@ inline void add_file_plan_values(std::map<std::string, std::string>& by_name,
       {"file_page_of_end_user.end_user", "'customer10'"},
       {"file_add_piece.file_id", ask("quote_literal(id) FROM files WHERE name = 'begun 0'")},
       {"file_finish.file_id", ask("quote_literal(id) FROM files WHERE name = 'begun 1'")},
-      {"file_check_finish.file_id", file_to_check},
+      {"file_check_finish.file_id", unread_file},
       {"file_check_refuse.file_id", file_to_check},
       {"file_check_postpone.file_id", file_to_check},
       {"file_check_again.file_id", file_to_check},
@@ -33,6 +36,8 @@ inline void add_file_plan_values(std::map<std::string, std::string>& by_name,
       {"limit_upload_bytes_per_day", "0"},
       {"files_unused_days", "7"},
       {"check_number", "0"},
+      {"file_piece.skipped", "0"},
+      {"file_piece.taken", "1"},
   });
 }
 

@@ -81,14 +81,15 @@ FROM org_domains;
 INSERT INTO identities (user_id, provider_id, epoch, sub)
 SELECT u.id, p.id, 0, 'sub of ' || u.login FROM users u JOIN identity_providers p ON p.org_id = u.personal_org_id;
 INSERT INTO sso_flows (provider_id, epoch, state_hash, cookie_hash, return_to, status, call_id)
-SELECT p.id, 0, sha256(convert_to('state' || p.id || n, 'UTF8')), sha256(convert_to('cookie' || p.id || n, 'UTF8')), '/',
-       CASE n WHEN 1 THEN 'begun' ELSE 'returned' END, '01900000-0000-7000-8000-000000000002'
+SELECT p.id, 0, sha256(convert_to('state' || p.id || n, 'UTF8')), sha256(convert_to('cookie' || p.id || n, 'UTF8')),
+       '/', CASE n WHEN 1 THEN 'begun' ELSE 'returned' END, '01900000-0000-7000-8000-000000000002'
 FROM identity_providers p, generate_series(1, 2) AS n;
 INSERT INTO sso_calls (kind, holder, provider_id, claim_until, claimed_at, result)
 SELECT 'logout', p.org_id, p.id, clock_timestamp() + interval '1 hour', CASE WHEN n > 1 THEN clock_timestamp() END,
        CASE WHEN n > 1 THEN json_build_object('claims', json_build_object('sub', 'nobody', 'jti', 'new', 'iat', 1)) END
 FROM identity_providers p, generate_series(1, 2) AS n;
-INSERT INTO sso_logouts (provider_id, jti) SELECT p.id, 'jti ' || n FROM identity_providers p, generate_series(1, 2) AS n;
+INSERT INTO sso_logouts (provider_id, jti)
+SELECT p.id, 'jti ' || n FROM identity_providers p, generate_series(1, 2) AS n;
 INSERT INTO api_keys (org_id, user_id, name, key_prefix, hash)
 SELECT personal_org_id, id, 'key', 'hst_', sha256(convert_to('key' || id || n, 'UTF8'))
 FROM users, generate_series(1, 3) AS n;
@@ -336,9 +337,15 @@ WITH made AS (
     SELECT u.personal_org_id, u.id, 'a.png', 'image/png', 1, sha256('x'), CASE WHEN n % 50 = 0 THEN 'checking'
         ELSE 'ready' END, 1, 1, 4096, CASE WHEN n % 10 = 0 THEN 'customer' || n END, clock_timestamp(),
         CASE WHEN n % 50 = 0 THEN clock_timestamp() END
-    FROM users u, generate_series(1, CASE WHEN u.login = 'user1' THEN 3000 ELSE 2 END) AS n RETURNING id),
+    FROM users u, generate_series(1, CASE WHEN u.login = 'user1' THEN 3000 ELSE 2 END) AS n
+    RETURNING id, check_due_at IS NOT NULL AS is_checked_first),
 pieces AS (INSERT INTO file_pieces (file_id, nth, content) SELECT m.id, 1, 'x' FROM made m)
-INSERT INTO file_derived_pieces (file_id, nth, content) SELECT m.id, 1, 'x' FROM made m;
+INSERT INTO file_derived_pieces (file_id, nth, content)
+SELECT m.id, 1, 'x' FROM made m WHERE NOT m.is_checked_first;
+INSERT INTO upload_days (org_id, day, bytes) SELECT personal_org_id, current_date, 1 FROM users;
+INSERT INTO model_attempts (model_id, began_at, org_hash, attempts, failures)
+SELECT m.id, date_bin('5 seconds', clock_timestamp(), 'epoch'), n, 1, 1
+FROM llm_models m, generate_series(1, 20) AS n WHERE m.org_id IS NULL;
 -- Uploads in the midst of their transaction.
 INSERT INTO files (org_id, created_by_user_id, name, mime_type, bytes, sha256, pieces)
 SELECT u.personal_org_id, u.id, 'begun ' || n, 'image/png', 1, sha256('x'), n

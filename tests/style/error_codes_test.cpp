@@ -69,9 +69,10 @@ TEST(ErrorCodes, NamesAreTheEnumeratorsWithADot) {
   }
 }
 
-// A run that cannot be paid for, and an administrator who takes more than there is.
+// A run that cannot be paid for, an administrator who takes more than there is, and redirects.
 bool has_second_status(const DocumentedCode& documented) {
   if (documented.code == "auth.factor_required") return documented.status == "422";  // of a proof
+  if (documented.status == "303") return true;  // the address to which it leads bears the code
   return documented.code == "credits.insufficient" && documented.status == "409";
 }
 

@@ -168,9 +168,8 @@ TEST(Sso, KnowsNobodyWhoseAddressIsNotVouchedFor) {
 }
 
 TEST(Sso, OfAnOrganizationOpensItAlone) {
-  Company company = make_company(
-      R"(,"create_users":true,"groups_claim":"groups",)"
-      R"("role_map":{"bosses":"admin","all":"member"})");
+  Company company = make_company(R"(,"create_users":true,"groups_claim":"groups",)"
+                                 R"("role_map":{"bosses":"admin","all":"member"})");
   std::string email = company.address("eve");
   company.provider.say(person("eve", email, R"(,"groups":["all","bosses"])"));
   Client eve = client_of(sign_in(company.provider));

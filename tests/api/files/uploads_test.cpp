@@ -48,7 +48,8 @@ TEST(Uploads, OfEveryKindOfImageAreDecoded) {
   TestUser user = register_user(stack());
   for (const char* name : {"small.png", "small.gif", "small.webp", "turned.jpg"}) {
     SCOPED_TRACE(name);
-    ready_file(user.client, picture(name), name);
+    std::string id = ready_file(user.client, picture(name), name);
+    EXPECT_EQ(user.client.get("/v1/files/" + id).member("name"), name);
   }
 }
 

@@ -1,7 +1,8 @@
 // Identity providers of organizations and of the platform, and the domains that they may name:
-// GET and POST /v1/identity-providers, PATCH and DELETE /v1/identity-providers/{provider_id}, GET
-// and POST /v1/admin/org-domains, DELETE /v1/admin/org-domains/{domain_id}; and what is_required
-// means for everybody else.
+// GET /v1/identity-providers, POST /v1/identity-providers,
+// PATCH /v1/identity-providers/{provider_id}, DELETE /v1/identity-providers/{provider_id},
+// GET /v1/admin/org-domains, POST /v1/admin/org-domains, DELETE /v1/admin/org-domains/{domain_id};
+// and what is_required means for everybody else.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

@@ -28,7 +28,8 @@ class DeletedPersonas : public ::testing::Test {
     return as_owner(fmt::format(
         "persona_create(jsonb_build_object('persona_key', '{}', 'version', '1', 'display_name', "
         "'P', 'description', 'd', 'system_prompt', repeat('x', 250000), 'tools', '[]'::jsonb, "
-        "'confirm_tools', '[]'::jsonb, 'response_format', '{{\"type\": \"text\"}}', 'is_active', "
+        "'confirm_tools', '[]'::jsonb, 'fallback_routes', '[]'::jsonb, 'response_format', "
+        "'{{\"type\": \"text\"}}', 'is_active', "
         "true), {}) ->> 'id'",
         key, limit));
   }

@@ -39,7 +39,7 @@ std::string run_faults(ApiStack& stack) {
       "AND e.type = 'tool.result' AND e.data ->> 'tool_call_id' = t.tool_call_id "
       "AND (e.data -> 'result')::jsonb IS NOT DISTINCT FROM t.result::jsonb "
       "WHERE e.run_id IS NULL "
-      // The deltas that no run.resumed, run.fell_back or output.repair discarded are the stored answer.
+      // The deltas that no run.resumed, run.fell_back or output.repair discarded are the answer.
       "UNION ALL SELECT 'shown is not stored: ' || r.id FROM runs r "
       // The input of a response stands before it.
       "JOIN messages m ON m.run_id = r.id AND m.id > r.id "
