@@ -3,7 +3,7 @@
 // Included by fcgi/routes.cpp alone, which checks at compile time that its rows fit together.
 #pragma once
 
-#include <array>
+#include <utility>
 
 #include "fcgi/account_route_table.h"
 #include "fcgi/admin_route_table.h"
@@ -317,18 +317,16 @@ inline constexpr auto public_routes = std::to_array<Route>({
 });
 // clang-format on
 
-template <size_t... counts>
-constexpr auto joined(const std::array<Route, counts>&... tables) {
-  std::array<Route, (counts + ...)> all{};
-  size_t used = 0;
-  auto append = [&](const auto& rows) {
-    for (const Route& row : rows) all[used++] = row;
-  };
-  (append(tables), ...);
-  return all;
-}
-
 // All rows, those of administrators last.
-inline constexpr auto routes = joined(account_routes, public_routes, admin_routes);
+inline constexpr auto routes = [] {
+  constexpr size_t before = account_routes.size();
+  constexpr size_t after = before + public_routes.size();
+  return [&]<size_t... i>(std::index_sequence<i...>) {
+    return std::to_array<Route>({(i < before  ? account_routes[i]
+                                  : i < after ? public_routes[i - before]
+                                              : admin_routes[i - after])...});
+  }
+  (std::make_index_sequence<after + admin_routes.size()>());
+}();
 
 }  // namespace hostler::route_table

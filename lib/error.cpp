@@ -188,7 +188,7 @@ constexpr std::array<ErrorRow, static_cast<size_t>(count_)> table{{
     {files_unavailable, 503, "files.unavailable", "Files cannot be checked at the moment"},
     {auth_sso_no_provider, 404, "auth.sso_no_provider",
      "There is no such provider to sign in with"},
-    {auth_sso_not_configured, 503, "auth.sso_not_configured",
+    {auth_sso_not_configured, 409, "auth.sso_not_configured",
      "Sign-in by a provider needs the address of this site"},
     {auth_sso_state_invalid, 400, "auth.sso_state_invalid",
      "This sign-in has expired, was used, or began in another browser"},

@@ -284,6 +284,10 @@ inline constexpr auto setting_rows = [] {
       "Webhook endpoints that one organization may keep; 0: any number."),
     integer_row("limit.budgets", live, "1000", rate_or_off, "budgets",
       "Budgets that one organization may keep; 0: any number."),
+    integer_row("limit.file_bytes", live, "33554432", {1, 256 << 20}, "bytes",
+      "The largest file that may be uploaded, unless an entitlement sets another limit."),
+    integer_row("limit.upload_bytes_per_day", live, "10737418240", any_bytes, "bytes",
+      "Bytes that one organization may upload on a day (UTC); 0: any number."),
     integer_row("limit.streams_per_user", live, "20", rate_or_off, "streams",
       "Streams that one user's own tokens may have open; 0: any number."),
     integer_row("limit.streams", live, "200", rate_or_off, "streams",
@@ -337,10 +341,6 @@ inline constexpr auto setting_rows = [] {
       "How many files one daemon has checked at once; 0: one for each core."),
     integer_row("files.unused_days", live, "7", some_days, "days",
       "How long a file is kept to which no message refers."),
-    integer_row("limit.file_bytes", live, "33554432", {1, 256 << 20}, "bytes",
-      "The largest file that may be uploaded, unless an entitlement sets another limit."),
-    integer_row("limit.upload_bytes_per_day", live, "10737418240", any_bytes, "bytes",
-      "Bytes that one organization may upload on a day (UTC); 0: any number."),
   });
 }();
 // clang-format on

@@ -142,9 +142,9 @@ BEGIN
             PERFORM sso_named_check((context ->> 'org_named')::uuid, user_id, platform_admin, session_id,
                                     refused_caller(is_key, org_id, user_id));
         END IF;
-        IF NOT is_key AND context ? 'own_account' AND of_user.confined_org_id IS NOT NULL THEN
-            PERFORM fail('auth.sso_session', 'session_is_confined',
-                         refused => refused_caller(is_key, org_id, user_id));
+        IF NOT is_key AND context ? 'own_account' THEN
+            PERFORM fail('auth.sso_session', 'session_is_confined', refused => refused_caller(is_key, org_id, user_id))
+            WHERE of_user.confined_org_id IS NOT NULL;
         END IF;
         IF NOT is_key AND NOT context ? 'before_factor' THEN
             IF NOT of_user.has_factor
@@ -185,11 +185,11 @@ $$;
 -- permission: the one needed, 'platform_admin', or null. takes_key: whether the route admits keys. context: {trace_id,
 -- client_ip, user_agent, org_named, is_risky, is_replay, writes, ends, needs_proof, needs_factor, before_factor,
 -- fresh_seconds, own_account, sso_exempt_seconds}: org_named is an organization in path or query, is_risky asks to
--- refuse all but platform admins, is_replay not to check address and risk (the audit of a refusal), writes to hold the user until the
--- transaction ends, ends is the user whom the call ends, needs_proof refuses callers without verified address,
--- needs_factor those whom auth.require_factor asks for a second factor and who have none (organizations may ask, too),
+-- refuse all but platform admins, is_replay not to check address and risk (the audit of a refusal), writes to hold the
+-- user until the transaction ends, ends is the user whom the call ends, needs_proof refuses callers without verified
+-- address, needs_factor those without a second factor whom auth.require_factor or an organization asks for one,
 -- before_factor asks for none, fresh_seconds refuses those whose session was proved longer ago, own_account sessions of
--- organizations' identity providers, sso_exempt_seconds admits owners with a second factor where one is required.
+-- organizations' identity providers, sso_exempt_seconds admits owners with a factor where a provider is required.
 -- Raises the 401, 403 or 404.
 CREATE OR REPLACE FUNCTION authenticate(token_hash bytea, is_key boolean, org uuid, permission text, takes_key boolean,
     context jsonb, OUT user_id uuid, OUT org_id uuid, OUT role text, OUT platform_admin boolean, OUT session_id uuid,

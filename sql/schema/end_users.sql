@@ -11,7 +11,7 @@ BEGIN
     IF NOT EXISTS (
         SELECT FROM threads t WHERE t.org_id = org AND hashtext(t.end_user) = hashtext(name) AND t.end_user = name
         UNION ALL SELECT FROM runs r WHERE r.org_id = org AND r.end_user = name
-        UNION ALL SELECT FROM files f WHERE f.org_id = org AND f.end_user = name
+        UNION ALL SELECT FROM files f WHERE f.org_id = org AND f.end_user = end_user_delete.name
         UNION ALL SELECT FROM usage_records u WHERE u.org_id = org AND u.end_user = name
         UNION ALL SELECT FROM erasures e WHERE e.org_id = org AND e.kind = 'end_user' AND e.end_user = name) THEN
         PERFORM fail('end_users.not_found');

@@ -195,8 +195,8 @@ OneStatement list_sso_providers(const Input&) {
 }
 
 OneStatement start_sso(const Input& input) {
-  std::string site = sso_site(input.settings);
   Start start = read_start(input);
+  std::string site = sso_site(input.settings);
   std::string state = to_base64url(random_bytes(32));
   std::string cookie = to_base64url(random_bytes(32));
   std::string set_cookie = sso_cookie(state, cookie, sso_flow_seconds, input.settings);

@@ -238,7 +238,8 @@ TEST(Entitlements, AreTheLimitsThatAnOrganizationHas) {
   EXPECT_EQ(
       keys,
       "credits.monthly_grant limit.agent_turns limit.api_keys limit.budgets limit.concurrent_runs "
-      "limit.file_bytes limit.input_bytes limit.llm_models limit.mcp_servers limit.personas "
+      "limit.file_bytes limit.input_bytes limit.llm_models limit.mcp_servers limit.members "
+      "limit.personas "
       "limit.platform_tool_calls_per_day "
       "limit.queued_runs limit.requests_per_minute limit.run_seconds limit.stored_bytes "
       "limit.streams limit.tool_calls limit.tools limit.upload_bytes_per_day limit.waiting_runs "

@@ -78,7 +78,7 @@ TEST(FallbackRoutes, AreRefusedWhenTheyMakeNoChain) {
   };
   std::string six = list({chain.second, chain.third, chain.first.model_id, chain.model("d"),
                           chain.model("e"), chain.model("f")});
-  EXPECT_TRUE(is_refused(six, "fallback_routes", "too_many"));
+  EXPECT_TRUE(is_refused(six, "fallback_routes", "too_long"));
   EXPECT_TRUE(is_refused(R"(["large"])", "fallback_routes.0", "bad_format"));
   EXPECT_TRUE(is_refused(R"("large")", "fallback_routes", "wrong_type"));
   EXPECT_TRUE(is_refused(list({chain.second, chain.third, chain.second}), "fallback_routes.2",

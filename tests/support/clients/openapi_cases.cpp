@@ -62,7 +62,7 @@ Call CaseMaker::make(const Operation& operation) {
   call.content_type.clear();
   if (operation.takes_body()) {
     call.body = body_of(operation, is_wild);
-    call.content_type = is_wild && chance(5) ? "text/plain" : "application/json";
+    call.content_type = is_wild && chance(5) ? "text/plain" : media_type_of(operation);
   } else if (is_wild && chance(10)) {
     call.body = "{}";
     call.content_type = "application/json";
@@ -112,9 +112,18 @@ std::string CaseMaker::query_of(const Operation& operation, bool is_wild) {
   return is_wild && chance(3) ? query + (query.empty() ? "?" : "&") + "a=%zz" : query;
 }
 
+std::string CaseMaker::media_type_of(const Operation& operation) const {
+  const Json& body = resolved(*operation.operation->find("requestBody"));
+  const Json& content = *body.find("content");
+  if (content.find("application/json") != nullptr) return "application/json";
+  return content.as_object()->front().first;
+}
+
 std::string CaseMaker::body_of(const Operation& operation, bool is_wild) {
   const Json& body = resolved(*operation.operation->find("requestBody"));
-  Json made = value(schema_of(*body.find("content")->find("application/json")), "", 0);
+  const Json* content = body.find("content")->find("application/json");
+  if (content == nullptr) return odd_text();  // forms have tests of their own
+  Json made = value(schema_of(*content), "", 0);
   if (!is_wild) return made.dump();
   for (size_t i = 0; i <= below(3); ++i) spoil(made);
   std::string json = made.dump();

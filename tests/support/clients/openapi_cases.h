@@ -38,6 +38,7 @@ class CaseMaker {
   size_t below(size_t bound);
   std::string path_of(const Operation& operation, bool is_wild);
   std::string query_of(const Operation& operation, bool is_wild);
+  std::string media_type_of(const Operation& operation) const;
   std::string body_of(const Operation& operation, bool is_wild);
   Json value(const Json& given_schema, std::string_view name, int depth);
   Json object(const Json& schema, int depth);

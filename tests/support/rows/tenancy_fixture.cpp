@@ -255,6 +255,7 @@ void TenancyFixture::make_things(const std::set<std::string>& known_routes) {
                        R"("amount":1000000,"window":"total"}})",
                        org_id));
   values["identity_id"] = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1b";
+  values["provider_key"] = "nobodys";
   values["domain_id"] = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1b";
   values["factor_id"] = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1b";  // nobody has one
   if (known_routes.contains("POST /v1/ip-rules")) {

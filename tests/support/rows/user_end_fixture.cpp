@@ -102,6 +102,7 @@ void UserEndFixture::make_things() {
   values_["invitation_id"] =
       made("/v1/orgs/{org_id}/invitations", R"({"email":"{name}@example.net","role":"member"})");
   values_["identity_id"] = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a";
+  values_["file_id"] = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a";
   values_["domain_id"] = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a";
   values_["factor_id"] = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a";
   values_["key_id"] = made("/v1/api-keys", R"({"name":"x"})");

@@ -49,6 +49,8 @@ const std::vector<WritingCall>& writing_calls() {
       {"POST /v1/admin/org-domains", R"({"org_id":"{org_id}","domain":"{name}.example"})", ""},
       {"DELETE /v1/admin/org-domains/{domain_id}", "", ""},
       {"POST /v1/me/redeem", R"({"code":"{code}"})", ""},
+      {"POST /v1/files", "{}", ""},
+      {"DELETE /v1/files/{file_id}", "", ""},
       {"POST /v1/threads", R"({"title":"conversation"})", ""},
       {"PATCH /v1/threads/{thread_id}", R"({"title":"{name}"})", ""},
       {"DELETE /v1/threads/{thread_id}", "", ""},

@@ -142,9 +142,9 @@ TEST_F(Fallback, LeadsAwayFromProvidersThatAreGoneOrSpeakNoTls) {
   RunStory refused = run(user_, chain_of(user_, {add_route(gone), good_route_}));
   EXPECT_EQ(hop_of(refused), "connect");
   EXPECT_EQ(message_of(refused), "answer");
-  StandIn plain(StandIn::sends("no TLS here\r\n\r\n"));
+  ScriptedServer plain([](Peer& peer) { peer.send("no TLS here\r\n\r\n"); });
   RunStory no_tls =
-      run(user_, chain_of(user_, {add_route("https" + plain.url().substr(4)), good_route_}));
+      run(user_, chain_of(user_, {add_route("https" + plain.url("/v1").substr(4)), good_route_}));
   EXPECT_EQ(hop_of(no_tls), "tls");
   EXPECT_EQ(message_of(no_tls), "answer");
 }
