@@ -37,7 +37,7 @@ constexpr bool takes_any_query(std::string_view path) {
 inline constexpr auto query_rows = std::to_array<QueryRow>({
     {post,  "/v1/auth/logout", "all"},
     {get,   "/v1/me/sessions", "limit before"},
-    {get,   "/v1/threads", "limit before end_user"},
+    {get,   "/v1/threads", "limit before end_user is_archived is_pinned"},
     {get,   "/v1/threads/search", "q limit before"},
     {get,   "/v1/threads/{thread_id}/messages", "limit before after"},
     {get,   "/v1/threads/{thread_id}/runs", "limit before"},

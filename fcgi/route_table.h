@@ -168,6 +168,8 @@ inline constexpr auto public_routes = std::to_array<Route>({
             pipelined, none, by_org, list_thread_runs, guard_thread},
     {post,  "/v1/threads/{thread_id}/runs",   may_or_key("data.runs.write"),
             idempotent, mib, by_org, create_run, guard_thread},
+    {post,  "/v1/threads/{thread_id}:branch", may_or_key("data.threads.write"),
+            idempotent, mib, by_org, branch_thread, guard_thread},
     {post,  "/v1/threads/{thread_id}:retry",  may_or_key("data.runs.write"),
             idempotent, none, by_org, retry_run, guard_thread},
 
@@ -323,6 +325,7 @@ inline constexpr auto public_routes = std::to_array<Route>({
     {post,  "/v1/plans",                      admin,
             idempotent, mib, by_org, create_plan},
     {get,   "/v1/plans/{plan_id}",            user, pipelined, none, by_org, show_plan},
+    {patch, "/v1/plans/{plan_id}",            admin, dedicated, mib, by_org, update_plan, guard_plan},
     {get,   "/v1/subscriptions",              may("data.subscriptions.read"),
             dedicated, none, by_org, list_subscriptions},
     {post,  "/v1/subscriptions",              admin,

@@ -139,6 +139,7 @@ OneStatement list_threads(const Input& input);
 OneStatement search_threads(const Input& input);
 OneStatement show_thread(const Input& input);
 OneStatement update_thread(const Input& input);
+OneStatement branch_thread(const Input& input);
 OneStatement delete_thread(const Input& input);
 
 // messages.cpp
@@ -274,6 +275,7 @@ OneStatement list_own_flags(const Input& input);
 
 // plans.cpp
 OneStatement create_plan(const Input& input);
+OneStatement update_plan(const Input& input);
 OneStatement list_plans(const Input& input);
 OneStatement show_plan(const Input& input);
 Task<Response> create_subscription(Call& call);
