@@ -180,6 +180,8 @@ inline constexpr auto public_routes = std::to_array<Route>({
     {get,   "/v1/runs/{run_id}",              may_or_key("data.runs.read"),
             pipelined, none, by_org, show_run, guard_run_read},
     {get,   "/v1/runs/{run_id}/turns",        may_or_key("data.runs.read"), pipelined, none, by_org, list_run_turns, guard_run_read},
+    {get,   "/v1/runs/{run_id}/turns/{turn}/request", may_or_key("data.runs.read"),
+            dedicated, none, by_org, show_turn_request, guard_run_read},
     {patch, "/v1/runs/{run_id}",              may_or_key("data.runs.write"),
             dedicated, mib, by_org, update_run, guard_run},
     {post,  "/v1/runs/{run_id}:cancel",       may_or_key("data.runs.write"),

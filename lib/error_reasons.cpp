@@ -167,6 +167,7 @@ constexpr auto table = std::to_array<ErrorReason>({
     {threads_not_found, "in_another_org", elsewhere},
     {runs_not_found, "in_another_org", elsewhere},
     {runs_not_found, "previous_response_unknown", "The response does not exist.", {.field = "previous_response_id", .fault = "unknown"}},
+    {runs_not_found, "turn_unknown", "No model was asked for this turn. GET /v1/runs/{{run_id}}/turns lists the turns."},
     {runs_unknown_route, "route_unknown", "GET /v1/models lists the routes."},
     {runs_unknown_persona, "persona_unknown", "GET /v1/personas lists the personas."},
     {runs_no_model, "none_configured", "An administrator adds one with POST /v1/llm-providers."},

@@ -156,6 +156,7 @@ OneStatement list_thread_runs(const Input& input);
 OneStatement list_runs(const Input& input);
 OneStatement show_run(const Input& input);
 OneStatement list_run_turns(const Input& input);
+OneStatement show_turn_request(const Input& input);
 OneStatement update_run(const Input& input);
 OneStatement show_run_to_admin(const Input& input);
 OneStatement cancel_run(const Input& input);
