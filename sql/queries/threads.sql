@@ -11,38 +11,39 @@ SELECT item.* FROM made, thread_item(made.t) AS item;
 
 -- name: thread_page
 -- A page of the caller's threads, newest first: archived ones alone or none of them. Each branch reads one part of
--- threads_listed.
--- $1 limit integer, $2 before uuid or null, $3 is_archived boolean, $4 is_pinned boolean or null (null: both)
+-- threads_listed. Pairs are compared and sorted so that no other index has this order: Postgres would read the primary
+-- key of a single user's installation, past all threads that the page leaves out.
+-- $1 limit integer, $2 before uuid, $3 is_archived boolean, $4 is_pinned boolean or null (null: both)
 SELECT page.* FROM (
     (SELECT item.* FROM threads t, thread_item(t) AS item
      WHERE t.org_id = current_org() AND t.created_by_user_id = current_user_id() AND t.deleted_at IS NULL
-           AND t.is_archived = $3 AND t.is_pinned = false AND NOT coalesce($4, false)
-           AND t.id < coalesce($2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-     ORDER BY t.id DESC LIMIT $1::integer + 1)
+           AND t.is_pinned = false AND NOT coalesce($4, false) AND (t.is_archived, t.id) < ($3, $2)
+           AND (t.is_archived, t.id) >= ($3, '00000000-0000-0000-0000-000000000000'::uuid)
+     ORDER BY t.is_archived DESC, t.id DESC LIMIT $1::integer + 1)
     UNION ALL
     (SELECT item.* FROM threads t, thread_item(t) AS item
      WHERE t.org_id = current_org() AND t.created_by_user_id = current_user_id() AND t.deleted_at IS NULL
-           AND t.is_archived = $3 AND t.is_pinned = true AND coalesce($4, true)
-           AND t.id < coalesce($2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-     ORDER BY t.id DESC LIMIT $1::integer + 1)) AS page
+           AND t.is_pinned = true AND coalesce($4, true) AND (t.is_archived, t.id) < ($3, $2)
+           AND (t.is_archived, t.id) >= ($3, '00000000-0000-0000-0000-000000000000'::uuid)
+     ORDER BY t.is_archived DESC, t.id DESC LIMIT $1::integer + 1)) AS page
 ORDER BY page.id DESC LIMIT $1::integer + 1;
 
 -- name: thread_page_of_end_user
 -- The same of those that are for one end user.
--- $1 end_user text, $2 limit integer, $3 before uuid or null, $4 is_archived boolean,
+-- $1 end_user text, $2 limit integer, $3 before uuid, $4 is_archived boolean,
 -- $5 is_pinned boolean or null (null: both)
 SELECT page.* FROM (
     (SELECT item.* FROM threads t, thread_item(t) AS item
      WHERE t.org_id = current_org() AND t.created_by_user_id = current_user_id() AND t.deleted_at IS NULL
-           AND t.end_user = $1 AND t.is_archived = $4 AND t.is_pinned = false AND NOT coalesce($5, false)
-           AND t.id < coalesce($3::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-     ORDER BY t.id DESC LIMIT $2::integer + 1)
+           AND t.end_user = $1 AND t.is_pinned = false AND NOT coalesce($5, false) AND (t.is_archived, t.id) < ($4, $3)
+           AND (t.is_archived, t.id) >= ($4, '00000000-0000-0000-0000-000000000000'::uuid)
+     ORDER BY t.is_archived DESC, t.id DESC LIMIT $2::integer + 1)
     UNION ALL
     (SELECT item.* FROM threads t, thread_item(t) AS item
      WHERE t.org_id = current_org() AND t.created_by_user_id = current_user_id() AND t.deleted_at IS NULL
-           AND t.end_user = $1 AND t.is_archived = $4 AND t.is_pinned = true AND coalesce($5, true)
-           AND t.id < coalesce($3::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-     ORDER BY t.id DESC LIMIT $2::integer + 1)) AS page
+           AND t.end_user = $1 AND t.is_pinned = true AND coalesce($5, true) AND (t.is_archived, t.id) < ($4, $3)
+           AND (t.is_archived, t.id) >= ($4, '00000000-0000-0000-0000-000000000000'::uuid)
+     ORDER BY t.is_archived DESC, t.id DESC LIMIT $2::integer + 1)) AS page
 ORDER BY page.id DESC LIMIT $2::integer + 1;
 
 -- name: thread_show

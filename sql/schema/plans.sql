@@ -81,7 +81,7 @@ DECLARE
     new_state plans;
 BEGIN
     PERFORM need_platform_admin();
-    SELECT * INTO old_state FROM plans WHERE id = wanted FOR UPDATE;
+    SELECT * INTO old_state FROM plans WHERE id = wanted FOR NO KEY UPDATE;
     IF old_state.id IS NULL THEN
         PERFORM fail('plans.not_found', 'plan_unknown');
     END IF;

@@ -26,9 +26,9 @@ CREATE UNIQUE INDEX threads_client_id ON threads (org_id, created_by_user_id, cl
     WHERE client_id IS NOT NULL AND deleted_at IS NULL;
 CREATE INDEX threads_creator ON threads (org_id, created_by_user_id, id) WHERE deleted_at IS NULL;
 -- For lists. The marks stand before the id, so that a page reads only threads that it shows.
-CREATE INDEX threads_listed ON threads (org_id, created_by_user_id, is_archived, is_pinned, id)
+CREATE INDEX threads_listed ON threads (org_id, created_by_user_id, is_pinned, is_archived, id)
     WHERE deleted_at IS NULL;
-CREATE INDEX threads_of_end_user ON threads (org_id, created_by_user_id, end_user, is_archived, is_pinned, id)
+CREATE INDEX threads_of_end_user ON threads (org_id, created_by_user_id, end_user, is_pinned, is_archived, id)
     WHERE end_user IS NOT NULL AND deleted_at IS NULL;
 -- For the erasure of an end user alone, also of deleted threads: a hash, so that pages of threads do not read it.
 CREATE INDEX threads_any_end_user ON threads (org_id, hashtext(end_user), id) WHERE end_user IS NOT NULL;

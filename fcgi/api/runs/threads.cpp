@@ -9,6 +9,12 @@
 #include "queries/runs.h"
 
 namespace hostler {
+namespace {
+
+// Greater than the id of any thread.
+constexpr const char* greatest_id = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+
+}  // namespace
 
 OneStatement create_thread(const Input& input) {
   Fields fields = input.optional_body();
@@ -30,18 +36,19 @@ OneStatement list_threads(const Input& input) {
   std::optional<bool> is_pinned = fields.boolean("is_pinned");
   Page page = Input::page_of(fields);
   fields.check();
+  std::string before = page.before.value_or(greatest_id);
   if (end_user) {
     return OneStatement::items(input,
                                query::ThreadPageOfEndUser{.end_user = *end_user,
                                                           .limit = page.limit,
-                                                          .before = page.before,
+                                                          .before = before,
                                                           .is_archived = is_archived,
                                                           .is_pinned = is_pinned},
                                {.limit = page.limit});
   }
   return OneStatement::items(input,
                              query::ThreadPage{.limit = page.limit,
-                                               .before = page.before,
+                                               .before = before,
                                                .is_archived = is_archived,
                                                .is_pinned = is_pinned},
                              {.limit = page.limit});

@@ -196,16 +196,11 @@ TEST_F(ChatRuns, HaveThreadsThatNobodyIsShown) {
   wanted.end_user = "bob";
   std::string run_id = make(std::move(wanted));
   std::string thread_id = of_run(run_id, "thread_id");
+  std::string last = "ffffffff-ffff-ffff-ffff-ffffffffffff";
   query::ThreadPage list{
-      .limit = 10, .before = std::nullopt, .is_archived = false, .is_pinned = std::nullopt};
-  EXPECT_EQ(fixture_.as_owner(list).size(), 0);
-  EXPECT_EQ(fixture_
-                .as_owner(query::ThreadPageOfEndUser{.end_user = "bob",
-                                                     .limit = 10,
-                                                     .before = std::nullopt,
-                                                     .is_archived = false,
-                                                     .is_pinned = std::nullopt})
-                .size(),
+      .limit = 10, .before = last, .is_archived = false, .is_pinned = std::nullopt};
+  query::ThreadPageOfEndUser of_bob{"bob", 10, last, false, std::nullopt};
+  EXPECT_EQ(fixture_.as_owner(std::move(list)).size() + fixture_.as_owner(std::move(of_bob)).size(),
             0);
   fixture_.column("UPDATE threads SET title = 'harbour', search = 'harbour' RETURNING id");
   EXPECT_EQ(

@@ -72,9 +72,9 @@ TEST_F(ThreadBranch, PutsAnAnswerBeforeMessagesThatCameDuringItsRun) {
                 branch)),
             "0");
   EXPECT_EQ(fixture_.column(fmt::format(
-                "SELECT max(m.id) < uuidv7_of(t.updated_at + interval '1 microsecond') AND "
-                "min(m.created_at) > t.created_at FROM threads t JOIN messages m ON m.thread_id = "
-                "t.id WHERE t.id = '{}' GROUP BY t.id",
+                "SELECT bool_and(m.id < uuidv7_of(t.updated_at + interval '1 microsecond') AND "
+                "m.created_at > t.created_at) FROM threads t JOIN messages m ON m.thread_id = t.id "
+                "WHERE t.id = '{}'",
                 branch)),
             "t");
 }
