@@ -102,7 +102,7 @@ TEST_F(BranchThread, RefusesOtherMessages) {
   EXPECT_TRUE(has_fault(empty, "message_id", "required"));
   EXPECT_TRUE(has_fault(empty, "content", "required"));
   EXPECT_TRUE(has_fault(user_.client.post(branch_path(thread_id_), edit(second_, " ")), "content",
-                        "too_short"));
+                        "required"));
 }
 
 TEST_F(BranchThread, IsForTheThreadsCreator) {
