@@ -97,6 +97,10 @@ inline postgres::BoundStatement guard_feature_flag(const PathValues& path) {
   return query::FeatureFlagGuard{.key = path.find("key")};
 }
 
+inline postgres::BoundStatement guard_plan(const PathValues& path) {
+  return query::PlanGuard{.plan_id = path.find("plan_id")};
+}
+
 inline postgres::BoundStatement guard_user(const PathValues& path) {
   return query::AdminUserGuard{.user_id = path.find("user_id")};
 }

@@ -39,7 +39,7 @@ inline constexpr auto query_rows = std::to_array<QueryRow>({
     {post,  "/v1/auth/logout", "all"},
     {get,   "/v1/me/sessions", "limit before"},
     {get,   "/v1/files", "limit before end_user"},
-    {get,   "/v1/threads", "limit before end_user"},
+    {get,   "/v1/threads", "limit before end_user is_archived is_pinned"},
     {get,   "/v1/threads/search", "q limit before"},
     {get,   "/v1/threads/{thread_id}/messages", "limit before after"},
     {get,   "/v1/threads/{thread_id}/runs", "limit before"},

@@ -170,6 +170,7 @@ OneStatement list_threads(const Input& input);
 OneStatement search_threads(const Input& input);
 OneStatement show_thread(const Input& input);
 OneStatement update_thread(const Input& input);
+OneStatement branch_thread(const Input& input);
 OneStatement delete_thread(const Input& input);
 
 // messages.cpp
@@ -186,6 +187,7 @@ OneStatement list_thread_runs(const Input& input);
 OneStatement list_runs(const Input& input);
 OneStatement show_run(const Input& input);
 OneStatement list_run_turns(const Input& input);
+OneStatement show_turn_request(const Input& input);
 OneStatement update_run(const Input& input);
 OneStatement show_run_to_admin(const Input& input);
 OneStatement cancel_run(const Input& input);
@@ -305,6 +307,7 @@ OneStatement list_own_flags(const Input& input);
 
 // plans.cpp
 OneStatement create_plan(const Input& input);
+OneStatement update_plan(const Input& input);
 OneStatement list_plans(const Input& input);
 OneStatement show_plan(const Input& input);
 Task<Response> create_subscription(Call& call);

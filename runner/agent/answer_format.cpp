@@ -58,7 +58,7 @@ AnswerVerdict misfit(const Faults& faults) {
     verdict.repair += "\n- " + words;
     if (verdict.reason.empty()) verdict.reason = utf8_prefix(words, reason_bytes_max);
   }
-  verdict.repair += "\nAnswer once more, with the whole JSON and nothing before or after it.";
+  verdict.repair += "\n" + std::string(answer_repair_closing);
   verdict.errors_json = errors.end_array().take();
   return verdict;
 }

@@ -8,15 +8,24 @@ SELECT plan_create($1) AS item;
 -- $1 plan_id uuid
 SELECT plan_show($1) AS item;
 
+-- name: plan_update
+-- $1 plan_id uuid, $2 is_retired boolean
+SELECT plan_update($1, $2) AS item;
+
+-- name: plan_guard
+-- Raises the 404.
+-- $1 plan_id uuid
+SELECT plan_show($1) IS NOT NULL;
+
 -- name: plan_page
 -- $1 limit integer, $2 before uuid or null
 SELECT id, plan_json(plans) AS item FROM plans WHERE $2::uuid IS NULL OR id < $2
 ORDER BY id DESC LIMIT $1::integer + 1;
 
 -- name: subscription_unknowns
--- Whether there is no such organization, no such plan; nothing is unknown of what is null.
+-- Whether there is no such organization, no such plan, or a retired one. All are false for null.
 -- $1 org_id uuid or null, $2 plan_id uuid or null
-SELECT is_org_unknown, is_plan_unknown FROM subscription_unknowns($1, $2);
+SELECT is_org_unknown, is_plan_unknown, is_plan_retired FROM subscription_unknowns($1, $2);
 
 -- name: subscription_create
 -- $1 org_id uuid, $2 plan_id uuid, $3 period_start timestamptz, $4 period_end timestamptz

@@ -77,6 +77,12 @@ SELECT FROM run_of_reader($1);
 -- $1 run_id uuid, $2 limit integer, $3 before uuid or null
 SELECT item.* FROM run_turn_page($1, $2::integer + 1, $3) AS item;
 
+-- name: run_turn_request
+-- What a turn was sent, for those who may read the run's text.
+-- $1 run_id uuid, $2 turn integer, $3 built_in_tools text[], $4 limit_history_tool_bytes bigint,
+-- $5 repair_opening text, $6 repair_closing text
+SELECT turn_request_json($1, $2, $3, $4, $5, $6) AS item;
+
 -- name: run_admin_show
 -- Any organization's.
 -- $1 run_id uuid

@@ -10,20 +10,41 @@ WITH made AS (
 SELECT item.* FROM made, thread_item(made.t) AS item;
 
 -- name: thread_page
--- A page of the caller's threads, newest first.
--- $1 limit integer, $2 before uuid or null
-SELECT item.* FROM threads t, thread_item(t) AS item
-WHERE t.org_id = current_org() AND t.created_by_user_id = current_user_id() AND t.deleted_at IS NULL
-      AND t.id < coalesce($2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-ORDER BY t.id DESC LIMIT $1::integer + 1;
+-- A page of the caller's threads, newest first: archived ones alone or none of them. Each branch reads one part of
+-- threads_listed. Pairs are compared and sorted so that no other index has this order: Postgres would read the primary
+-- key of a single user's installation, past all threads that the page leaves out.
+-- $1 limit integer, $2 before uuid, $3 is_archived boolean, $4 is_pinned boolean or null (null: both)
+SELECT page.* FROM (
+    (SELECT item.* FROM threads t, thread_item(t) AS item
+     WHERE t.org_id = current_org() AND t.created_by_user_id = current_user_id() AND t.deleted_at IS NULL
+           AND t.is_pinned = false AND NOT coalesce($4, false) AND (t.is_archived, t.id) < ($3, $2)
+           AND (t.is_archived, t.id) >= ($3, '00000000-0000-0000-0000-000000000000'::uuid)
+     ORDER BY t.is_archived DESC, t.id DESC LIMIT $1::integer + 1)
+    UNION ALL
+    (SELECT item.* FROM threads t, thread_item(t) AS item
+     WHERE t.org_id = current_org() AND t.created_by_user_id = current_user_id() AND t.deleted_at IS NULL
+           AND t.is_pinned = true AND coalesce($4, true) AND (t.is_archived, t.id) < ($3, $2)
+           AND (t.is_archived, t.id) >= ($3, '00000000-0000-0000-0000-000000000000'::uuid)
+     ORDER BY t.is_archived DESC, t.id DESC LIMIT $1::integer + 1)) AS page
+ORDER BY page.id DESC LIMIT $1::integer + 1;
 
 -- name: thread_page_of_end_user
 -- The same of those that are for one end user.
--- $1 end_user text, $2 limit integer, $3 before uuid or null
-SELECT item.* FROM threads t, thread_item(t) AS item
-WHERE t.org_id = current_org() AND t.created_by_user_id = current_user_id() AND t.deleted_at IS NULL
-      AND t.end_user = $1 AND t.id < coalesce($3::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-ORDER BY t.id DESC LIMIT $2::integer + 1;
+-- $1 end_user text, $2 limit integer, $3 before uuid, $4 is_archived boolean,
+-- $5 is_pinned boolean or null (null: both)
+SELECT page.* FROM (
+    (SELECT item.* FROM threads t, thread_item(t) AS item
+     WHERE t.org_id = current_org() AND t.created_by_user_id = current_user_id() AND t.deleted_at IS NULL
+           AND t.end_user = $1 AND t.is_pinned = false AND NOT coalesce($5, false) AND (t.is_archived, t.id) < ($4, $3)
+           AND (t.is_archived, t.id) >= ($4, '00000000-0000-0000-0000-000000000000'::uuid)
+     ORDER BY t.is_archived DESC, t.id DESC LIMIT $2::integer + 1)
+    UNION ALL
+    (SELECT item.* FROM threads t, thread_item(t) AS item
+     WHERE t.org_id = current_org() AND t.created_by_user_id = current_user_id() AND t.deleted_at IS NULL
+           AND t.end_user = $1 AND t.is_pinned = true AND coalesce($5, true) AND (t.is_archived, t.id) < ($4, $3)
+           AND (t.is_archived, t.id) >= ($4, '00000000-0000-0000-0000-000000000000'::uuid)
+     ORDER BY t.is_archived DESC, t.id DESC LIMIT $2::integer + 1)) AS page
+ORDER BY page.id DESC LIMIT $2::integer + 1;
 
 -- name: thread_show
 -- Only when the look finds none of the caller's the rest is asked, which says why.
@@ -36,10 +57,11 @@ LIMIT 1;
 
 -- name: thread_update
 -- $1 thread_id uuid, $2 has_title boolean, $3 title text or null, $4 metadata json or null (null: as it is),
--- $5 words text (of the title)
+-- $5 words text (of the title), $6 is_pinned boolean or null, $7 is_archived boolean or null (null: as they are)
 WITH changed AS (
     UPDATE threads SET title = CASE WHEN $2 THEN $3 ELSE title END, metadata = coalesce($4, metadata),
-        search = CASE WHEN $2 THEN words_vector($5) ELSE search END,
+        search = CASE WHEN $2 THEN words_vector($5) ELSE search END, is_pinned = coalesce($6, is_pinned),
+        is_archived = coalesce($7, is_archived),
         updated_at = moment_after(updated_at, clock_timestamp())
     WHERE id = (SELECT (thread_of_caller($1, true)).id)
     RETURNING threads AS t)
@@ -60,6 +82,11 @@ ORDER BY t.id DESC;
 -- Raises what keeps the caller from the thread.
 -- $1 thread_id uuid
 SELECT (thread_of_caller($1, false)).id;
+
+-- name: thread_branch
+-- A new thread with the messages before message_id, and with content in that message's place.
+-- $1 thread_id uuid, $2 message_id uuid, $3 content text, $4 words text, $5 limit_stored_bytes bigint
+SELECT item.* FROM thread_branch($1, $2, $3, $4, $5) AS t, thread_item(t) AS item;
 
 -- name: message_create
 -- $1 thread_id uuid, $2 content text, $3 words text, $4 limit_stored_bytes bigint

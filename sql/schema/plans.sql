@@ -4,6 +4,7 @@ CREATE TABLE plans (
     id uuid PRIMARY KEY DEFAULT public.uuidv7(),
     name text COLLATE "C" NOT NULL UNIQUE,
     display_name text NOT NULL,
+    is_retired boolean NOT NULL DEFAULT false,  -- nobody subscribes to it any more; subscriptions stay
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 GRANT SELECT ON plans TO hostler_api, hostler_runner;
@@ -21,7 +22,7 @@ GRANT SELECT ON plan_entitlements TO hostler_api, hostler_runner;
 CREATE OR REPLACE FUNCTION plan_json(p plans) RETURNS json
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT json_build_object('id', p.id, 'name', p.name, 'display_name', p.display_name,
-        'created_at', rfc3339(p.created_at),
+        'is_retired', p.is_retired, 'created_at', rfc3339(p.created_at),
         'entitlements', coalesce((SELECT json_agg(json_build_object('id', e.id, 'key', e.key, 'value', e.value,
                                      'value_type', e.value_type) ORDER BY e.id)
                                   FROM plan_entitlements e WHERE e.plan_id = p.id), '[]'))
@@ -72,6 +73,26 @@ BEGIN
     RETURN plan_json(p);
 END
 $$;
+-- PATCH /v1/plans/{plan_id}. A change that changes nothing leaves no audit row.
+CREATE OR REPLACE FUNCTION plan_update(wanted uuid, retire boolean) RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    old_state plans;
+    new_state plans;
+BEGIN
+    PERFORM need_platform_admin();
+    SELECT * INTO old_state FROM plans WHERE id = wanted FOR NO KEY UPDATE;
+    IF old_state.id IS NULL THEN
+        PERFORM fail('plans.not_found', 'plan_unknown');
+    END IF;
+    IF retire = old_state.is_retired THEN
+        RETURN plan_json(old_state);
+    END IF;
+    UPDATE plans SET is_retired = retire WHERE id = wanted RETURNING * INTO new_state;
+    PERFORM audit('plans.update', 'plan', wanted::text, NULL, plan_json(old_state)::jsonb, plan_json(new_state)::jsonb);
+    RETURN plan_json(new_state);
+END
+$$;
 REVOKE EXECUTE ON FUNCTION run_limits FROM hostler_api;
-REVOKE EXECUTE ON FUNCTION plan_json, plan_create, plan_show
+REVOKE EXECUTE ON FUNCTION plan_json, plan_create, plan_show, plan_update
     FROM hostler_runner;

@@ -142,14 +142,16 @@ BEGIN
 END
 $$;
 
--- For POST /v1/subscriptions, which tells both at once.
+-- For POST /v1/subscriptions, which reports all at once.
 CREATE OR REPLACE FUNCTION subscription_unknowns(org uuid, plan uuid,
-                                                 OUT is_org_unknown boolean, OUT is_plan_unknown boolean)
+                                                 OUT is_org_unknown boolean, OUT is_plan_unknown boolean,
+                                                 OUT is_plan_retired boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 BEGIN
     PERFORM need_platform_admin();
     is_org_unknown := org IS NOT NULL AND NOT EXISTS (SELECT FROM credit_accounts a WHERE a.org_id = org);
     is_plan_unknown := plan IS NOT NULL AND NOT EXISTS (SELECT FROM plans p WHERE p.id = plan);
+    is_plan_retired := plan IS NOT NULL AND EXISTS (SELECT FROM plans p WHERE p.id = plan AND p.is_retired);
 END
 $$;
 
@@ -158,14 +160,19 @@ RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     created subscriptions;
+    is_retired boolean;
 BEGIN
     PERFORM need_platform_admin();
     PERFORM 1 FROM credit_accounts WHERE org_id = org FOR UPDATE;
     IF NOT FOUND THEN
         PERFORM fail('validation.error', 'org_unknown');
     END IF;
-    IF NOT EXISTS (SELECT 1 FROM plans WHERE id = plan) THEN
+    -- Locked: nobody subscribes after the plan is retired.
+    SELECT p.is_retired INTO is_retired FROM plans p WHERE p.id = plan FOR SHARE;
+    IF NOT FOUND THEN
         PERFORM fail('validation.error', 'plan_unknown');
+    ELSIF is_retired THEN
+        PERFORM fail('validation.error', 'plan_retired');
     END IF;
     -- The one before may have dates that no poll has seen.
     PERFORM subscription_grant(s.id) FROM subscriptions s

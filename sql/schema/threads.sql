@@ -6,6 +6,8 @@ CREATE TABLE threads (
     created_by_user_id uuid NOT NULL REFERENCES users,
     title text,
     is_private boolean NOT NULL DEFAULT false,
+    is_pinned boolean NOT NULL DEFAULT false,
+    is_archived boolean NOT NULL DEFAULT false,
     end_user text COLLATE "C",  -- whom of its users an app opened it for, by a name of the app's
     metadata json NOT NULL DEFAULT '{}',
     active_run_id uuid,
@@ -23,14 +25,18 @@ CREATE TABLE threads (
 CREATE UNIQUE INDEX threads_client_id ON threads (org_id, created_by_user_id, client_id)
     WHERE client_id IS NOT NULL AND deleted_at IS NULL;
 CREATE INDEX threads_creator ON threads (org_id, created_by_user_id, id) WHERE deleted_at IS NULL;
-CREATE INDEX threads_of_end_user ON threads (org_id, created_by_user_id, end_user, id)
+-- For lists. The marks stand before the id, so that a page reads only threads that it shows.
+CREATE INDEX threads_listed ON threads (org_id, created_by_user_id, is_pinned, is_archived, id)
+    WHERE deleted_at IS NULL;
+CREATE INDEX threads_of_end_user ON threads (org_id, created_by_user_id, end_user, is_pinned, is_archived, id)
     WHERE end_user IS NOT NULL AND deleted_at IS NULL;
 -- For the erasure of an end user alone, also of deleted threads: a hash, so that pages of threads do not read it.
 CREATE INDEX threads_any_end_user ON threads (org_id, hashtext(end_user), id) WHERE end_user IS NOT NULL;
 CREATE INDEX threads_search ON threads USING gin (org_id, search) WITH (gin_pending_list_limit = 8192);
 SELECT make_tenant_table('threads');
 GRANT SELECT, INSERT ON threads TO hostler_api;
-GRANT UPDATE (title, search, metadata, updated_at, deleted_at, active_run_id) ON threads TO hostler_api;
+GRANT UPDATE (title, search, metadata, is_pinned, is_archived, updated_at, deleted_at, active_run_id)
+    ON threads TO hostler_api;
 GRANT SELECT, UPDATE ON threads TO hostler_runner;
 
 -- Ensures that a hidden one is deleted. A trigger of the few statements that touch these, because Postgres reads the
@@ -79,11 +85,11 @@ GRANT SELECT, INSERT, UPDATE ON messages TO hostler_runner;
 -- The members of a thread, in their order, as clients read them (fcgi/http/items.h). Postgres puts such a function into
 -- the statement that reads from it.
 CREATE OR REPLACE FUNCTION thread_item(t threads) RETURNS TABLE (id uuid, org_id uuid, created_by_user_id uuid,
-    title text, is_private boolean, end_user text, metadata json, active_run_id uuid, created_at timestamptz,
-    updated_at timestamptz)
+    title text, is_private boolean, is_pinned boolean, is_archived boolean, end_user text, metadata json,
+    active_run_id uuid, created_at timestamptz, updated_at timestamptz)
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
-    SELECT t.id, t.org_id, t.created_by_user_id, t.title, t.is_private, t.end_user, t.metadata, t.active_run_id,
-        t.created_at, t.updated_at
+    SELECT t.id, t.org_id, t.created_by_user_id, t.title, t.is_private, t.is_pinned, t.is_archived, t.end_user,
+        t.metadata, t.active_run_id, t.created_at, t.updated_at
 $$;
 
 CREATE OR REPLACE FUNCTION message_item(m messages) RETURNS TABLE (id uuid, org_id uuid, thread_id uuid, run_id uuid,

@@ -56,6 +56,8 @@ inline PlanValues plan_values(postgres::DbSession& session) {
       {"user_id", user},
       {"candidate_id", user},
       {"thread_id", thread},
+      {"message_id",
+       ask("quote_literal(id) FROM messages WHERE thread_id = " + thread + " LIMIT 1")},
       {"thread_ids", "ARRAY[" + thread + "]::uuid[]"},
       {"run_id", run},
       {"run_ids", "ARRAY[" + run + "]::uuid[]"},

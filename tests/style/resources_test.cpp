@@ -24,6 +24,7 @@ constexpr auto resources = std::to_array<Resource>({
     {"run_item", "Run"},
     {"run_list_item", "RunListItem"},
     {"run_admin_json", "AdminRun"},
+    {"turn_request_json", "TurnRequest"},
     {"llm_provider_json", "LlmProvider"},
     {"llm_model_json", "LlmModel"},
     {"persona_json", "Persona"},

@@ -42,6 +42,11 @@ void add_unknowns(Fields& fields, const postgres::Row& unknowns) {
   if (unknowns.boolean("is_plan_unknown")) {
     fields.fault("plan_id", "unknown", "is not a known plan");
   }
+  if (unknowns.boolean("is_plan_retired")) {
+    fields.fault("plan_id", "retired",
+                 "is retired; choose another plan, or bring it back with PATCH "
+                 "/v1/plans/{plan_id}");
+  }
 }
 
 }  // namespace
@@ -61,6 +66,14 @@ OneStatement create_plan(const Input& input) {
           }};
 }
 
+OneStatement update_plan(const Input& input) {
+  Fields fields = input.body();
+  bool is_retired = fields.required_boolean("is_retired");
+  fields.check();
+  return OneStatement::row(
+      query::PlanUpdate{.plan_id = input.path_value("plan_id"), .is_retired = is_retired});
+}
+
 OneStatement list_plans(const Input& input) {
   Page page = input.page();
   return OneStatement::items(input, query::PlanPage{.limit = page.limit, .before = page.before},
@@ -71,7 +84,8 @@ OneStatement show_plan(const Input& input) {
   return OneStatement::row(query::PlanShow{.plan_id = input.path_value("plan_id")});
 }
 
-// Unknown ids are looked up before, so that they are reported together with all other faults.
+// Unknown ids and retired plans are looked up before, so that they are reported together with all
+// other faults.
 Task<Response> create_subscription(Call& call) {
   Fields fields = call.input.body();
   std::string org_id = fields.required_id("org_id");

@@ -60,7 +60,9 @@ OneStatement update_conversation(const Input& input) {
                               .has_title = false,
                               .title = std::nullopt,
                               .metadata = metadata,
-                              .words = ""},
+                              .words = "",
+                              .is_pinned = std::nullopt,
+                              .is_archived = std::nullopt},
           shown};
 }
 

@@ -1,13 +1,34 @@
 // Runs that are there: shown, listed, retried, cancelled (run_begin.cpp makes them). Statements:
 // sql/queries/runs.sql.
+#include <algorithm>
+#include <charconv>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "fcgi/api/handlers.h"
 #include "fcgi/api/runs/marks.h"
 #include "fcgi/http/input.h"
+#include "lib/answer_repair.h"
+#include "lib/ascii.h"
+#include "lib/tool_names.h"
 #include "queries/runs.h"
 
 namespace hostler {
+namespace {
+
+// Returns 0, which no turn has, for anything that is not a number as this API writes it.
+int64_t turn_named(std::string_view text) {
+  constexpr size_t digits_max = 9;
+  bool is_number = !text.empty() && text.size() <= digits_max && text.front() != '0' &&
+                   std::all_of(text.begin(), text.end(), ascii::is_digit);
+  int64_t turn = 0;
+  if (is_number) std::from_chars(text.data(), text.data() + text.size(), turn);
+  return turn;
+}
+
+}  // namespace
+
 std::optional<postgres::BoundStatement> runs_that_stopped(const postgres::Result& result) {
   if (result.front().is_null("stopped")) return std::nullopt;
   return query::RunControlNotify{
@@ -78,6 +99,17 @@ OneStatement list_run_turns(const Input& input) {
       query::RunTurnPage{
           .run_id = input.path_value("run_id"), .limit = page.limit, .before = page.before},
       {.limit = page.limit});
+}
+
+OneStatement show_turn_request(const Input& input) {
+  std::vector<std::string> built_in(tool_names.begin(), tool_names.end());
+  return OneStatement::row(query::RunTurnRequest{
+      .run_id = input.path_value("run_id"),
+      .turn = turn_named(input.path_value("turn")),
+      .built_in_tools = built_in,
+      .limit_history_tool_bytes = input.settings.integer("limit.history_tool_bytes"),
+      .repair_opening = std::string(answer_repair_opening),
+      .repair_closing = std::string(answer_repair_closing)});
 }
 
 OneStatement update_run(const Input& input) {

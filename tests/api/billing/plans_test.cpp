@@ -1,5 +1,6 @@
 // Plans, subscriptions, entitlements and their overrides. Routes:
 //   GET /v1/plans                        POST /v1/plans              GET /v1/plans/{plan_id}
+//   PATCH /v1/plans/{plan_id}
 //   GET /v1/subscriptions                POST /v1/subscriptions
 //   GET /v1/subscriptions/{subscription_id}   DELETE /v1/subscriptions/{subscription_id}
 //   GET /v1/entitlements                 GET /v1/entitlement-overrides
@@ -64,6 +65,45 @@ TEST(Plans, AreMadeWithTheirEntitlementsAndReadByEverybody) {
       admin.client.post("/v1/plans", fmt::format(R"({{"name":"{}","display_name":"x"}})", name));
   EXPECT_TRUE(is_problem(twice, 409, "plans.exists"));
   EXPECT_TRUE(is_problem(user.client.post("/v1/plans", "{}"), 403, "auth.forbidden"));
+}
+
+TEST(Plans, AreRetiredAndBroughtBack) {
+  TestUser admin = register_admin(stack());
+  TestUser user = register_user(stack());
+  std::string id = new_plan(admin);
+  std::string path = "/v1/plans/" + id;
+  EXPECT_EQ(user.client.get(path).member("is_retired"), "false");
+  Answer before = admin.client.post("/v1/subscriptions", period(user.org_id, id));
+  EXPECT_EQ(before.status, 201) << before.body;
+  Answer retired = admin.client.patch(path, R"({"is_retired":true})");
+  EXPECT_EQ(retired.status, 200);
+  EXPECT_EQ(retired.member("is_retired"), "true");
+  EXPECT_EQ(admin.client.patch(path, R"({"is_retired":true})").body, retired.body) << "again";
+  EXPECT_EQ(user.client.get(path).body, retired.body);
+  EXPECT_NE(user.client.get("/v1/plans").body.find(id), std::string::npos);
+  EXPECT_EQ(user.client.get("/v1/subscriptions/" + before.member("id")).member("status"), "active");
+  std::string wanted = period(register_user(stack()).org_id, id);
+  EXPECT_TRUE(has_fault(admin.client.post("/v1/subscriptions", wanted), "plan_id", "retired"));
+  std::string audited = fmt::format(
+      "SELECT string_agg(before_state ->> 'is_retired', ' ') FROM audit_logs WHERE action = "
+      "'plans.update' AND target_id = '{}'",
+      id);
+  EXPECT_EQ(sql_value(stack(), audited), "false");
+  EXPECT_EQ(admin.client.patch(path, R"({"is_retired":false})").member("is_retired"), "false");
+  EXPECT_EQ(admin.client.post("/v1/subscriptions", wanted).status, 201);
+}
+
+TEST(Plans, AreRetiredByPlatformAdministratorsAlone) {
+  TestUser admin = register_admin(stack());
+  std::string path = "/v1/plans/" + new_plan(admin);
+  EXPECT_TRUE(is_problem(register_user(stack()).client.patch(path, "{}"), 403, "auth.forbidden"));
+  EXPECT_TRUE(has_fault(admin.client.patch(path, "{}"), "is_retired", "required"));
+  EXPECT_TRUE(
+      has_fault(admin.client.patch(path, R"({"is_retired":1})"), "is_retired", "wrong_type"));
+  std::string nobody = "/v1/plans/01a1fa43-8dcd-7506-ab81-ef7a33b2be1a";
+  EXPECT_TRUE(
+      is_problem(admin.client.patch(nobody, R"({"is_retired":true})"), 404, "plans.not_found"));
+  EXPECT_TRUE(is_problem(admin.client.patch(nobody, "{}"), 404, "plans.not_found"));
 }
 
 TEST(Plans, RefuseEntitlementsThatDoNotFitTheirType) {

@@ -92,6 +92,8 @@ TEST(AuditActions, TellOfPlansAndWhatTheyGrant) {
                   R"("2026-01-31T00:00:00Z","current_period_end":"2036-01-31T00:00:00Z"}})",
                   admin.org_id, plan.member("id")),
       "subscriptions.create");
+  expect_reported(admin.client, "PATCH", "/v1/plans/" + plan.member("id"), R"({"is_retired":true})",
+                  "plans.update");
   expect_reported(admin.client, "DELETE", "/v1/subscriptions/" + subscription.member("id"), "",
                   "subscriptions.cancel");
   Answer granted =

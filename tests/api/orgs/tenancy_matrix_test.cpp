@@ -42,6 +42,7 @@ const std::map<std::pair<std::string, Actor>, Outcome> exceptions = {
     // Platform administrators see every run and subscription, and cancel runs.
     {{"GET /v1/runs/{run_id}", Actor::platform}, Outcome::passes},
     {{"GET /v1/runs/{run_id}/turns", Actor::platform}, Outcome::passes},
+    {{"GET /v1/runs/{run_id}/turns/{turn}/request", Actor::platform}, Outcome::passes},
     {{"POST /v1/runs/{run_id}:cancel", Actor::platform}, Outcome::passes},
     {{"GET /v1/openai/responses/{response}", Actor::platform}, Outcome::passes},
     {{"POST /v1/openai/responses/{response}/cancel", Actor::platform}, Outcome::passes},

@@ -149,6 +149,70 @@ TEST(UpdateThread, ChangesAndClearsTheTitle) {
       is_problem(user.client.patch(path, R"({"is_private":true})"), 422, "validation.error"));
 }
 
+TEST(UpdateThread, PinsAndArchives) {
+  TestUser user = register_user(stack());
+  Answer made = user.client.post("/v1/threads", R"({"title":"old","metadata":{"a":"b"}})");
+  EXPECT_EQ(made.member("is_pinned") + made.member("is_archived"), "falsefalse");
+  std::string path = "/v1/threads/" + made.member("id");
+  Answer pinned = user.client.patch(path, R"({"is_pinned":true})");
+  EXPECT_EQ(pinned.status, 200);
+  EXPECT_EQ(pinned.member("is_pinned") + pinned.member("is_archived"), "truefalse");
+  EXPECT_EQ(pinned.member("title") + pinned.member("metadata"), R"(old{"a":"b"})");
+  Answer archived = user.client.patch(path, R"({"is_archived":true,"title":"new"})");
+  EXPECT_EQ(archived.member("is_pinned") + archived.member("is_archived"), "truetrue");
+  EXPECT_EQ(archived.member("title"), "new");
+  EXPECT_EQ(user.client.get(path).body, archived.body);
+  Answer back = user.client.patch(path, R"({"is_pinned":false,"is_archived":false})");
+  EXPECT_EQ(back.member("is_pinned") + back.member("is_archived"), "falsefalse");
+  for (const char* mark : {"is_pinned", "is_archived"}) {
+    for (const char* value : {"null", "1", "\"true\""}) {
+      Answer refused = user.client.patch(path, fmt::format(R"({{"{}":{}}})", mark, value));
+      EXPECT_TRUE(has_fault(refused, mark, "wrong_type")) << value;
+    }
+  }
+}
+
+TEST(Threads, AreListedByTheirMarks) {
+  TestUser user = register_user(stack());
+  auto marked = [&](const char* marks) {
+    std::string id = make_thread(user.client, R"({"end_user":"eve"})");
+    EXPECT_EQ(user.client.patch("/v1/threads/" + id, marks).status, 200);
+    return id;
+  };
+  std::string plain = marked(R"({"title":"plain"})");
+  std::string pinned = marked(R"({"title":"graz","is_pinned":true})");
+  std::string archived = marked(R"({"title":"graz","is_archived":true})");
+  std::string both = marked(R"({"is_pinned":true,"is_archived":true})");
+  std::string newest = make_thread(user.client);
+  auto listed = [&](const std::string& query) {
+    return ids_in(user.client.get("/v1/threads?" + query));
+  };
+  EXPECT_EQ(ids_in(user.client.get("/v1/threads")), (Ids{newest, pinned, plain}));
+  EXPECT_EQ(listed("is_archived=false"), (Ids{newest, pinned, plain}));
+  EXPECT_EQ(listed("is_archived=true"), (Ids{both, archived}));
+  EXPECT_EQ(listed("is_pinned=true"), Ids{pinned});
+  EXPECT_EQ(listed("is_pinned=false"), (Ids{newest, plain}));
+  EXPECT_EQ(listed("is_pinned=true&is_archived=true"), Ids{both});
+  EXPECT_EQ(listed("end_user=eve"), (Ids{pinned, plain}));
+  EXPECT_EQ(listed("end_user=eve&is_archived=true"), (Ids{both, archived}));
+  EXPECT_EQ(listed("end_user=eve&is_archived=true&is_pinned=false"), Ids{archived});
+  EXPECT_EQ(ids_in(user.client.get("/v1/threads/search?q=graz")), (Ids{archived, pinned}));
+  Answer page = user.client.get("/v1/threads?is_archived=true&limit=1");
+  EXPECT_EQ(ids_in(page), Ids{both});
+  EXPECT_EQ(ids_in(user.client.get(page.next_path())), Ids{archived});
+  EXPECT_TRUE(has_fault(user.client.get("/v1/threads?is_archived=x"), "is_archived", "wrong_type"));
+}
+
+TEST(Threads, ThatAreArchivedWorkAsBefore) {
+  TestConversation conversation = make_conversation(stack());
+  const Client& client = conversation.user.client;
+  std::string path = "/v1/threads/" + conversation.thread_id;
+  EXPECT_EQ(client.patch(path, R"({"is_archived":true})").status, 200);
+  EXPECT_EQ(client.post(path + "/messages", R"({"content":"x"})").status, 201);
+  EXPECT_EQ(client.post(path + "/runs", "{}").status, 201);
+  EXPECT_EQ(client.get(path).member("is_archived"), "true");
+}
+
 TEST(DeleteThread, MakesThreadAndMessagesUnknown) {
   TestConversation conversation = make_conversation(stack());
   const Client& client = conversation.user.client;

@@ -196,11 +196,11 @@ TEST_F(ChatRuns, HaveThreadsThatNobodyIsShown) {
   wanted.end_user = "bob";
   std::string run_id = make(std::move(wanted));
   std::string thread_id = of_run(run_id, "thread_id");
-  EXPECT_EQ(fixture_.as_owner(query::ThreadPage{.limit = 10, .before = std::nullopt}).size(), 0);
-  EXPECT_EQ(fixture_
-                .as_owner(query::ThreadPageOfEndUser{
-                    .end_user = "bob", .limit = 10, .before = std::nullopt})
-                .size(),
+  std::string last = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+  query::ThreadPage list{
+      .limit = 10, .before = last, .is_archived = false, .is_pinned = std::nullopt};
+  query::ThreadPageOfEndUser of_bob{"bob", 10, last, false, std::nullopt};
+  EXPECT_EQ(fixture_.as_owner(std::move(list)).size() + fixture_.as_owner(std::move(of_bob)).size(),
             0);
   fixture_.column("UPDATE threads SET title = 'harbour', search = 'harbour' RETURNING id");
   EXPECT_EQ(
@@ -214,7 +214,9 @@ TEST_F(ChatRuns, HaveThreadsThatNobodyIsShown) {
                              .has_title = true,
                              .title = "x",
                              .metadata = std::nullopt,
-                             .words = "x"};
+                             .words = "x",
+                             .is_pinned = std::nullopt,
+                             .is_archived = std::nullopt};
   query::RunRetry retry{.thread_id = thread_id,
                         .limit_concurrent_runs = 100,
                         .limit_concurrent_runs_per_user = 0,

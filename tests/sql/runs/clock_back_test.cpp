@@ -52,7 +52,9 @@ TEST_F(ClockBack, LeavesMessagesInTheirOrder) {
                                         .has_title = true,
                                         .title = "title",
                                         .metadata = std::nullopt,
-                                        .words = "title"});
+                                        .words = "title",
+                                        .is_pinned = std::nullopt,
+                                        .is_archived = std::nullopt});
   say("third");
   answer(fixture_.new_run(thread_id_), "fourth");
   say("fifth");

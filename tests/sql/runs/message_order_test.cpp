@@ -69,7 +69,9 @@ TEST_F(MessageOrder, IsThatOfCommitsOfTwoPosters) {
                                   .has_title = true,
                                   .title = "title",
                                   .metadata = std::nullopt,
-                                  .words = "other"});
+                                  .words = "other",
+                                  .is_pinned = std::nullopt,
+                                  .is_archived = std::nullopt});
   post_behind(posting, message_of("second"));
   EXPECT_EQ(in_order(), "first second third");
 }

@@ -17,10 +17,20 @@ namespace {
 constexpr const char* nobodys_id = "01a1fa43-8dcd-7506-ab81-ef7a33b2be1a";
 
 // Things of the platform, of everybody, or of the caller wherever they act.
-const std::set<std::string> nobodys_names = {
-    "key",         "group",          "provider",           "token", "plan_id",   "session_id",
-    "override_id", "invite_code_id", "redemption_code_id", "chat",  "export_id", "factor_id",
-    "identity_id"};
+const std::set<std::string> nobodys_names = {"key",
+                                             "group",
+                                             "provider",
+                                             "token",
+                                             "plan_id",
+                                             "session_id",
+                                             "override_id",
+                                             "invite_code_id",
+                                             "redemption_code_id",
+                                             "chat",
+                                             "export_id",
+                                             "factor_id",
+                                             "identity_id",
+                                             "turn"};
 
 }  // namespace
 
@@ -183,6 +193,7 @@ void TenancyFixture::make_things(const std::set<std::string>& known_routes) {
             {"key", "x.y"},
             {"group", "web_search"},
             {"token", "x"},
+            {"turn", "1"},
             {"provider", "web_search.alpha"},
             {"plan_id", nobodys_id},
             {"session_id", nobodys_id},
@@ -233,6 +244,9 @@ void TenancyFixture::make_things(const std::set<std::string>& known_routes) {
   values["chat"] = make_thread(of_member);
   post_message(of_member, values["chat"]);
   values["run_id"] = start_run(of_member, values["thread_id"]);
+  // Its first turn is what a model is asked.
+  stack.sql().run_text(fmt::format("UPDATE runs SET started_at = clock_timestamp() WHERE id = '{}'",
+                                   values["run_id"]));
   Answer response = of_member.post("/v1/openai/responses",
                                    R"({"model":"normal","input":"hello","background":true})");
   EXPECT_EQ(response.status, 200) << response.body;

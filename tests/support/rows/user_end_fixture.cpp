@@ -179,7 +179,7 @@ void UserEndFixture::make_runs() {
   values_["response"] = response.member("id");
   values_["conversation"] = "conv_" + make_thread(client_);
   values_["thread_id"] = make_thread(client_);
-  post_message(client_, values_["thread_id"]);
+  values_["message_id"] = post_message(client_, values_["thread_id"]);
   end_run(stack_, start_run(client_, values_["thread_id"]), "completed", "yes");
 }
 

@@ -70,6 +70,7 @@ const std::vector<WritingCall>& writing_calls() {
       {"POST /v1/ui/chat/{chat}/stop", "", ""},
       {"POST /v1/runs", R"({"content":"{name}"})", ""},
       {"POST /v1/threads/{thread_id}/runs", R"({"multitask_strategy":"enqueue"})", ""},
+      {"POST /v1/threads/{thread_id}:branch", R"({"message_id":"{message_id}","content":"else"})", ""},
       {"POST /v1/threads/{thread_id}:retry", "", ""},
       {"PATCH /v1/runs/{run_id}", R"({"metadata":{"a":"{name}"}})", ""},
       {"POST /v1/runs/{run_id}:cancel", "", ""},
@@ -116,6 +117,7 @@ const std::vector<WritingCall>& writing_calls() {
       {"POST /v1/feature-flags/{key}/org-overrides", R"({"org_id":"{org_id}","enabled":true})", ""},
       {"DELETE /v1/feature-flags/{key}/org-overrides/{org_id}", "", ""},
       {"POST /v1/plans", R"({"name":"{name}","display_name":"Plan"})", ""},
+      {"PATCH /v1/plans/{plan_id}", R"({"is_retired":false})", ""},
       {"POST /v1/subscriptions", R"({"org_id":"{personal_org}","plan_id":"{plan_id}",)"
        R"("current_period_start":"2026-01-31T00:00:00Z","current_period_end":"2036-01-31T00:00:00Z"})", ""},
       {"DELETE /v1/subscriptions/{subscription_id}", "", ""},
