@@ -196,7 +196,7 @@ $$;
 
 -- PATCH /v1/identity-providers/{provider_id}. changes: members by their names; with client_secret_set the secret
 -- changes: to `secret`, or to none. discovered: of another issuer, or null. Of an organization's provider a platform
--- administrator changes by its id what only they set.
+-- administrator changes by its id what only they set: another issuer does not have it.
 CREATE OR REPLACE FUNCTION identity_provider_update(provider uuid, changes jsonb, secret jsonb, discovered jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -217,6 +217,10 @@ BEGIN
         PERFORM fail('validation.error', 'platform_requires_nobody');
     END IF;
     PERFORM sso_way_back_mail();
+    IF is_elsewhere AND old_state.org_id IS NOT NULL THEN
+        new_state.trust_email := false;
+        new_state.has_second_factor := false;
+    END IF;
     IF changes ? 'domains' THEN
         new_state.domains := identity_domains(old_state.org_id, new_state.domains);
     END IF;

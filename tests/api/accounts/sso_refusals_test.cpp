@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/rigs/sso_harness.h"
+#include "tests/support/rows/factors.h"
 
 namespace hostler::testing_support {
 namespace {
@@ -155,6 +156,32 @@ TEST(SsoLogout, EndsTheProvidersSessionOnce) {
   Answer again = log_out(visitor.provider, token);
   EXPECT_TRUE(is_problem(again, 400, "auth.sso_logout_invalid")) << "a jti serves once";
   EXPECT_EQ(again.header("cache-control"), "no-store");
+}
+
+TEST(SsoLogout, EndsASessionThatBeganInItsSecond) {
+  Visitor visitor = make_visitor();
+  int64_t began = sql_number(
+      stack(), fmt::format("SELECT floor(extract(epoch FROM max(created_at)))::bigint FROM "
+                           "sessions WHERE provider_id = '{}'",
+                           visitor.provider.id));
+  std::string claims = fmt::format(R"("sid":"s-1","iat":{})", began);
+  EXPECT_EQ(log_out(visitor.provider, visitor.provider.logout_token(claims)).status, 200);
+  EXPECT_EQ(visitor.client.get("/v1/me").status, 401) << "a token knows whole seconds";
+}
+
+TEST(SsoLogout, EndsALoginThatWaitsForAFactor) {
+  TestProvider provider = open_provider();
+  TestUser user = register_user(stack());
+  provider.say(fmt::format(R"("email":"{}","sid":"s-1")", user.email));
+  user.client = client_of(sign_in(provider));
+  TestFactor factor = add_totp(stack(), user);
+  for (const char* claims : {R"("sid":"s-1",)", R"("sub":"subject",)"}) {
+    std::string token = sign_in(provider).value("factor_token");
+    EXPECT_EQ(log_out(provider, provider.logout_token(claims + later())).status, 200);
+    Answer finished = stack().client().post("/v1/auth/factor",
+                                            factor_body(token, "code", next_code(stack(), factor)));
+    EXPECT_TRUE(is_problem(finished, 401, "auth.invalid_token")) << claims;
+  }
 }
 
 TEST(SsoLogout, EndsAllSessionsOfASubject) {

@@ -168,9 +168,8 @@ TEST(Sso, KnowsNobodyWhoseAddressIsNotVouchedFor) {
 }
 
 TEST(Sso, OfAnOrganizationOpensItAlone) {
-  Company company = make_company(
-      R"(,"create_users":true,"groups_claim":"groups",)"
-      R"("role_map":{"bosses":"admin","all":"member"})");
+  Company company = make_company(R"(,"create_users":true,"groups_claim":"groups",)"
+                                 R"("role_map":{"bosses":"admin","all":"member"})");
   std::string email = company.address("eve");
   company.provider.say(person("eve", email, R"(,"groups":["all","bosses"])"));
   Client eve = client_of(sign_in(company.provider));
@@ -241,6 +240,36 @@ TEST(Sso, AsksForTheAccountsSecondFactor) {
                                            "ORDER BY id DESC LIMIT 1",
                                            user.id)),
             "sso");
+}
+
+TEST(Sso, SatisfiesADemandForAFactorThatTheProviderAsked) {
+  Company company = make_company();
+  stack().sql().run_text(
+      fmt::format("UPDATE orgs SET require_factor = true WHERE id = '{}'", company.org_id));
+  company.provider.say(person("fay", company.address("fay")));
+  Client fay = client_of(sign_in(company.provider));
+  EXPECT_TRUE(is_problem(fay.get("/v1/threads"), 403, "auth.factor_setup_required"));
+  TestUser admin = register_admin(stack());
+  EXPECT_EQ(admin.client
+                .patch("/v1/identity-providers/" + company.provider.id + "?scope=platform",
+                       R"({"has_second_factor":true})")
+                .status,
+            200);
+  EXPECT_EQ(fay.get("/v1/threads").status, 200);
+  EXPECT_EQ(fay.get("/v1/orgs/" + company.org_id).status, 200);
+}
+
+TEST(Sso, LinksAreInTheExportOfTheAccount) {
+  TestProvider provider = add_platform_provider(R"(,"create_users":true)");
+  provider.say(person("gil", new_name("gil") + "@example.org"));
+  std::string id = client_of(sign_in(provider)).get("/v1/me").member("id");
+  std::string lines = sql_value(
+      stack(), fmt::format("SELECT text_out FROM export_step(jsonb_populate_record(NULL::exports, "
+                           "jsonb_build_object('user_id', '{}', 'is_of_org', false, 'part', "
+                           "'begin')), 100)",
+                           id));
+  EXPECT_NE(lines.find("\"record\": \"identity\""), lines.npos) << lines;
+  EXPECT_NE(lines.find("\"sub\": \"gil\""), lines.npos) << lines;
 }
 
 TEST(Sso, EndsWithItsLink) {

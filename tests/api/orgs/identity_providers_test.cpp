@@ -183,6 +183,24 @@ TEST(IdentityProviders, OfAnOrganizationAreTrustedByAdministratorsAlone) {
       is_problem(admin.client.del(at(provider, "platform")), 404, "identity_providers.not_found"));
 }
 
+TEST(IdentityProviders, LoseTheTrustOfAdministratorsWithTheirIssuer) {
+  Company company = make_company();
+  TestProvider provider = add_org_provider(company.client);
+  TestUser admin = register_admin(stack());
+  ASSERT_EQ(admin.client
+                .patch(at(provider, "platform"), R"({"trust_email":true,"has_second_factor":true})")
+                .status,
+            200);
+  Answer renamed = company.client.patch(at(provider), R"({"display_name":"Same issuer"})");
+  EXPECT_EQ(renamed.member("trust_email"), "true");
+  Answer swapped = company.client.patch(
+      at(provider), fmt::format(R"({{"issuer":"{}","client_secret":"another"}})",
+                                openid_peer().url("/" + new_name("idp"))));
+  EXPECT_EQ(swapped.status, 200) << swapped.body;
+  EXPECT_EQ(swapped.member("trust_email"), "false");
+  EXPECT_EQ(swapped.member("has_second_factor"), "false");
+}
+
 TEST(RequiredProvider, KeepsOtherSessionsOut) {
   Company company = make_company();
   TestProvider provider = add_org_provider(company.client, R"(,"create_users":true)");
