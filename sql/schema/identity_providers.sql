@@ -37,6 +37,7 @@ CREATE TABLE identity_providers (
     authorization_endpoint text NOT NULL,
     token_endpoint text NOT NULL,
     jwks_uri text NOT NULL,
+    userinfo_endpoint text,         -- for claims that the ID token lacks
     tells_issuer boolean NOT NULL,  -- in its answers (RFC 9207)
     client_method text NOT NULL,    -- how the client shows its secret
     keys json NOT NULL,             -- those of its JWKS that may sign
@@ -203,7 +204,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     old_state identity_providers := identity_provider_of_scope(provider, true);
     new_state identity_providers := jsonb_populate_record(old_state, (changes - 'client_secret_set')
-                                                                     || coalesce(discovered, '{}'));
+        || coalesce('{"userinfo_endpoint": null}' || discovered, '{}'));
     is_foreign boolean := old_state.org_id IS NOT NULL AND scope_org('org.manage') IS NULL;
     is_elsewhere boolean := new_state.issuer <> old_state.issuer;
 BEGIN
@@ -239,6 +240,7 @@ BEGIN
         role_map = new_state.role_map, create_users = new_state.create_users, is_required = new_state.is_required,
         is_active = new_state.is_active, authorization_endpoint = new_state.authorization_endpoint,
         token_endpoint = new_state.token_endpoint, jwks_uri = new_state.jwks_uri,
+        userinfo_endpoint = new_state.userinfo_endpoint,
         tells_issuer = new_state.tells_issuer, client_method = new_state.client_method, keys = new_state.keys,
         keys_read_at = CASE WHEN discovered IS NULL THEN keys_read_at ELSE clock_timestamp() END,
         epoch = new_state.epoch

@@ -228,8 +228,9 @@ $$;
 -- all that it needs of the provider.
 CREATE OR REPLACE FUNCTION sso_call_claim(full_holders uuid[])
 RETURNS TABLE (call_id uuid, kind text, holder uuid, request json, provider_id uuid, issuer text, client_id text,
-    client_method text, token_endpoint text, jwks_uri text, keys json, keys_age_s bigint, groups_claim text,
-    secret_id uuid, secret_org_id uuid, secret_kind text, key_version integer, wrapped_key bytea, sealed bytea)
+    client_method text, token_endpoint text, jwks_uri text, userinfo_endpoint text, keys json, keys_age_s bigint,
+    groups_claim text, secret_id uuid, secret_org_id uuid, secret_kind text, key_version integer, wrapped_key bytea,
+    sealed bytea)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
 SET enable_sort = off SET enable_bitmapscan = off AS $$
 DECLARE
@@ -242,8 +243,9 @@ BEGIN
         UPDATE sso_calls q SET claimed_at = clock_timestamp(), request = NULL WHERE q.id = c.id;
         RETURN QUERY
         SELECT c.id, c.kind, c.holder, c.request, p.id, p.issuer, p.client_id, p.client_method, p.token_endpoint,
-            p.jwks_uri, p.keys, extract(epoch FROM clock_timestamp() - p.keys_read_at)::bigint, p.groups_claim,
-            s.id, s.org_id, s.kind, s.key_version, s.wrapped_key, s.sealed
+            p.jwks_uri, p.userinfo_endpoint, p.keys,
+            extract(epoch FROM clock_timestamp() - p.keys_read_at)::bigint, p.groups_claim, s.id, s.org_id, s.kind,
+            s.key_version, s.wrapped_key, s.sealed
         FROM (SELECT) AS one LEFT JOIN identity_providers p ON p.id = c.provider_id
         LEFT JOIN secrets s ON s.id = p.secret_id;
     END IF;

@@ -111,6 +111,45 @@ TEST(SsoLies, OfTokenEndpointsOpenNothing) {
             "auth.sso_failed")
       << "no redirect is followed";
   EXPECT_EQ(error_of(R"({"delay_s":8})"), "auth.sso_failed") << "5 seconds are enough";
+  EXPECT_EQ(error_of(R"({"endless":true})"), "auth.sso_failed");
+}
+
+TEST(SsoLies, OfHugeClaimsOpenNothing) {
+  TestProvider provider = open_provider();
+  auto error_of = [&](const std::string& claims) {
+    return error_after(provider, "{\"claims\":{" + claims + "}}");
+  };
+  std::string huge(20'000, 'a');
+  EXPECT_EQ(error_of(fmt::format(R"("email":"{}@example.org")", huge)), "auth.sso_unknown_user");
+  EXPECT_EQ(error_of(fmt::format(R"("email":"a@example.org","sub":"{}")", huge)),
+            "auth.sso_failed");
+  EXPECT_EQ(error_of(fmt::format(R"("email":"a@example.org","x":["{0}","{0}","{0}"])", huge)),
+            "auth.sso_failed")
+      << "a token of 80 KB";
+  EXPECT_EQ(error_of(fmt::format(R"("email":"{}","name":"{}","sid":"{}")", new_email(), huge,
+                                 std::string(2000, 's'))),
+            "")
+      << "names that are too long are left out";
+}
+
+TEST(SsoLies, OfTwoBrowsersOfANewPersonMakeOneAccount) {
+  TestProvider provider = open_provider();
+  std::string email = new_email();
+  provider.say(fmt::format(R"("email":"{}")", email));
+  std::vector<Call> calls;
+  for (int i = 0; i < 3; ++i) {
+    Flow flow = begin_flow(provider);
+    calls.push_back({"GET", flow.path_back(), "", "", {{"Cookie", flow.cookie}}});
+  }
+  int let_in = 0;
+  for (const Answer& answer : stack().client().send_all(calls)) {
+    EXPECT_EQ(answer.status, 303) << answer.body;
+    if (!answer.refresh_cookie().empty()) ++let_in;
+  }
+  EXPECT_GE(let_in, 1);
+  EXPECT_EQ(
+      sql_number(stack(), fmt::format("SELECT count(*) FROM users WHERE email = '{}'", email)), 1);
+  EXPECT_EQ(sign_in(provider).error(), "");
 }
 
 TEST(SsoKeys, AreReadAgainForANewOne) {

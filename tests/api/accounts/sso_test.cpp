@@ -167,6 +167,20 @@ TEST(Sso, KnowsNobodyWhoseAddressIsNotVouchedFor) {
   EXPECT_NE(audited("auth.sso_login", open).find("auth.sso_unknown_user"), std::string::npos);
 }
 
+TEST(Sso, ReadsTheAddressAtTheUserinfoEndpointWhereTheTokenHasNone) {
+  TestProvider provider = add_platform_provider(R"(,"create_users":true)");
+  std::string email = new_name("hal") + "@example.org";
+  auto answer = [&](const std::string& sub, const std::string& verified) {
+    provider.set(fmt::format(R"({{"claims":{{"sub":"hal"}},"userinfo":{{"sub":"{}","email":"{}",)"
+                             R"("email_verified":{}}}}})",
+                             sub, email, verified));
+    return sign_in(provider);
+  };
+  EXPECT_EQ(answer("another", "true").error(), "auth.sso_unknown_user") << "another subject";
+  EXPECT_EQ(answer("hal", "false").error(), "auth.sso_unknown_user") << "not verified";
+  EXPECT_EQ(client_of(answer("hal", "true")).get("/v1/me").member("email"), email);
+}
+
 TEST(Sso, OfAnOrganizationOpensItAlone) {
   Company company = make_company(R"(,"create_users":true,"groups_claim":"groups",)"
                                  R"("role_map":{"bosses":"admin","all":"member"})");

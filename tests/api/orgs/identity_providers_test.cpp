@@ -129,7 +129,12 @@ TEST(IdentityProviders, ReadTheIssuerWhenTheyAreWritten) {
   provider.set(R"({"metadata":{"token_endpoint":"https://192.168.7.7/token"}})");
   EXPECT_TRUE(is_problem(post("two", provider.issuer()), 422, "identity.discovery_failed"))
       << "a private address that outbound.allow_cidrs does not name";
-  provider.set(R"({"metadata":{},"keys":{"keys":[]}})");
+  for (const char* path : {"openid-configuration", "keys"}) {
+    provider.set(fmt::format(R"({{"metadata":{{}},"redirect":"{}"}})", path));
+    EXPECT_TRUE(is_problem(post("two", provider.issuer()), 422, "identity.discovery_failed"))
+        << "no redirect is followed: " << path;
+  }
+  provider.set(R"({"redirect":null,"keys":{"keys":[]}})");
   EXPECT_TRUE(is_problem(post("two", provider.issuer()), 422, "identity.discovery_failed"));
   EXPECT_TRUE(is_problem(post("two", "https://10.1.2.3"), 422, "identity.discovery_failed"));
   EXPECT_TRUE(is_problem(post("two", "https://127.0.0.1:1"), 422, "identity.discovery_failed"));
