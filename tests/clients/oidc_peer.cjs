@@ -27,6 +27,7 @@ function newKeys(name) {
 class OpenIdPeer {
   people = {};
   logouts = [];  // {token, status} of each back-channel logout that it sent
+  isThrifty = false;
   methods = new Set();  // code_challenge_method of each authorization
   #clients;
   #answer;
@@ -48,8 +49,8 @@ class OpenIdPeer {
       clients: this.#clients,
       jwks: { keys: newKeys(name) },
       cookies: { keys: ['of the test'] },
-      // Claims of scopes in the ID token, where most providers on the Internet have them.
-      conformIdTokenClaims: false,
+      // Most providers send the claims of scopes in ID tokens. The package's default does not.
+      conformIdTokenClaims: this.isThrifty,
       claims: { openid: ['sub'], email: ['email', 'email_verified'],
         profile: ['preferred_username', 'groups'] },
       enabledJWA: { idTokenSigningAlgValues: ['RS256', 'PS256', 'ES256'] },

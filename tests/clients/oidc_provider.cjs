@@ -170,7 +170,12 @@ async function checkOrganization(peer, org) {
 }
 
 async function checkRotation(peer) {
+  peer.isThrifty = true;  // claims are at its userinfo endpoint alone from now on
   peer.rotate('second');
+  peer.people.fay = { email: `fay@${domain}`, email_verified: true, groups: ['bosses'] };
+  const token = await sessionOf(new Browser(), { provider_key: keys.org }, 'fay');
+  const { email, role } = await me(token);
+  assert.deepStrictEqual([email, role], [peer.people.fay.email, 'admin']);
   await sessionOf(new Browser(), byKey, 'ada');
   await sessionOf(new Browser(), { provider_key: keys.org }, 'eve');
 }
@@ -193,6 +198,14 @@ async function openStream(token) {
     return Date.now();
   })();
   return { ended };
+}
+
+// Within the second in which the session began, too.
+async function checkLogoutAtOnce(peer) {
+  const browser = new Browser();
+  const token = await sessionOf(browser, { provider_key: keys.org }, 'eve');
+  await browser.leave(peer.issuer);
+  assert.strictEqual((await hostler.call('GET', '/v1/me', { token })).status, 401);
 }
 
 async function checkLogout(peer) {
@@ -240,6 +253,7 @@ async function main() {
   await checkStrangers(peer);
   await checkMixUps(peer);
   await checkRotation(peer);
+  await checkLogoutAtOnce(peer);
   const took = await checkLogout(peer);
   peer.close();
   console.log(`  a stream ended ${took} ms after the logout`);
