@@ -361,6 +361,6 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION sso_vouches, sso_user_create, sso_user_find, sso_role, sso_member, sso_session,
-    sso_link_waiting, sso_proves_factor, sso_way_back, sso_way_back_mail, sso_named_check, sso_required_fail, members_check
-    FROM hostler_api, hostler_runner;
+    sso_link_waiting, sso_proves_factor, sso_way_back, sso_way_back_mail, sso_named_check, sso_required_fail,
+    members_check FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION sso_finish FROM hostler_runner;

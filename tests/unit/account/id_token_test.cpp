@@ -340,35 +340,6 @@ TEST(IdToken, AsksForNewerKeysOnlyWhereTheyMayHelp) {
   EXPECT_FALSE(asks(forged));
 }
 
-TEST(UserInfo, AddsToTheClaimsOfItsSubject) {
-  auto read = [](const char* text) { return parse_json_or_nothing(text).value(); };
-  IdClaims claims;
-  claims.sub = "ada";
-  EXPECT_FALSE(add_user_info(claims, read(R"({"sub":"eve","email":"e@example.com"})"), ""));
-  EXPECT_FALSE(add_user_info(claims, read(R"({"email":"e@example.com"})"), ""));
-  EXPECT_FALSE(add_user_info(claims, read(R"(["ada"])"), ""));
-  EXPECT_EQ(claims.email, "");
-  EXPECT_TRUE(add_user_info(
-      claims, read(R"({"sub":"ada","email":"a@example.com","email_verified":true,"g":["x"]})"),
-      "g"));
-  EXPECT_EQ(claims.email, "a@example.com");
-  EXPECT_TRUE(claims.is_email_verified);
-  EXPECT_EQ(claims.groups, std::vector<std::string>{"x"});
-}
-
-TEST(UserInfo, ChangesNothingThatTheTokenHas) {
-  IdClaims claims;
-  claims.sub = "ada";
-  claims.email = "ada@example.com";
-  EXPECT_TRUE(add_user_info(
-      claims,
-      parse_json_or_nothing(R"({"sub":"ada","email":"e@example.com","email_verified":true})")
-          .value(),
-      ""));
-  EXPECT_EQ(claims.email, "ada@example.com");
-  EXPECT_FALSE(claims.is_email_verified) << "the mark is of another address";
-}
-
 TEST(SigningKeys, AreThoseThatMaySign) {
   EXPECT_FALSE(signing_keys("[]"));
   EXPECT_FALSE(signing_keys(R"({"keys":[]})"));
