@@ -29,6 +29,9 @@ void log_call_failure(const std::string& name, std::exception_ptr failure) {
   log_error("sso_call_failed", {{"call_id", name}, {"cause", loop::cause_of(failure)}});
 }
 
+// As fault_json() begins.
+constexpr std::string_view fault_opening = "{\"fault\":";
+
 std::string fault_json(std::string_view words) {
   return JsonWriter().begin_object().member("fault", words).end_object().take();
 }
@@ -269,6 +272,8 @@ Task<void> SsoCalls::work(postgres::Result claimed) {
     std::string answered = co_await working;
     result = std::move(answered);
   }
+  ++made_;
+  if (result.starts_with(fault_opening)) ++failed_;
   postgres::BoundStatement storing =
       query::SsoCallStore{.call_id = row.text("call_id"), .result = std::move(result)};
   co_await postgres::dedicated_with_retry(services_.loop, services_.db, std::move(storing));
