@@ -93,6 +93,10 @@ std::string Daemon::metrics_text() {
   if (maintainer_) counts.is_maintainer = maintainer_->epoch().has_value();
   counts.slots = options_.slots;
   if (turn_holds_) counts.input_estimate_ratio = turn_holds_->estimates().ratio_millionths();
+  if (sso_calls_) {
+    counts.sso_calls = sso_calls_->made();
+    counts.sso_faults = sso_calls_->failed();
+  }
   if (tools_) counts.mcp_streams = static_cast<int64_t>(tools_->held_calls().held());
   if (access_log_) {
     counts.access_log_lines = access_log_->lines();

@@ -1,6 +1,7 @@
 // See runner/sso_calls.h.
 #include "runner/sso_calls.h"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -27,6 +28,9 @@ constexpr int64_t keys_age_max_s = 600;
 void log_call_failure(const std::string& name, std::exception_ptr failure) {
   log_error("sso_call_failed", {{"call_id", name}, {"cause", loop::cause_of(failure)}});
 }
+
+// As fault_json() begins.
+constexpr std::string_view fault_opening = "{\"fault\":";
 
 std::string fault_json(std::string_view words) {
   return JsonWriter().begin_object().member("fault", words).end_object().take();
@@ -58,6 +62,7 @@ std::string claims_json(const account::LogoutClaims& claims) {
 struct Provider {
   std::string id;
   std::string jwks_uri;
+  std::string userinfo_endpoint;  // empty: none
   std::string keys;
   int64_t keys_age_s = 0;
   std::string groups_claim;
@@ -68,6 +73,7 @@ Provider provider_of(const postgres::Row& row) {
   Provider provider;
   provider.id = row.text("provider_id");
   provider.jwks_uri = row.text("jwks_uri");
+  provider.userinfo_endpoint = row.text_or_null("userinfo_endpoint").value_or("");
   provider.keys = row.text("keys");
   provider.keys_age_s = row.integer("keys_age_s");
   provider.groups_claim = row.text_or_null("groups_claim").value_or("");
@@ -131,11 +137,37 @@ Task<std::string> discovered(OAuthServices services, Json request) {
   co_return fault != nullptr ? fault_json(fault->words) : found_json(std::get<std::string>(found));
 }
 
+// Characters of a Bearer token (RFC 6750, section 2.1).
+bool is_bearer(std::string_view token) {
+  return !token.empty() &&
+         std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c <= '~'; });
+}
+
 std::string refused(const Provider& provider, std::string_view what, std::string_view words) {
   log_warning(
       "sso_token_refused",
       {{"provider_id", provider.id}, {"token", std::string(what)}, {"cause", std::string(words)}});
   return fault_json(words);
+}
+
+// Asks the userinfo endpoint when the ID token names no address, or not the groups that are wanted.
+// Without its answer the claims of the token serve.
+Task<account::IdClaims> with_user_info(OAuthServices services, Provider provider,
+                                       account::IdClaims claims, std::string access_token) {
+  bool is_whole =
+      !claims.email.empty() && (provider.groups_claim.empty() || !claims.groups.empty());
+  if (is_whole || provider.userinfo_endpoint.empty() || !is_bearer(access_token)) co_return claims;
+  std::variant<Json, ProviderFault> read =
+      co_await read_user_info(services.http, provider.userinfo_endpoint, std::move(access_token));
+  const Json* user_info = std::get_if<Json>(&read);
+  bool is_added =
+      user_info != nullptr && account::add_user_info(claims, *user_info, provider.groups_claim);
+  if (!is_added) {
+    const ProviderFault* fault = std::get_if<ProviderFault>(&read);
+    refused(provider, "userinfo",
+            fault == nullptr ? "it speaks of another subject" : std::string_view(fault->words));
+  }
+  co_return claims;
 }
 
 Task<std::string> exchanged(OAuthServices services, Json request, Provider provider,
@@ -161,7 +193,11 @@ Task<std::string> exchanged(OAuthServices services, Json request, Provider provi
   if (const account::TokenFault* fault = std::get_if<account::TokenFault>(&result)) {
     co_return refused(provider, "id_token", fault->words);
   }
-  co_return claims_json(std::get<account::IdClaims>(result));
+  account::IdClaims claims = std::get<account::IdClaims>(std::move(result));
+  Task<account::IdClaims> adding =
+      with_user_info(services, std::move(provider), std::move(claims), tokens.access_token);
+  account::IdClaims whole = co_await adding;
+  co_return claims_json(whole);
 }
 
 Task<std::string> logged_out(OAuthServices services, Json request, Provider provider) {
@@ -236,6 +272,8 @@ Task<void> SsoCalls::work(postgres::Result claimed) {
     std::string answered = co_await working;
     result = std::move(answered);
   }
+  ++made_;
+  if (result.starts_with(fault_opening)) ++failed_;
   postgres::BoundStatement storing =
       query::SsoCallStore{.call_id = row.text("call_id"), .result = std::move(result)};
   co_await postgres::dedicated_with_retry(services_.loop, services_.db, std::move(storing));

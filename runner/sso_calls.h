@@ -4,6 +4,7 @@
 // NOTIFY that one waits; a poll finds it anyway. Built by the daemon.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <variant>
 
@@ -26,6 +27,9 @@ class SsoCalls {
   void look();
   // Claims no more: what would be claimed now would be lost with the daemon.
   void stop() { is_stopped_ = true; }
+  // Calls since the daemon's start, and those of them that came to nothing.
+  int64_t made() const { return made_; }
+  int64_t failed() const { return failed_; }
 
  private:
   Task<void> claim();
@@ -35,6 +39,8 @@ class SsoCalls {
   loop::Signal notified_;
   bool again_ = true;
   bool is_stopped_ = false;
+  int64_t made_ = 0;
+  int64_t failed_ = 0;
   OrgTurns turns_;
   loop::TaskSet calls_;  // last: its coroutines use all of the above
 };

@@ -235,6 +235,19 @@ bool is_true(const Json& claims, std::string_view name) {
   return member != nullptr && member->as_boolean() != nullptr && *member->as_boolean();
 }
 
+// Reads what the claims say of the person, where nothing is known yet. An address and its mark
+// belong together.
+void read_person(IdClaims& read, const Json& claims, std::string_view groups_claim) {
+  if (read.email.empty()) {
+    read.email = short_text(claims, "email", name_bytes_max);
+    read.is_email_verified = is_true(claims, "email_verified");
+  }
+  if (read.name.empty()) read.name = short_text(claims, "preferred_username", name_bytes_max);
+  if (read.name.empty()) read.name = short_text(claims, "name", name_bytes_max);
+  if (read.locale.empty()) read.locale = short_text(claims, "locale", name_bytes_max);
+  if (read.groups.empty()) read.groups = read_groups(claims, groups_claim);
+}
+
 std::variant<Json, TokenFault> checked_claims(std::string_view token, std::string_view keys,
                                               const TokenRules& rules) {
   std::optional<Parts> parts = parts_of(token);
@@ -281,13 +294,16 @@ std::variant<IdClaims, TokenFault> check_id_token(std::string_view token, std::s
   read.sub = short_text(claims, "sub", subject_bytes_max);
   if (read.sub.empty()) return fault("sub is missing, or too long");
   read.sid = short_text(claims, "sid", name_bytes_max);
-  read.email = short_text(claims, "email", name_bytes_max);
-  read.is_email_verified = is_true(claims, "email_verified");
-  read.name = short_text(claims, "preferred_username", name_bytes_max);
-  if (read.name.empty()) read.name = short_text(claims, "name", name_bytes_max);
-  read.locale = short_text(claims, "locale", name_bytes_max);
-  read.groups = read_groups(claims, groups_claim);
+  read_person(read, claims, groups_claim);
   return read;
+}
+
+bool add_user_info(IdClaims& claims, const Json& user_info, std::string_view groups_claim) {
+  if (!user_info.is_object() || short_text(user_info, "sub", subject_bytes_max) != claims.sub) {
+    return false;
+  }
+  read_person(claims, user_info, groups_claim);
+  return true;
 }
 
 std::variant<LogoutClaims, TokenFault> check_logout_token(std::string_view token,

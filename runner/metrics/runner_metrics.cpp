@@ -59,6 +59,8 @@ constexpr ReadRow<int64_t Own::*> own_rows[] = {
     {gauge, "hostler_budget_input_estimate_ratio", "", "Input tokens that providers counted, relative to the estimate.", &Own::input_estimate_ratio},
     {counter, "hostler_runner_access_log_lines_total", "", "Lines of nginx's access log that were read.", &Own::access_log_lines},
     {counter, "hostler_runner_access_log_skipped_total", "", "Lines among them that could not become a row.", &Own::access_log_skipped},
+    {counter, "hostler_runner_sso_calls_total", "", "Exchanges with OpenID providers: metadata, codes, logout tokens.", &Own::sso_calls},
+    {counter, "hostler_runner_sso_faults_total", "", "Exchanges among them that failed, or whose token was refused.", &Own::sso_faults},
     {gauge, "hostler_runner_mcp_streams", "", "Streams of MCP servers that are held while a person is asked.", &Own::mcp_streams},
     {gauge, "hostler_runner_access_log_unread_bytes", "", "Bytes of this host's access log that are not in the database yet.", &Own::access_log_unread_bytes},
     {gauge, "hostler_runner_access_log_lag_seconds", "", "Time since the last poll of the access log that found everything read.", &Own::access_log_lag_us},

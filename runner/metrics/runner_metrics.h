@@ -38,6 +38,8 @@ struct RunnerCounts {
   int64_t deliveries = 0;                    // of the outbox, under way now
   int64_t delivered = 0;                     // webhooks and mails
   int64_t deliveries_failed = 0;             // attempts, not messages
+  int64_t sso_calls = 0;                     // to OpenID providers, and checks of their tokens
+  int64_t sso_faults = 0;                    // those among them that came to nothing
   int64_t mcp_streams = 0;                   // that are held while a person is asked
   int64_t input_estimate_ratio = 1'000'000;  // in millionths
   int64_t access_log_lines = 0;

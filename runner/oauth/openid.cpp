@@ -11,7 +11,6 @@
 
 #include "lib/account/id_token.h"
 #include "lib/http/client_url.h"
-#include "lib/json.h"
 #include "lib/time_text.h"
 #include "runner/oauth/token_request.h"
 
@@ -89,6 +88,8 @@ std::string found_json(const Json& document, std::string_view keys) {
   for (std::string_view name : {"authorization_endpoint", "token_endpoint", "jwks_uri"}) {
     json.member(name, document.text_or(name));
   }
+  std::string_view user_info = document.text_or("userinfo_endpoint");
+  if (is_endpoint(user_info)) json.member("userinfo_endpoint", user_info);
   const Json* tells = document.find("authorization_response_iss_parameter_supported");
   json.member("tells_issuer",
               tells != nullptr && tells->as_boolean() != nullptr && *tells->as_boolean());
@@ -173,6 +174,16 @@ Task<std::variant<ExchangedTokens, ProviderFault>> exchange_code(http::HttpClien
     co_return ProviderFault{"its token_endpoint answered without an ID token"};
   }
   co_return tokens;
+}
+
+Task<std::variant<Json, ProviderFault>> read_user_info(http::HttpClient& http, std::string endpoint,
+                                                       std::string access_token) {
+  http::HttpRequest request = provider_request(std::move(endpoint));
+  request.headers.emplace_back("Authorization", "Bearer " + access_token);
+  http::HttpAnswer answer = co_await http.fetch(std::move(request));
+  std::optional<Json> json = object_of(answer);
+  if (!json) co_return ProviderFault{words_of("its userinfo_endpoint", answer)};
+  co_return *std::move(json);
 }
 
 }  // namespace hostler::runner

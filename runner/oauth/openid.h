@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "lib/http/client.h"
+#include "lib/json.h"
 #include "lib/loop/task.h"
 
 namespace hostler::runner {
@@ -46,5 +47,9 @@ struct ExchangedTokens {
 };
 Task<std::variant<ExchangedTokens, ProviderFault>> exchange_code(http::HttpClient& http,
                                                                  CodeExchange exchange);
+
+// The claims at the userinfo endpoint, as a JSON object.
+Task<std::variant<Json, ProviderFault>> read_user_info(http::HttpClient& http, std::string endpoint,
+                                                       std::string access_token);
 
 }  // namespace hostler::runner

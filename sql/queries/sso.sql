@@ -46,8 +46,9 @@ SELECT set_config('synchronous_commit', 'off', true), pg_notify('hostler_sso', '
 -- name: sso_call_claim
 -- A daemon takes a call.
 -- $1 full_holders uuid[]
-SELECT call_id, kind, holder, request, provider_id, issuer, client_id, client_method, token_endpoint, jwks_uri, keys,
-    keys_age_s, groups_claim, secret_id, secret_org_id, secret_kind, key_version, wrapped_key, sealed
+SELECT call_id, kind, holder, request, provider_id, issuer, client_id, client_method, token_endpoint, jwks_uri,
+    userinfo_endpoint, keys, keys_age_s, groups_claim, secret_id, secret_org_id, secret_kind, key_version,
+    wrapped_key, sealed
 FROM sso_call_claim($1);
 
 -- name: sso_call_store

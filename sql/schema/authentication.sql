@@ -97,7 +97,7 @@ BEGIN
                coalesce(org, s.confined_org_id, u.personal_org_id) AS org_id, o.ip_rule_count, u.email_verified_at,
                coalesce(s.confined_org_id, u.personal_org_id) AS personal_org_id, s.confined_org_id,
                s.proved_at, o.closed_at, o.erase_at, u.has_factor, coalesce(o.require_factor, false) AS require_factor,
-               o.required_provider_id,
+               s.provider_id, o.required_provider_id,
                o.required_provider_id IS NULL OR coalesce(o.required_provider_id = s.provider_id, false)
                OR sso_way_back(context, m.role, s.id) AS is_provided
         INTO of_user
@@ -147,7 +147,7 @@ BEGIN
             WHERE of_user.confined_org_id IS NOT NULL;
         END IF;
         IF NOT is_key AND NOT context ? 'before_factor' THEN
-            IF NOT of_user.has_factor
+            IF NOT of_user.has_factor AND (platform_admin OR NOT sso_proves_factor(of_user.provider_id))
                AND (of_user.require_factor OR asks_for_factor(context, platform_admin)
                     OR (context ? 'org_named'
                         AND lacks_factor_named((context ->> 'org_named')::uuid, user_id, platform_admin))) THEN
@@ -263,7 +263,7 @@ BEGIN
         WHERE t.expires_at > clock_timestamp() AND s.revoked_at IS NULL AND s.epoch = u.session_epoch
               AND u.status = 'active' AND (u.email_verified_at IS NOT NULL OR NOT context ? 'needs_proof')
               AND (u.has_factor OR NOT (o.require_factor OR asks_for_factor(context, u.platform_admin))
-                   OR context ? 'before_factor')
+                   OR context ? 'before_factor' OR (sso_proves_factor(s.provider_id) AND NOT u.platform_admin))
               AND (o.ip_rule_count = 0 OR ip_admits(m.org_id, (context ->> 'client_ip')::inet))
               AND CASE WHEN s.identity_id IS NULL THEN true ELSE identity_holds(s.identity_id) END
               AND (s.confined_org_id IS NULL OR (s.confined_org_id = m.org_id AND NOT context ? 'own_account'))

@@ -200,7 +200,11 @@ BEGIN
         text_out := (SELECT export_line('user', to_jsonb(u) - ARRAY['password_hash', 'search_text'])
                      FROM users u WHERE u.id = x.user_id)
             || (SELECT coalesce(string_agg(export_line('factor', factor_json(f)::jsonb), '' ORDER BY f.id), '')
-                FROM factors f WHERE f.user_id = x.user_id AND f.confirmed_at IS NOT NULL);
+                FROM factors f WHERE f.user_id = x.user_id AND f.confirmed_at IS NOT NULL)
+            || (SELECT coalesce(string_agg(export_line('identity', identity_json(i, p)::jsonb
+                    || jsonb_build_object('sub', i.sub)), '' ORDER BY i.id), '')
+                FROM identities i JOIN identity_providers p ON p.id = i.provider_id
+                WHERE i.user_id = x.user_id AND identity_holds(i.id));
     ELSIF x.part = ANY (parts) THEN
         FOR listed IN SELECT l.id, l.line FROM export_list(x, at_most) AS l LOOP
             text_out := text_out || export_line(CASE x.part WHEN 'org_runs' THEN 'run' ELSE rtrim(x.part, 's') END,

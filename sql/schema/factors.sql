@@ -50,6 +50,9 @@ CREATE TABLE factor_tokens (
 );
 CREATE INDEX factor_tokens_user ON factor_tokens (user_id);
 CREATE INDEX factor_tokens_expiry ON factor_tokens (expires_at);
+-- The session of an identity provider, whose end ends them.
+CREATE INDEX factor_tokens_sid ON factor_tokens ((provenance ->> 'sid') COLLATE "C")
+    WHERE provenance ->> 'sid' IS NOT NULL;
 
 -- The clock of TOTP. Tests replace it.
 CREATE OR REPLACE FUNCTION factor_clock() RETURNS timestamptz

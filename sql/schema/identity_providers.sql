@@ -37,6 +37,7 @@ CREATE TABLE identity_providers (
     authorization_endpoint text NOT NULL,
     token_endpoint text NOT NULL,
     jwks_uri text NOT NULL,
+    userinfo_endpoint text,         -- for claims that the ID token lacks
     tells_issuer boolean NOT NULL,  -- in its answers (RFC 9207)
     client_method text NOT NULL,    -- how the client shows its secret
     keys json NOT NULL,             -- those of its JWKS that may sign
@@ -197,14 +198,14 @@ $$;
 
 -- PATCH /v1/identity-providers/{provider_id}. changes: members by their names; with client_secret_set the secret
 -- changes: to `secret`, or to none. discovered: of another issuer, or null. Of an organization's provider a platform
--- administrator changes by its id what only they set.
+-- administrator changes by its id what only they set: another issuer does not have it.
 CREATE OR REPLACE FUNCTION identity_provider_update(provider uuid, changes jsonb, secret jsonb, discovered jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     old_state identity_providers := identity_provider_of_scope(provider, true);
     new_state identity_providers := jsonb_populate_record(old_state, (changes - 'client_secret_set')
-                                                                     || coalesce(discovered, '{}'));
+        || coalesce('{"userinfo_endpoint": null}' || discovered, '{}'));
     is_foreign boolean := old_state.org_id IS NOT NULL AND scope_org('org.manage') IS NULL;
     is_elsewhere boolean := new_state.issuer <> old_state.issuer;
 BEGIN
@@ -218,6 +219,10 @@ BEGIN
         PERFORM fail('validation.error', 'platform_requires_nobody');
     END IF;
     PERFORM sso_way_back_mail();
+    IF is_elsewhere AND old_state.org_id IS NOT NULL THEN
+        new_state.trust_email := false;
+        new_state.has_second_factor := false;
+    END IF;
     IF changes ? 'domains' THEN
         new_state.domains := identity_domains(old_state.org_id, new_state.domains);
     END IF;
@@ -236,6 +241,7 @@ BEGIN
         role_map = new_state.role_map, create_users = new_state.create_users, is_required = new_state.is_required,
         is_active = new_state.is_active, authorization_endpoint = new_state.authorization_endpoint,
         token_endpoint = new_state.token_endpoint, jwks_uri = new_state.jwks_uri,
+        userinfo_endpoint = new_state.userinfo_endpoint,
         tells_issuer = new_state.tells_issuer, client_method = new_state.client_method, keys = new_state.keys,
         keys_read_at = CASE WHEN discovered IS NULL THEN keys_read_at ELSE clock_timestamp() END,
         epoch = new_state.epoch

@@ -169,7 +169,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 $$;
 
 -- Ends the sessions that a logout token means: of the provider's session, else of its subject, that began before it
--- was made. A token serves once. Returns how many; more than at_most at a time are left for the caller's next call.
+-- was made, or in the same second, because a token knows no parts of one; and the logins that wait for a second factor.
+-- A token serves once. Returns how many; more than at_most at a time are left for the caller's next call.
 -- Returns null when the token was used.
 CREATE OR REPLACE FUNCTION sso_logout_finish(call_id uuid, is_first boolean, at_most integer) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
@@ -195,8 +196,12 @@ BEGIN
                       jsonb_build_object('provider_key', p.key), 'ok', NULL)
         FROM identity_providers p WHERE p.id = c.provider_id;
     END IF;
-    began_before := to_timestamp((claims ->> 'iat')::double precision);
+    began_before := to_timestamp((claims ->> 'iat')::double precision + 1);
     IF claims ->> 'sid' IS NOT NULL THEN
+        DELETE FROM factor_tokens t
+        WHERE (t.provenance ->> 'sid') COLLATE "C" = claims ->> 'sid'
+              AND t.provenance ->> 'provider_id' = c.provider_id::text
+              AND t.expires_at < began_before + interval '5 minutes';
         page := ARRAY(SELECT s.id FROM sessions s
                       WHERE s.provider_id = c.provider_id AND s.provider_sid = claims ->> 'sid'
                             AND s.revoked_at IS NULL AND s.created_at < began_before
@@ -204,6 +209,10 @@ BEGIN
                                 SELECT FROM identities i WHERE i.id = s.identity_id AND i.sub = claims ->> 'sub'))
                       LIMIT at_most);
     ELSE
+        DELETE FROM factor_tokens t USING identities i
+        WHERE i.provider_id = c.provider_id AND i.sub = claims ->> 'sub' AND t.user_id = i.user_id
+              AND t.provenance ->> 'provider_id' = c.provider_id::text
+              AND t.expires_at < began_before + interval '5 minutes';
         page := ARRAY(SELECT s.id FROM identity_providers p
                       JOIN identities i ON i.provider_id = p.id AND i.epoch = p.epoch AND i.sub = claims ->> 'sub'
                       JOIN sessions s ON s.identity_id = i.id AND s.revoked_at IS NULL AND s.created_at < began_before
@@ -219,8 +228,9 @@ $$;
 -- all that it needs of the provider.
 CREATE OR REPLACE FUNCTION sso_call_claim(full_holders uuid[])
 RETURNS TABLE (call_id uuid, kind text, holder uuid, request json, provider_id uuid, issuer text, client_id text,
-    client_method text, token_endpoint text, jwks_uri text, keys json, keys_age_s bigint, groups_claim text,
-    secret_id uuid, secret_org_id uuid, secret_kind text, key_version integer, wrapped_key bytea, sealed bytea)
+    client_method text, token_endpoint text, jwks_uri text, userinfo_endpoint text, keys json, keys_age_s bigint,
+    groups_claim text, secret_id uuid, secret_org_id uuid, secret_kind text, key_version integer, wrapped_key bytea,
+    sealed bytea)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog
 SET enable_sort = off SET enable_bitmapscan = off AS $$
 DECLARE
@@ -233,8 +243,9 @@ BEGIN
         UPDATE sso_calls q SET claimed_at = clock_timestamp(), request = NULL WHERE q.id = c.id;
         RETURN QUERY
         SELECT c.id, c.kind, c.holder, c.request, p.id, p.issuer, p.client_id, p.client_method, p.token_endpoint,
-            p.jwks_uri, p.keys, extract(epoch FROM clock_timestamp() - p.keys_read_at)::bigint, p.groups_claim,
-            s.id, s.org_id, s.kind, s.key_version, s.wrapped_key, s.sealed
+            p.jwks_uri, p.userinfo_endpoint, p.keys,
+            extract(epoch FROM clock_timestamp() - p.keys_read_at)::bigint, p.groups_claim, s.id, s.org_id, s.kind,
+            s.key_version, s.wrapped_key, s.sealed
         FROM (SELECT) AS one LEFT JOIN identity_providers p ON p.id = c.provider_id
         LEFT JOIN secrets s ON s.id = p.secret_id;
     END IF;

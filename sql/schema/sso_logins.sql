@@ -288,6 +288,16 @@ BEGIN
 END
 $$;
 
+-- Whether the provider with which a session began asked for a second factor itself.
+CREATE OR REPLACE FUNCTION sso_proves_factor(provider uuid) RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog
+SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    RETURN provider IS NOT NULL
+        AND EXISTS (SELECT FROM identity_providers p WHERE p.id = provider AND p.has_second_factor);
+END
+$$;
+
 -- Whether a request to an organization that requires a provider passes although its session did not begin with it: of
 -- an owner with a second factor and a fresh login by it, for the provider's endpoints (context: sso_exempt_seconds).
 CREATE OR REPLACE FUNCTION sso_way_back(context jsonb, role text, session uuid) RETURNS boolean
@@ -352,6 +362,6 @@ BEGIN
 END
 $$;
 REVOKE EXECUTE ON FUNCTION sso_vouches, sso_user_create, sso_user_find, sso_role, sso_member, sso_session,
-    sso_link_waiting, sso_way_back, sso_way_back_mail, sso_named_check, sso_required_fail, members_check
-    FROM hostler_api, hostler_runner;
+    sso_link_waiting, sso_proves_factor, sso_way_back, sso_way_back_mail, sso_named_check, sso_required_fail,
+    members_check FROM hostler_api, hostler_runner;
 REVOKE EXECUTE ON FUNCTION sso_finish FROM hostler_runner;

@@ -15,8 +15,8 @@ namespace {
 
 // A daemon that has room begins within a second (sql: sso_calls.claim_until).
 constexpr int64_t claim_limit_ms = 5'500;
-// The claim, the exchange of a code, and the keys that are read twice at most, with some room.
-constexpr int64_t wait_limit_ms = 24'000;
+// The claim, the exchange of a code, the keys that are read twice at most, and the userinfo.
+constexpr int64_t wait_limit_ms = 28'000;
 constexpr int64_t first_pause_ms = 20;
 constexpr int64_t pause_ms_max = 250;
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/rigs/sso_harness.h"
+#include "tests/support/rows/factors.h"
 
 namespace hostler::testing_support {
 namespace {
@@ -110,6 +111,45 @@ TEST(SsoLies, OfTokenEndpointsOpenNothing) {
             "auth.sso_failed")
       << "no redirect is followed";
   EXPECT_EQ(error_of(R"({"delay_s":8})"), "auth.sso_failed") << "5 seconds are enough";
+  EXPECT_EQ(error_of(R"({"endless":true})"), "auth.sso_failed");
+}
+
+TEST(SsoLies, OfHugeClaimsOpenNothing) {
+  TestProvider provider = open_provider();
+  auto error_of = [&](const std::string& claims) {
+    return error_after(provider, "{\"claims\":{" + claims + "}}");
+  };
+  std::string huge(20'000, 'a');
+  EXPECT_EQ(error_of(fmt::format(R"("email":"{}@example.org")", huge)), "auth.sso_unknown_user");
+  EXPECT_EQ(error_of(fmt::format(R"("email":"a@example.org","sub":"{}")", huge)),
+            "auth.sso_failed");
+  EXPECT_EQ(error_of(fmt::format(R"("email":"a@example.org","x":["{0}","{0}","{0}"])", huge)),
+            "auth.sso_failed")
+      << "a token of 80 KB";
+  EXPECT_EQ(error_of(fmt::format(R"("email":"{}","name":"{}","sid":"{}")", new_email(), huge,
+                                 std::string(2000, 's'))),
+            "")
+      << "names that are too long are left out";
+}
+
+TEST(SsoLies, OfTwoBrowsersOfANewPersonMakeOneAccount) {
+  TestProvider provider = open_provider();
+  std::string email = new_email();
+  provider.say(fmt::format(R"("email":"{}")", email));
+  std::vector<Call> calls;
+  for (int i = 0; i < 3; ++i) {
+    Flow flow = begin_flow(provider);
+    calls.push_back({"GET", flow.path_back(), "", "", {{"Cookie", flow.cookie}}});
+  }
+  int let_in = 0;
+  for (const Answer& answer : stack().client().send_all(calls)) {
+    EXPECT_EQ(answer.status, 303) << answer.body;
+    if (!answer.refresh_cookie().empty()) ++let_in;
+  }
+  EXPECT_GE(let_in, 1);
+  EXPECT_EQ(
+      sql_number(stack(), fmt::format("SELECT count(*) FROM users WHERE email = '{}'", email)), 1);
+  EXPECT_EQ(sign_in(provider).error(), "");
 }
 
 TEST(SsoKeys, AreReadAgainForANewOne) {
@@ -155,6 +195,32 @@ TEST(SsoLogout, EndsTheProvidersSessionOnce) {
   Answer again = log_out(visitor.provider, token);
   EXPECT_TRUE(is_problem(again, 400, "auth.sso_logout_invalid")) << "a jti serves once";
   EXPECT_EQ(again.header("cache-control"), "no-store");
+}
+
+TEST(SsoLogout, EndsASessionThatBeganInItsSecond) {
+  Visitor visitor = make_visitor();
+  int64_t began = sql_number(
+      stack(), fmt::format("SELECT floor(extract(epoch FROM max(created_at)))::bigint FROM "
+                           "sessions WHERE provider_id = '{}'",
+                           visitor.provider.id));
+  std::string claims = fmt::format(R"("sid":"s-1","iat":{})", began);
+  EXPECT_EQ(log_out(visitor.provider, visitor.provider.logout_token(claims)).status, 200);
+  EXPECT_EQ(visitor.client.get("/v1/me").status, 401) << "a token knows whole seconds";
+}
+
+TEST(SsoLogout, EndsALoginThatWaitsForAFactor) {
+  TestProvider provider = open_provider();
+  TestUser user = register_user(stack());
+  provider.say(fmt::format(R"("email":"{}","sid":"s-1")", user.email));
+  user.client = client_of(sign_in(provider));
+  TestFactor factor = add_totp(stack(), user);
+  for (const char* claims : {R"("sid":"s-1",)", R"("sub":"subject",)"}) {
+    std::string token = sign_in(provider).value("factor_token");
+    EXPECT_EQ(log_out(provider, provider.logout_token(claims + later())).status, 200);
+    Answer finished = stack().client().post("/v1/auth/factor",
+                                            factor_body(token, "code", next_code(stack(), factor)));
+    EXPECT_TRUE(is_problem(finished, 401, "auth.invalid_token")) << claims;
+  }
 }
 
 TEST(SsoLogout, EndsAllSessionsOfASubject) {

@@ -167,6 +167,20 @@ TEST(Sso, KnowsNobodyWhoseAddressIsNotVouchedFor) {
   EXPECT_NE(audited("auth.sso_login", open).find("auth.sso_unknown_user"), std::string::npos);
 }
 
+TEST(Sso, ReadsTheAddressAtTheUserinfoEndpointWhereTheTokenHasNone) {
+  TestProvider provider = add_platform_provider(R"(,"create_users":true)");
+  std::string email = new_name("hal") + "@example.org";
+  auto answer = [&](const std::string& sub, const std::string& verified) {
+    provider.set(fmt::format(R"({{"claims":{{"sub":"hal"}},"userinfo":{{"sub":"{}","email":"{}",)"
+                             R"("email_verified":{}}}}})",
+                             sub, email, verified));
+    return sign_in(provider);
+  };
+  EXPECT_EQ(answer("another", "true").error(), "auth.sso_unknown_user") << "another subject";
+  EXPECT_EQ(answer("hal", "false").error(), "auth.sso_unknown_user") << "not verified";
+  EXPECT_EQ(client_of(answer("hal", "true")).get("/v1/me").member("email"), email);
+}
+
 TEST(Sso, OfAnOrganizationOpensItAlone) {
   Company company = make_company(R"(,"create_users":true,"groups_claim":"groups",)"
                                  R"("role_map":{"bosses":"admin","all":"member"})");
@@ -240,6 +254,36 @@ TEST(Sso, AsksForTheAccountsSecondFactor) {
                                            "ORDER BY id DESC LIMIT 1",
                                            user.id)),
             "sso");
+}
+
+TEST(Sso, SatisfiesADemandForAFactorThatTheProviderAsked) {
+  Company company = make_company();
+  stack().sql().run_text(
+      fmt::format("UPDATE orgs SET require_factor = true WHERE id = '{}'", company.org_id));
+  company.provider.say(person("fay", company.address("fay")));
+  Client fay = client_of(sign_in(company.provider));
+  EXPECT_TRUE(is_problem(fay.get("/v1/threads"), 403, "auth.factor_setup_required"));
+  TestUser admin = register_admin(stack());
+  EXPECT_EQ(admin.client
+                .patch("/v1/identity-providers/" + company.provider.id + "?scope=platform",
+                       R"({"has_second_factor":true})")
+                .status,
+            200);
+  EXPECT_EQ(fay.get("/v1/threads").status, 200);
+  EXPECT_EQ(fay.get("/v1/orgs/" + company.org_id).status, 200);
+}
+
+TEST(Sso, LinksAreInTheExportOfTheAccount) {
+  TestProvider provider = add_platform_provider(R"(,"create_users":true)");
+  provider.say(person("gil", new_name("gil") + "@example.org"));
+  std::string id = client_of(sign_in(provider)).get("/v1/me").member("id");
+  std::string lines = sql_value(
+      stack(), fmt::format("SELECT text_out FROM export_step(jsonb_populate_record(NULL::exports, "
+                           "jsonb_build_object('user_id', '{}', 'is_of_org', false, 'part', "
+                           "'begin')), 100)",
+                           id));
+  EXPECT_NE(lines.find("\"record\": \"identity\""), lines.npos) << lines;
+  EXPECT_NE(lines.find("\"sub\": \"gil\""), lines.npos) << lines;
 }
 
 TEST(Sso, EndsWithItsLink) {

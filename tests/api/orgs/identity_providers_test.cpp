@@ -130,7 +130,12 @@ TEST(IdentityProviders, ReadTheIssuerWhenTheyAreWritten) {
   provider.set(R"({"metadata":{"token_endpoint":"https://192.168.7.7/token"}})");
   EXPECT_TRUE(is_problem(post("two", provider.issuer()), 422, "identity.discovery_failed"))
       << "a private address that outbound.allow_cidrs does not name";
-  provider.set(R"({"metadata":{},"keys":{"keys":[]}})");
+  for (const char* path : {"openid-configuration", "keys"}) {
+    provider.set(fmt::format(R"({{"metadata":{{}},"redirect":"{}"}})", path));
+    EXPECT_TRUE(is_problem(post("two", provider.issuer()), 422, "identity.discovery_failed"))
+        << "no redirect is followed: " << path;
+  }
+  provider.set(R"({"redirect":null,"keys":{"keys":[]}})");
   EXPECT_TRUE(is_problem(post("two", provider.issuer()), 422, "identity.discovery_failed"));
   EXPECT_TRUE(is_problem(post("two", "https://10.1.2.3"), 422, "identity.discovery_failed"));
   EXPECT_TRUE(is_problem(post("two", "https://127.0.0.1:1"), 422, "identity.discovery_failed"));
@@ -182,6 +187,24 @@ TEST(IdentityProviders, OfAnOrganizationAreTrustedByAdministratorsAlone) {
                          404, "identity_providers.not_found"));
   EXPECT_TRUE(
       is_problem(admin.client.del(at(provider, "platform")), 404, "identity_providers.not_found"));
+}
+
+TEST(IdentityProviders, LoseTheTrustOfAdministratorsWithTheirIssuer) {
+  Company company = make_company();
+  TestProvider provider = add_org_provider(company.client);
+  TestUser admin = register_admin(stack());
+  ASSERT_EQ(admin.client
+                .patch(at(provider, "platform"), R"({"trust_email":true,"has_second_factor":true})")
+                .status,
+            200);
+  Answer renamed = company.client.patch(at(provider), R"({"display_name":"Same issuer"})");
+  EXPECT_EQ(renamed.member("trust_email"), "true");
+  Answer swapped = company.client.patch(
+      at(provider), fmt::format(R"({{"issuer":"{}","client_secret":"another"}})",
+                                openid_peer().url("/" + new_name("idp"))));
+  EXPECT_EQ(swapped.status, 200) << swapped.body;
+  EXPECT_EQ(swapped.member("trust_email"), "false");
+  EXPECT_EQ(swapped.member("has_second_factor"), "false");
 }
 
 TEST(RequiredProvider, KeepsOtherSessionsOut) {

@@ -9,7 +9,9 @@ own. Its page GET /NAME/authorize says yes at once. POST /set/NAME {...} changes
   header    of the next tokens, likewise
   sign      rs256 (default), ps256, es256, none, hs256 (with the public key), other (another key)
   metadata  over its metadata; keys: over its key set
-  answer    what its token endpoint answers: {status, body, headers, delay_s}
+  answer    what its token endpoint answers: {status, body, headers, delay_s}, or {endless: true}
+  redirect  the last word of the path that leads elsewhere; null: none does
+  userinfo  what its userinfo endpoint answers; nothing by default
   iss       in the browser's way back; null: none
   kid       of its keys; a new one is a new key set
 
@@ -115,14 +117,18 @@ class Endpoint(BaseHTTPRequestHandler):
             return self.say(200, {})
         state = names.setdefault(words[0], {"codes": {}, "set": {}})
         issuer = f"https://{self.headers['Host']}/{words[0]}"
+        if state["set"].get("redirect") == words[-1] and "elsewhere" not in words:
+            return self.say(302, {}, {"Location": f"{issuer}/elsewhere/{words[-1]}"})
         answer = {"openid-configuration": self.metadata, "keys": self.keys,
-                  "authorize": self.authorize, "token": self.token, "logout": self.logout}
+                  "authorize": self.authorize, "token": self.token, "logout": self.logout,
+                  "userinfo": self.userinfo}
         return answer[words[-1]](state, issuer, where, body)
 
     def metadata(self, state, issuer, _where, _body):
         self.say(200, over({
             "issuer": issuer, "authorization_endpoint": f"{issuer}/authorize",
             "token_endpoint": f"{issuer}/token", "jwks_uri": f"{issuer}/keys",
+            "userinfo_endpoint": f"{issuer}/userinfo",
             "response_types_supported": ["code"],
             "id_token_signing_alg_values_supported": ["RS256", "ES256"],
             "token_endpoint_auth_methods_supported": ["client_secret_basic"],
@@ -144,6 +150,8 @@ class Endpoint(BaseHTTPRequestHandler):
     def token(self, state, issuer, _where, body):
         wanted = state["set"].get("answer")
         if wanted:
+            if wanted.get("endless"):
+                return self.say_endlessly()
             time.sleep(wanted.get("delay_s", 0))
             return self.say(wanted.get("status", 200), wanted.get("body", {}),
                             wanted.get("headers"))
@@ -163,6 +171,10 @@ class Endpoint(BaseHTTPRequestHandler):
         return self.say(200, {"access_token": access, "token_type": "Bearer",
                               "id_token": token_of(state, claims)})
 
+    def userinfo(self, state, _issuer, _where, _body):
+        is_bearer = (self.headers.get("Authorization") or "").startswith("Bearer ")
+        self.say(200 if is_bearer else 401, state["set"].get("userinfo", {}))
+
     def logout(self, state, issuer, _where, body):
         now = int(time.time())
         claims = over({"iss": issuer, "aud": "client", "iat": now, "exp": now + 120,
@@ -178,6 +190,18 @@ class Endpoint(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def say_endlessly(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        try:
+            while True:
+                self.wfile.write(b" " * 65536)
+        except OSError:
+            pass
 
     def do_POST(self):
         self.handle_one(self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode())
