@@ -10,6 +10,7 @@ import { changes_of, Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { Adder, PageEnd, Table, usePages } from '../ui/list.mjs';
 import '../words/org_providers.mjs';
 import { Changed, show_change } from './change.mjs';
+import { Health } from './health.mjs';
 import { Learned } from './learned.mjs';
 import { ModelTest } from './model_test.mjs';
 import { ask_and_do } from './parts.mjs';
@@ -133,6 +134,7 @@ function Models({ provider, query, on_open, on_change }) {
         one.is_default && html` <span class="mark live">${t('providers.is_default')}</span>`
       }<${Learned} learned=${one.learned} />`,
     },
+    { title: t('health.title'), cell: (one) => html`<${Health} health=${one.health} />` },
     ...prices.map((name) => ({
       title: t(`providers.short.${name}`),
       is_number: true,
