@@ -202,8 +202,8 @@ function Editor({ persona, others, chosen, scope, on_saved }) {
       <button type="button" class="danger" onClick=${remove}>${t('personas.remove')}</button></div>
     <${Changed} />
     <div class="beside"><section class="panel wide"><${PersonaForm} persona=${persona}
-        draft_key=${persona.id} scope=${scope} action=${t('save')} on_dirty=${set_dirty} on_submit=${save}
-        key=${saves} /></section>
+        draft_key=${persona.id} scope=${scope} action=${t('save')} on_dirty=${set_dirty}
+        on_submit=${save} key=${saves} /></section>
       <${TryPane} persona=${name_of(persona)}
         hint=${t(is_dirty ? 'personas.try_saved' : 'try.hint')} /></div>
     <${Versions} persona=${persona} others=${others} chosen=${chosen} />`;

@@ -21,8 +21,8 @@ add_words(
     'personas.any_model': 'Default model',
     'personas.fallbacks': 'Fall-back models',
     'personas.fallbacks_hint':
-      'If its model fails, the next one takes over, in this order. At most five. A run that names ' +
-      'its model does not use them.',
+      'If its model fails, the next one takes over, in this order. At most five. A run that ' +
+      'names its model does not use them.',
     'personas.choose_fallback': 'Choose a model',
     'personas.add_fallback': 'Add fall-back model',
     'personas.up': 'Up',

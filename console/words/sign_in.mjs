@@ -9,6 +9,8 @@ add_words(
     'sign_in.with_code': 'Sign in with an emailed code',
     'sign_in.with_password': 'Sign in with a password',
     'sign_in.with_passkey': 'Sign in with a passkey',
+    'sign_in.with_company': 'Sign in with your company account',
+    'sign_in.by': 'Sign in with {name}',
     'sign_in.step': 'Two-step verification',
     'sign_in.over':
       'The second step took too long or did not succeed. Sign in again.',
@@ -77,6 +79,8 @@ add_words(
     'sign_in.with_code': '使用邮件验证码登录',
     'sign_in.with_password': '使用密码登录',
     'sign_in.with_passkey': '使用通行密钥登录',
+    'sign_in.with_company': '使用公司账号登录',
+    'sign_in.by': '使用 {name} 登录',
     'sign_in.step': '两步验证',
     'sign_in.over': '第二步验证超时或未通过，请重新登录。',
     'sign_in.forgot': '忘记密码？',
