@@ -45,7 +45,7 @@ export function FallbackRoutes({ form, models }) {
     ${
       chosen.length > 0 &&
       html`<ol>${chosen.map(
-        (route_id, at) => html`<li key=${route_id}><bdi>${name_of(route_id)}</bdi>
+        (route_id, at) => html`<li key=${route_id}><bdi>${name_of(route_id)}</bdi>${' '}
         <span class="row-actions">${button('up', route_id, at === 0, () => moved(chosen, at, -1))}
         ${button('down', route_id, at === chosen.length - 1, () => moved(chosen, at, 1))}
         ${button('leave_out', route_id, false, () => chosen.filter((_, other) => other !== at))}

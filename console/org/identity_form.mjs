@@ -125,24 +125,22 @@ export function IdentityForm({ provider = null, scope, headers, on_done, on_clos
   const check = (name) => html`<${Field} form=${form} name=${name} type="checkbox"
     label=${t(`identity.${name}`)} hint=${t(`identity.${name}_hint`)} />`;
   const shown_key = provider?.key ?? values.key.trim();
-  return html`<${Dialog} title=${title} on_close=${on_close} is_wide>
+  return html`<${Dialog} title=${title} on_close=${on_close}>
     <${Form} form=${form} label=${title} on_submit=${send}>
-      <div class="pairs"><${Field} form=${form} name="display_name" label=${t('org_ui.name')}
-          maxlength="100" dir="auto" autocomplete="off" autofocus />
-        ${
-          !provider &&
-          html`<${Field} ...${plain} name="key" label=${t('identity.key')} maxlength="32"
-            hint=${t('identity.key_hint')} />`
-        }</div>
+      <${Field} form=${form} name="display_name" label=${t('org_ui.name')} maxlength="100"
+        dir="auto" autocomplete="off" autofocus hint=${t(`identity.name_hint.${scope}`)} />
+      ${
+        !provider &&
+        html`<${Field} ...${plain} name="key" label=${t('identity.key')} maxlength="32"
+          hint=${t('identity.key_hint')} />`
+      }
       ${shown_key && html`<${Addresses} provider_key=${shown_key} />`}
       <${Field} ...${plain} name="issuer" type="url" label=${t('identity.issuer')}
         maxlength="1024" hint=${t('identity.issuer_hint')} />
-      <div class="pairs"><${Field} ...${plain} name="client_id" label=${t('identity.client_id')}
-          maxlength="1024" />
-        <${Field} form=${form} name="client_secret" type="password" maxlength="4096"
-          label=${t('identity.secret')} autocomplete="new-password"
-          hint=${t(provider?.client_secret_set ? 'identity.secret_stays' : 'identity.secret_hint')}
-          /></div>
+      <${Field} ...${plain} name="client_id" label=${t('identity.client_id')} maxlength="1024" />
+      <${Field} form=${form} name="client_secret" type="password" maxlength="4096"
+        label=${t('identity.secret')} autocomplete="new-password"
+        hint=${t(provider?.client_secret_set ? 'identity.secret_stays' : 'identity.secret_hint')} />
       <${Field} ...${plain} name="domains" rows="2" label=${t('identity.domains')}
         hint=${t(`identity.domains_hint.${scope}`)} />
       <${Field} ...${plain} name="scopes" label=${t('identity.scopes')} />

@@ -35,12 +35,12 @@ export function Identities() {
     ${
       call.body?.length > 0 &&
       html`<ul class="identities">${call.body.map(
-        (one) => html`<li key=${one.id}><bdi><strong>${one.display_name}</strong></bdi>
-        <bdi class="dim">${one.issuer}</bdi>
+        (one) => html`<li key=${one.id}><strong><bdi>${one.display_name}</bdi></strong><br />
+        <bdi class="dim">${one.issuer}</bdi><br />
         <span class="dim">${t('identities.since')} <${Day} at=${one.created_at} />${
           one.last_used_at &&
           html` · ${t('identities.used')} <${When} at=${one.last_used_at} />`
-        }</span>
+        }</span>${' '}
         <button type="button" class="small danger" onClick=${() => remove(one)}
           aria-label=${`${t('identities.remove')}: ${one.display_name}`}>
           ${t('identities.remove')}</button></li>`,

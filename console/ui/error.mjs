@@ -58,7 +58,7 @@ function ByProvider({ error }) {
   const { provider_key: provider } = error.problem;
   if (error.code !== 'auth.sso_required' || !provider) return null;
   return html`<a class="button" href=${address('/sign-in', { provider, to: place.get().path })}>
-    ${t('sign_in.by', { name: provider })}</a>`;
+    ${t('sign_in.by', { name: provider })}</a>${' '}`;
 }
 
 // `error`: whatever was thrown. `on_retry`: offers to try again. `hides_fields`: those of the form

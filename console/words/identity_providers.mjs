@@ -12,6 +12,8 @@ add_words(
     'identity.edit': 'Edit identity provider',
     'identity.empty':
       'No identity providers yet. Add one so that people sign in without a password.',
+    'identity.name_hint.org': 'People see it in mails and among their linked accounts.',
+    'identity.name_hint.platform': 'It stands on the button of the sign-in page.',
     'identity.key': 'Key',
     'identity.key_hint':
       'a-z, 0-9 and -. It is part of the redirect URI and can’t be changed later.',
@@ -55,13 +57,12 @@ add_words(
     'identity.required_text':
       'Members who signed in another way are shut out at once, also you, until they sign in with ' +
       'this provider. API keys work only while their owner is linked with it. Sign in with it ' +
-      'yourself first. If it breaks, only an owner with two-step verification, or the operator of ' +
-      'this server, can undo this.',
+      'yourself first. If it breaks, only an owner with two-step verification or the operator of ' +
+      'this server can undo this.',
     'identity.is_active': 'Active',
     'identity.is_active_hint': 'An inactive provider signs nobody in.',
     'identity.ends_text':
-      'All sessions and links of this provider end. People are linked again at their next ' +
-      'sign-in.',
+      'All sessions and links of this provider end. People are linked again when they sign in.',
     'identity.do_it': 'Save',
     'identity.remove_text':
       'All sessions and links of this provider end. People without a password sign in with an ' +
@@ -102,6 +103,8 @@ add_words(
     'identity.new': '新建提供商',
     'identity.edit': '编辑身份提供商',
     'identity.empty': '暂无身份提供商。添加后即可无需密码登录。',
+    'identity.name_hint.org': '显示在邮件和用户的关联账号中。',
+    'identity.name_hint.platform': '显示在登录页面的按钮上。',
     'identity.key': '标识',
     'identity.key_hint': 'a-z、0-9 和 -。它是重定向 URI 的一部分，之后无法更改。',
     'identity.callback': '重定向 URI',

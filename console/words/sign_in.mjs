@@ -11,6 +11,8 @@ add_words(
     'sign_in.with_passkey': 'Sign in with a passkey',
     'sign_in.with_company': 'Sign in with your company account',
     'sign_in.by': 'Sign in with {name}',
+    'error.of.auth.sso_required': 'This organization requires its own sign-in',
+    'error.of.auth.sso_required.how': 'Sign in with its provider to go on.',
     'sign_in.step': 'Two-step verification',
     'sign_in.over':
       'The second step took too long or did not succeed. Sign in again.',
@@ -81,6 +83,8 @@ add_words(
     'sign_in.with_passkey': '使用通行密钥登录',
     'sign_in.with_company': '使用公司账号登录',
     'sign_in.by': '使用 {name} 登录',
+    'error.of.auth.sso_required': '该组织要求使用其登录方式',
+    'error.of.auth.sso_required.how': '请使用其身份提供商登录后继续。',
     'sign_in.step': '两步验证',
     'sign_in.over': '第二步验证超时或未通过，请重新登录。',
     'sign_in.forgot': '忘记密码？',
