@@ -21,6 +21,21 @@ const own_stack = (environment) =>
     child.on('close', (status) => resolve({ status, text }));
   });
 
+async function with_provider(steps) {
+  const folder = make_certificate();
+  try {
+    const { status, text } = await own_stack({
+      STEPS: steps,
+      OPENID: folder,
+      HOSTLER_OUTBOUND_CA_FILE: `${folder}/ca.pem`,
+      HOSTLER_OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
+    });
+    check(status === 0, text.slice(-3000));
+  } finally {
+    forget_certificate(folder);
+  }
+}
+
 export const flows = {
   'what a provider leads back to says what happened, and one signs in below': async (t) => {
     const account = await make_account();
@@ -94,17 +109,9 @@ export const flows = {
     await t.fits(page, 'a new identity provider');
   },
 
-  'sign-in with a provider that answers: buttons, links, factors, a required one': async () => {
-    const folder = make_certificate();
-    try {
-      const { status, text } = await own_stack({
-        OPENID: folder,
-        HOSTLER_OUTBOUND_CA_FILE: `${folder}/ca.pem`,
-        HOSTLER_OUTBOUND_ALLOW_CIDRS: '127.0.0.0/8',
-      });
-      check(status === 0, text.slice(-3000));
-    } finally {
-      forget_certificate(folder);
-    }
-  },
+  'people sign in with a provider of the platform: links, factors, passkeys': () =>
+    with_provider('people'),
+
+  'an owner adds a provider and requires it; it is found by the domain': () =>
+    with_provider('companies'),
 };
