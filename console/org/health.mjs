@@ -11,11 +11,10 @@ const marks = { closed: 'good', half_open: 'warn', open: 'bad' };
 export function Health({ health }) {
   const t = useWords();
   const { state, since, failures } = health;
-  return html`<span class="health"><span class=${`mark ${marks[state]}`}
-      title=${t(`health.about.${state}`)}>${t(`health.${state}`)}</span>${
-      since &&
-      html` <span class="dim">${t('health.since')} <${When} at=${since} /></span>`
-    }${
-      failures > 0 && html` <span class="dim">${t('health.failures', { count: failures })}</span>`
-    }</span>`;
+  const more = [
+    since && html`${t('health.since')} <${When} at=${since} />`,
+    failures > 0 && t('health.failures', { count: failures }),
+  ].filter(Boolean);
+  return html`<span class=${`mark ${marks[state]}`} title=${t(`health.about.${state}`)}>
+    ${t(`health.${state}`)}</span>${more.map((one) => html` <span class="dim">· ${one}</span>`)}`;
 }

@@ -132,9 +132,8 @@ function Models({ provider, query, on_open, on_change }) {
       is_wide: true,
       cell: (one) => html`<bdi>${one.model}</bdi>${
         one.is_default && html` <span class="mark live">${t('providers.is_default')}</span>`
-      }<${Learned} learned=${one.learned} />`,
+      } <${Health} health=${one.health} /><${Learned} learned=${one.learned} />`,
     },
-    { title: t('health.title'), cell: (one) => html`<${Health} health=${one.health} />` },
     ...prices.map((name) => ({
       title: t(`providers.short.${name}`),
       is_number: true,

@@ -125,7 +125,7 @@ function ByProvider({ provider, to }) {
 // `sign_in`, `second_step`: the components of the first page.
 export function SsoLanding({ query, sign_in: SignIn, second_step: SecondStep }) {
   const t = useWords();
-  const { state } = useStore(session);
+  const { state, error } = useStore(session);
   const [provider] = useState(query.link ?? '');
   const { is_asked, waiting } = useFactor(query);
   const [over, set_over] = useState(null);
@@ -133,13 +133,18 @@ export function SsoLanding({ query, sign_in: SignIn, second_step: SecondStep }) 
   // The user signed in below.
   const before = useRef(state);
   useEffect(() => {
-    const has_begun = before.current === 'out' && state === 'in';
+    const was = before.current;
+    const has_begun = was !== 'starting' && was !== 'in' && state === 'in';
     const has_nothing = !query.error && !query.link && !query.provider && !is_asked;
     before.current = state;
+    if (provider && was !== 'starting' && error?.code === 'auth.sso_required') {
+      // Linked, perhaps. The organization wants a session of the provider itself.
+      go('/sign-in', { provider: error.problem.provider_key, to: back_path() }, { replace: true });
+    }
     if (state !== 'in' || !(has_begun || has_nothing)) return;
     if (provider) tell_whether_linked(provider, t);
     go(back_path(), {}, { replace: true });
-  }, [state]);
+  }, [state, error]);
   if (query.provider) return html`<${ByProvider} provider=${query.provider} to=${query.to} />`;
   if (is_asked && !is_over) {
     if (!waiting) return html`<p class="dim working">${t('loading')}</p>`;

@@ -3,7 +3,6 @@ import { add_words } from '../i18n.mjs';
 
 add_words(
   {
-    'health.title': 'Health',
     'health.closed': 'in use',
     'health.half_open': 'on trial',
     'health.open': 'left out',
@@ -16,7 +15,6 @@ add_words(
     'health.failures.other': '{count} failures',
   },
   {
-    'health.title': '健康状态',
     'health.closed': '使用中',
     'health.half_open': '试用中',
     'health.open': '已停用',

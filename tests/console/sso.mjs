@@ -225,9 +225,9 @@ const companies = {
     await t.axe(page, 'the way to a required provider');
     await page.getByRole('button', { name: 'Continue' }).click();
     // The account has the address: it is linked first.
-    await page.getByRole('button', { name: 'Sign out and sign in again' }).click();
+    await page.getByText('Your address already has an account here.').waitFor();
     await give_password(page, owner);
-    await page.getByRole('link', { name: 'Sign in with corp' }).first().click();
+    await page.getByText('The organization requires').waitFor();
     await page.getByRole('button', { name: 'Continue' }).click();
     await is_in(page);
     await until(async () => (await page.getByText('Corp').count()) > 0, 'the organization');
