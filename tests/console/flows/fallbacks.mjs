@@ -28,7 +28,7 @@ async function broken_models(token) {
 }
 
 export const flows = {
-  'a persona’s chain is ordered, a run falls back and says so, the model is left out': async (t) => {
+  'a chain is ordered, a run falls back and says so, the model is left out': async (t) => {
     await with_loopback(async () => {
       const account = await make_account();
       const { token } = account;
