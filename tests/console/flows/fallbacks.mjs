@@ -17,7 +17,7 @@ const attempts = 5; // failures in a row, after which an organization's model is
 // Two models of the organization at a port where nobody listens.
 async function broken_models(token) {
   const options = { token };
-  const provider = { name: 'Broken', provider_kind: 'openai', base_url: 'http://127.0.0.1:9/v1' };
+  const provider = { name: 'Broken', provider_kind: 'openai', base_url: 'https://127.0.0.1:9/v1' };
   const made = await must('POST', '/v1/llm-providers?scope=org', provider, options);
   const path = `/v1/llm-providers/${made.id}/models?scope=org`;
   const ids = [];
