@@ -9,7 +9,7 @@ import { Keys } from './screens/keys.mjs';
 import { Invitation, Revert, Verify } from './screens/links.mjs';
 import { Register } from './screens/register.mjs';
 import { Sessions } from './screens/sessions.mjs';
-import { Forgot } from './screens/sign_in.mjs';
+import { Forgot, SignInAfter } from './screens/sign_in.mjs';
 import { Usage } from './screens/usage.mjs';
 
 const Account = lazy(() => import('./screens/account.mjs'), 'Account');
@@ -26,6 +26,7 @@ const screens = [
   ['/factors', Factors, { title: 'factors.title' }],
   ['/sessions', Sessions, { title: 'sessions.title' }],
   ...platform_screens,
+  ['/sign-in', SignInAfter, { is_open: true, is_bare: true, title: 'sign_in' }],
   ['/forgot', Forgot, { is_open: true, is_bare: true, title: 'forgot.title' }],
   ['/register', Register, { is_open: true, is_bare: true, title: 'register.title' }],
   ['/verify', Verify, { is_open: true, is_bare: true, title: 'verify.title' }],

@@ -1,6 +1,7 @@
 // The signed-in user, and the organization in which the page acts.
 import { ask_ahead, forget_ahead } from './ahead.mjs';
 import { act_in_org, acting_org, all_pages, api, watch_refusals, with_query } from './api.mjs';
+import { is_back } from './away.mjs';
 import { error_of } from './error.mjs';
 import { keep, kept_setting } from './settings.mjs';
 import { place } from './router.mjs';
@@ -91,12 +92,16 @@ const act_where_left = () => act_in_org(kept_setting('org') ?? '');
 
 export async function start_session() {
   act_where_left();
-  if (!was_signed_in()) {
+  // A provider leads to the sign-in page where it began no session.
+  const comes_by_provider = is_back() && place.get().path !== '/sign-in';
+  if (!was_signed_in() && !comes_by_provider) {
     session.set(signed_out);
     return;
   }
   try {
     if (await renew_token('')) {
+      // Other tabs may have been somebody else's.
+      if (comes_by_provider) begin_session(access_token());
       const { about, query } = place.get();
       const loading = load_or_fail();
       ask_ahead(about.ahead?.(query) ?? []);

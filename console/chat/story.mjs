@@ -15,6 +15,7 @@
 //                        server_id?, server_key?, origin?, authorization_server?, scopes?,
 //                        is_open }
 //     resumed          { attempt }                  repair { attempt, errors }
+//     fell_back        { from, to, reason }         another route of the chain takes the turn
 //     output           { output }                   handed { calls }: what an OpenAI client
 //       answers
 //     left_out         { name, reason }             a tool that the model is not offered
@@ -184,11 +185,21 @@ class Draft {
     this.entries = this.entries.filter((entry) => !is_said(entry) || entry.seq <= seq);
   }
 
-  resume(event, { attempt, discard_after_seq }) {
+  // The turn begins anew: what it said is void.
+  turn_again(discard_after_seq) {
     this.discard_after(discard_after_seq);
     if (this.turn_phase === 'says') this.turns -= 1;
     this.turn_phase = 'none';
+  }
+
+  resume(event, { attempt, discard_after_seq }) {
+    this.turn_again(discard_after_seq);
     this.add(event, 'resumed', { attempt });
+  }
+
+  fall_back(event, { from, to, reason, discard_after_seq }) {
+    this.turn_again(discard_after_seq);
+    this.add(event, 'fell_back', { from, to, reason });
   }
 
   repair(event, { attempt, errors, discard_after_seq }) {
@@ -247,6 +258,9 @@ class Draft {
         break;
       case 'run.resumed':
         this.resume(event, data);
+        break;
+      case 'run.fell_back':
+        this.fall_back(event, data);
         break;
       case 'output.repair':
         this.repair(event, data);

@@ -4,8 +4,11 @@ import { Component } from 'preact';
 
 import { Fragment, html, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
+import { lazy } from '../lazy.mjs';
 import { Markdown } from './markdown_view.mjs';
 import { JsonBlock, ToolView } from './tool_view.mjs';
+
+const FellBack = lazy(() => import('./fell_back.mjs'), 'FellBack');
 
 function Thinking({ entry, is_live }) {
   const t = useWords();
@@ -58,6 +61,8 @@ class Entry extends Component {
         return html`<${Repair} entry=${entry} />`;
       case 'resumed':
         return html`<p class="note">${t('chat.resumed', { attempt: entry.attempt })}</p>`;
+      case 'fell_back':
+        return html`<${FellBack} entry=${entry} />`;
       case 'output':
         return html`<${JsonBlock} value=${entry.output} label=${t('chat.output')} />`;
       case 'left_out':

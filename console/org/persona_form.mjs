@@ -1,10 +1,11 @@
 // The form of a persona: a new one, a further version, or changes of one that is there.
-import { acting_org, all_pages } from '../api.mjs';
+import { acting_org, all_pages, with_query } from '../api.mjs';
 import { html, useEffect, useLayoutEffect, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
 import { watch_session } from '../token.mjs';
 import { changes_of, Field, Form, list_in, Submit, useForm } from '../ui/form.mjs';
 import '../words/org_personas.mjs';
+import { FallbackRoutes } from './fallback_routes.mjs';
 import { object_in } from './parts.mjs';
 
 const empty = {
@@ -16,6 +17,7 @@ const empty = {
   tools: [],
   confirm_tools: [],
   model: null,
+  fallback_routes: [],
   max_turns: null,
   temperature: null,
   response_format: null,
@@ -28,6 +30,7 @@ const fields_of = (persona) => ({
   tools: persona.tools.join('\n'),
   confirm_tools: persona.confirm_tools.join('\n'),
   model: persona.model ?? '',
+  fallback_routes: persona.fallback_routes.join('\n'),
   max_turns: persona.max_turns === null ? '' : String(persona.max_turns),
   temperature: persona.temperature === null ? '' : String(persona.temperature),
   response_format: persona.response_format
@@ -43,6 +46,7 @@ function body_of(values) {
     tools: list_in(values.tools),
     confirm_tools: list_in(values.confirm_tools),
     model: values.model || null,
+    fallback_routes: list_in(values.fallback_routes),
     max_turns: number_of(values.max_turns),
     temperature: number_of(values.temperature),
     response_format: values.response_format.trim()
@@ -52,13 +56,14 @@ function body_of(values) {
   };
 }
 
-// The models that may be chosen; what the persona has stays to choose.
+// The models that may be chosen, and their names; what the persona has stays to choose.
 function useModels(chosen) {
   const [models, set_models] = useState([]);
   useEffect(() => {
-    all_pages('/v1/models').then(set_models, () => set_models([]));
+    all_pages(with_query('/v1/models', { limit: 200 })).then(set_models, () => set_models([]));
   }, []);
-  return [...new Set([chosen, ...models.map((one) => one.model)].filter(Boolean))];
+  const names = [...new Set([chosen, ...models.map((one) => one.model)].filter(Boolean))];
+  return { models, names };
 }
 
 // Unsaved text, by organization and form: an hour of work on a prompt outlives a change of the
@@ -69,11 +74,12 @@ watch_session((what) => what === 'out' && drafts.clear());
 // `persona`: what the fields begin with. `is_new`: key and version are asked too. `draft_key` tells
 // the forms of an organization apart. `on_submit(body, key)`, of one that is there its changes or
 // null; `on_dirty(is_dirty)` tells whether
-// something is not saved.
+// something is not saved. `scope`: whose persona it is.
 export function PersonaForm({
   persona = empty,
   is_new = false,
   draft_key,
+  scope,
   action,
   on_submit,
   on_dirty,
@@ -82,7 +88,7 @@ export function PersonaForm({
   const first = fields_of({ ...empty, ...persona });
   const draft_of = `${acting_org()} ${draft_key}`;
   const form = useForm({ ...first, ...drafts.get(draft_of) });
-  const models = useModels(form.values.model);
+  const { models, names } = useModels(form.values.model);
   const changes = Object.entries(form.values).filter(([name, value]) => value !== first[name]);
   const is_dirty = changes.length > 0;
   useEffect(() => on_dirty?.(is_dirty), [is_dirty]);
@@ -126,11 +132,14 @@ export function PersonaForm({
       hint=${t('personas.confirm_hint')} />
     <div class="pairs">
       <${Field} form=${form} name="model" label=${t('personas.model')}
-        options=${[['', t('personas.any_model')], ...models.map((name) => [name, name])]} />
+        options=${[['', t('personas.any_model')], ...names.map((name) => [name, name])]} />
       <${Field} form=${form} name="max_turns" type="number" min="1" label=${t('personas.turns')} />
       <${Field} form=${form} name="temperature" type="number" min="0" step="any"
         label=${t('personas.temperature')} />
     </div>
+    <${FallbackRoutes} form=${form} models=${
+      scope === 'platform' ? models.filter((one) => one.scope === 'platform') : models
+    } />
     <${Field} ...${plain} name="response_format" label=${t('personas.format')} rows="3"
       hint=${t('personas.format_hint')} />
     <${Field} form=${form} name="is_active" type="checkbox" label=${t('org_ui.active')}

@@ -124,7 +124,7 @@ export function NewPersona({ query = {} }) {
   return html`<${Back} scope=${scope} />
     <div class="head"><h1>${title}</h1>${from && html`<code>${name_of(from)}</code>`}</div>
     <section class="panel wide"><${PersonaForm} persona=${next} is_new action=${t('org_ui.add')}
-      draft_key=${draft_key} key=${draft_key}
+      draft_key=${draft_key} scope=${scope} key=${draft_key}
       on_submit=${async (body, key) => {
         const options = { query: { scope }, idempotency_key: key };
         const { body: made } = await api.post('/v1/personas', body, options);
@@ -202,8 +202,8 @@ function Editor({ persona, others, chosen, scope, on_saved }) {
       <button type="button" class="danger" onClick=${remove}>${t('personas.remove')}</button></div>
     <${Changed} />
     <div class="beside"><section class="panel wide"><${PersonaForm} persona=${persona}
-        draft_key=${persona.id} action=${t('save')} on_dirty=${set_dirty} on_submit=${save}
-        key=${saves} /></section>
+        draft_key=${persona.id} scope=${scope} action=${t('save')} on_dirty=${set_dirty}
+        on_submit=${save} key=${saves} /></section>
       <${TryPane} persona=${name_of(persona)}
         hint=${t(is_dirty ? 'personas.try_saved' : 'try.hint')} /></div>
     <${Versions} persona=${persona} others=${others} chosen=${chosen} />`;

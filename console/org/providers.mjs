@@ -10,6 +10,7 @@ import { changes_of, Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { Adder, PageEnd, Table, usePages } from '../ui/list.mjs';
 import '../words/org_providers.mjs';
 import { Changed, show_change } from './change.mjs';
+import { Health } from './health.mjs';
 import { Learned } from './learned.mjs';
 import { ModelTest } from './model_test.mjs';
 import { ask_and_do } from './parts.mjs';
@@ -131,7 +132,7 @@ function Models({ provider, query, on_open, on_change }) {
       is_wide: true,
       cell: (one) => html`<bdi>${one.model}</bdi>${
         one.is_default && html` <span class="mark live">${t('providers.is_default')}</span>`
-      }<${Learned} learned=${one.learned} />`,
+      } <${Health} health=${one.health} /><${Learned} learned=${one.learned} />`,
     },
     ...prices.map((name) => ({
       title: t(`providers.short.${name}`),

@@ -17,6 +17,7 @@ const Webhooks = lazy(() => import('./webhooks.mjs'), 'Webhooks');
 const Webhook = lazy(() => import('./webhooks.mjs'), 'Webhook');
 const IpRules = lazy(() => import('./ip_rules.mjs'), 'IpRules');
 const Limits = lazy(() => import('./limits.mjs'), 'Limits');
+const IdentityProviders = lazy(() => import('./identity_providers.mjs'), 'IdentityProviders');
 const Budgets = lazy(() => import('./budgets.mjs'), 'Budgets');
 const Audit = lazy(() => import('./audit.mjs'), 'Audit');
 
@@ -36,6 +37,7 @@ export const org_screens = [
   ['/webhooks/:endpoint_id', Webhook, { title: 'webhooks.title' }],
   ['/ip-rules', IpRules, { title: 'ip_rules.title' }],
   ['/limits', Limits, { title: 'limits.title' }],
+  ['/identity-providers', IdentityProviders, { title: 'identity.title' }],
   ['/budgets', Budgets, { title: 'budgets.title' }],
   ['/audit', Audit, { title: 'audit.title' }],
 ];
@@ -58,6 +60,7 @@ export const org_navigation = [
   entry('/tool-providers', 'tool_providers.title', 'g v', 'data.secrets', true),
   entry('/webhooks', 'webhooks.title', 'g w', 'data.webhooks.manage'),
   entry('/ip-rules', 'ip_rules.title', 'g n', 'org.ip_rules.manage'),
+  entry('/identity-providers', 'identity.title', 'g x', 'org.manage', true),
   entry('/limits', 'limits.title', 'g q'),
   entry('/budgets', 'budgets.title', 'g b'),
   entry('/audit', 'audit.title', 'g d', 'org.audit.read', true),

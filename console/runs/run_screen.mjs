@@ -6,6 +6,7 @@ import { address } from '../router.mjs';
 import { session } from '../session.mjs';
 import { useStore } from '../store.mjs';
 import { changed } from '../chat/service.mjs';
+import { FallBacks } from '../chat/fell_back.mjs';
 import { StoryView } from '../chat/story_view.mjs';
 import { JsonBlock } from '../chat/tool_view.mjs';
 import { WaitCard } from '../chat/wait_card.mjs';
@@ -120,7 +121,10 @@ export function RunScreen({ params, query }) {
       html`<p class="dim"
       role="status">${t('chat.reconnecting')}</p>`
     }
-    ${tab === 'timeline' && html`<${Timeline} run=${run} story=${story} />`}
+    ${
+      tab === 'timeline' &&
+      html`<${FallBacks} story=${story} /><${Timeline} run=${run} story=${story} />`
+    }
     ${
       tab === 'story' &&
       html`<article class="run"><${StoryView} story=${story}

@@ -1,4 +1,4 @@
-// The user's own account: profile, address, password, invitation code, its end.
+// The user's own account: profile, address, password, linked accounts, invitation code, its end.
 import { api } from '../api.mjs';
 import { html } from '../html.mjs';
 import { time, useWords } from '../i18n.mjs';
@@ -12,6 +12,7 @@ import { ErrorBox, toast } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { useCall } from '../ui/list.mjs';
 import { Export } from './exports.mjs';
+import { Identities } from './identities.mjs';
 
 // The current password, for accounts without a second factor. The others prove themselves by that
 // one (with_fresh_login).
@@ -183,7 +184,7 @@ export function Account() {
       <div><${Profile} me=${me} key=${me.id} /><${InviteCode} /></div>
       <div><${Address} me=${me} has_factor=${has_factor} />
         <${Password} me=${me} has_factor=${has_factor} /></div>
-      <div><${Export} path="/v1/me/export" title=${t('export.me')}
+      <div><${Identities} /><${Export} path="/v1/me/export" title=${t('export.me')}
         text=${t('export.me_text')} /></div>
       <${End} me=${me} has_factor=${has_factor} />
     </div>

@@ -51,6 +51,10 @@ export function Sessions() {
       cell: (one) => html`<bdi>${one.user_agent || t('none')}</bdi>
         ${one.current && html` <span class="mark live">${t('sessions.this')}</span>`}`,
     },
+    {
+      title: t('sessions.by'),
+      cell: (one) => html`<bdi>${one.provider_key ?? t('sessions.by_us')}</bdi>`,
+    },
     { title: t('sessions.address'), cell: (one) => html`<code>${one.client_ip}</code>` },
     {
       title: t('sessions.began'),

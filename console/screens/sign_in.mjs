@@ -1,5 +1,5 @@
-// Signing in by password or mailed code, and the forgotten password. Shown at whatever address
-// needs a session, which opens afterwards.
+// Signing in by password, mailed code, passkey or identity provider, and the forgotten password.
+// Shown at whatever address needs a session, which opens afterwards.
 import { api } from '../api.mjs';
 import { html, useEffect, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
@@ -12,6 +12,10 @@ import { next_path } from './invited.mjs';
 
 const second_step = () => import('./second_step.mjs');
 const SecondStep = lazy(second_step, 'SecondStep');
+const sso = () => import('./sso.mjs');
+const SsoButtons = lazy(sso, 'SsoButtons');
+const CompanyForm = lazy(sso, 'CompanyForm');
+const SsoLanding = lazy(sso, 'SsoLanding');
 
 // Whether this server wants a captcha: its puzzle is another site's, which the console never loads.
 export function CaptchaNote() {
@@ -130,6 +134,8 @@ function CodeForm({ login }) {
     }`;
 }
 
+const ways = { password: PasswordForm, code: CodeForm, company: CompanyForm };
+
 export function SignIn() {
   const t = useWords();
   const [way, set_way] = useState('password');
@@ -139,21 +145,24 @@ export function SignIn() {
   }
   return html`<div class="narrow"><h1>${t('sign_in')}</h1><${CaptchaNote} />
     <${StepOver} login=${login} />
-    <${way === 'password' ? PasswordForm : CodeForm} login=${login} />
+    <${ways[way]} login=${login} />
     <${PasskeyButton} />
+    <${SsoButtons} />
     <ul class="links">
-      <li>${
-        way === 'password'
-          ? html`<button type="button" class="link"
-            onClick=${() => set_way('code')}>${t('sign_in.with_code')}
-      </button>`
-          : html`<button type="button" class="link" onClick=${() => set_way('password')}>
-      ${t('sign_in.with_password')}</button>`
-      }</li>
+      ${Object.keys(ways)
+        .filter((other) => other !== way)
+        .map(
+          (other) => html`<li key=${other}><button type="button" class="link"
+            onClick=${() => set_way(other)}>${t(`sign_in.with_${other}`)}</button></li>`,
+        )}
       <li><a href="#/forgot">${t('sign_in.forgot')}</a></li>
       <li><a href="#/register">${t('sign_in.register')}</a></li>
     </ul></div>`;
 }
+
+// Where identity providers lead back to, unless a session began.
+export const SignInAfter = ({ query }) =>
+  html`<${SsoLanding} query=${query} sign_in=${SignIn} second_step=${SecondStep} />`;
 
 // A mailed code signs in, and lets one set a password without the old one for ten minutes.
 export function Forgot() {

@@ -2,6 +2,7 @@
 import { error_of } from '../error.mjs';
 import { html } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
+import { address, place } from '../router.mjs';
 import { session, switch_org } from '../session.mjs';
 import { store, useStore } from '../store.mjs';
 import { watch_session } from '../token.mjs';
@@ -51,6 +52,15 @@ function Elsewhere({ error }) {
   );
 }
 
+// The organization requires a session of its identity provider.
+function ByProvider({ error }) {
+  const t = useWords();
+  const { provider_key: provider } = error.problem;
+  if (error.code !== 'auth.sso_required' || !provider) return null;
+  return html`<a class="button" href=${address('/sign-in', { provider, to: place.get().path })}>
+    ${t('sign_in.by', { name: provider })}</a>${' '}`;
+}
+
 // `error`: whatever was thrown. `on_retry`: offers to try again. `hides_fields`: those of the form
 // above, which shows them itself.
 export function ErrorBox({ error, on_retry, hides_fields = [] }) {
@@ -70,7 +80,7 @@ export function ErrorBox({ error, on_retry, hides_fields = [] }) {
       )}</ul>`
     }
     <${ErrorMarks} error=${shown} />
-    <${Elsewhere} error=${shown} />
+    <${Elsewhere} error=${shown} /><${ByProvider} error=${shown} />
     ${on_retry && html`<button type="button" onClick=${on_retry}>${t('error.again')}</button>`}
   </div>`;
 }
@@ -98,7 +108,8 @@ export const toast_error = (thrown) => add_toast({ error: error_of(thrown) }, er
 
 function ErrorLine({ error }) {
   const { title, detail } = words_of(error, useWords());
-  return html`<p><strong>${title}</strong> ${detail}</p><${ErrorMarks} error=${error} />`;
+  return html`<p><strong>${title}</strong> ${detail}</p><${ErrorMarks} error=${error} />
+    <${ByProvider} error=${error} />`;
 }
 
 export function Toasts() {

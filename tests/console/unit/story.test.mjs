@@ -77,6 +77,34 @@ test('text that was voided disappears, and its turn is counted once', () => {
   assert.ok(!story.entries.some(({ kind }) => kind === 'thinking'));
 });
 
+test('a fall-back voids what the model said, and the turn goes on with the next model', () => {
+  const hop = { from: 'a', to: 'b', reason: 'http_503', discard_after_seq: 4 };
+  const skipped = { from: 'b', to: 'c', reason: 'budget', discard_after_seq: 7 };
+  const story = story_of(
+    log_of(
+      started,
+      say('kept'),
+      call('1'),
+      result('1'),
+      think('x'),
+      say('lost'),
+      ['run.fell_back', hop],
+      ['run.fell_back', skipped],
+      say('again'),
+      ['run.completed'],
+    ),
+  );
+  assert.equal(answer_of(story), 'keptagain');
+  assert.equal(story.turns, 2);
+  assert.deepEqual(
+    story.entries.map(({ kind, text, id, from, to, reason }) =>
+      kind === 'fell_back' ? `${from}>${to} ${reason}` : (text ?? id),
+    ),
+    ['kept', '1', 'a>b http_503', 'b>c budget', 'again'],
+  );
+  assert.equal(story.log.length, 10);
+});
+
 test('a cut inside of an entry keeps what stands before it', () => {
   const story = story_of(
     log_of(
@@ -209,6 +237,7 @@ function random_log(random) {
       call(id),
       result(id),
       ['run.resumed', cut],
+      ['run.fell_back', cut],
       ['output.repair', cut],
       ['run.retrying', { attempt: 1, delay_ms: 1, reason: 'x' }],
       ['run.unknown', {}],
@@ -227,7 +256,7 @@ function random_log(random) {
       ],
       ['run.input_provided', { request_id: id }],
       ['run.output', { output: 1 }],
-    ][random(13)];
+    ][random(14)];
   });
   return log_of(started, ...rows, ...(random(2) ? [['run.completed']] : []));
 }
