@@ -3,13 +3,14 @@
 import { api } from '../api.mjs';
 import { changed } from '../chat/service.mjs';
 import { html } from '../html.mjs';
-import { time, useWords } from '../i18n.mjs';
+import { useWords } from '../i18n.mjs';
 import { address, watch_screens } from '../router.mjs';
 import { may, session } from '../session.mjs';
 import { store, useStore } from '../store.mjs';
 import { Copy } from '../ui/copy.mjs';
 import { toast_error } from '../ui/error.mjs';
 import { Icon } from '../ui/icon.mjs';
+import { When } from '../ui/when.mjs';
 import '../words/org_shared.mjs';
 import { Differences } from './diff.mjs';
 import { scope_query } from './scope.mjs';
@@ -54,7 +55,7 @@ export function Changed() {
         onClick=${() => shown.set(null)}><${Icon} name="close" /></button></div>
     <details open=${Boolean(row.before_state && row.after_state)}>
       <summary>${t('error.details')}</summary>
-      <p><code>${row.action}</code> <span class="dim">${time(row.created_at)}</span>${
+      <p><code>${row.action}</code> <span class="dim"><${When} at=${row.created_at} /></span>${
         row.trace_id &&
         html` <span class="dim">${t('error.trace')}</span> <code
         class="trace">${row.trace_id}</code> <${Copy} text=${row.trace_id}
