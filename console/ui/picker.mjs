@@ -53,7 +53,10 @@ export function Picker({ form, name, label, options, any = '', on_search, on_ope
   const rows = [...all]
     .filter(([key, text]) => text.toLowerCase().includes(wanted) || key === wanted)
     .slice(0, shown_max);
-  if (is_id(wanted) && rows.length === 0) rows.push([wanted, wanted]);
+  // An id that nothing here names; where users are searched for, only what looks like one.
+  const raw = (typed ?? '').trim();
+  const is_raw = on_search ? is_id(raw) : raw !== '';
+  if (is_raw && rows.length === 0) rows.push([raw, raw]);
   const is_open = opened !== null;
   const at = Math.min(chosen, rows.length - 1);
   useEffect(() => {
@@ -82,7 +85,8 @@ export function Picker({ form, name, label, options, any = '', on_search, on_ope
       else open(null);
     } else if (event.key === 'Enter' && is_open && !event.isComposing) {
       if (typed === '') close();
-      else if (rows[at]) event.preventDefault();
+      // A typed id is meant: the form is sent at once.
+      else if (rows[at] && rows[at][0] !== raw) event.preventDefault();
       if (typed !== '' && rows[at]) choose(rows[at]);
     } else if (event.key === 'Escape' && is_open) {
       event.preventDefault();
