@@ -14,6 +14,7 @@ import { When } from '../ui/when.mjs';
 import '../words/org_shared.mjs';
 import { Differences } from './diff.mjs';
 import { scope_query } from './scope.mjs';
+import { stored_name } from './target_name.mjs';
 
 const shown = store(null);
 
@@ -45,9 +46,10 @@ export function Changed() {
   const scope = row.org_id === session.get().me?.org_id ? 'org' : 'platform';
   const key = `done.${row.action}`;
   const sentence = t(key) === key ? t('change.done') : t(key);
+  const name = stored_name(row);
   const has_states = row.before_state || row.after_state;
   return html`<section class="notice changed" role="status" aria-label=${t('change.title')}>
-    <div class="head"><strong>${sentence}</strong>
+    <div class="head"><strong>${sentence}</strong>${name && html` <bdi>${name}</bdi>`}
       <a href=${address('/audit', { action: row.action, ...scope_query(scope) })}>
         ${t('change.all')}</a>
       <span class="space"></span>

@@ -23,18 +23,22 @@ const type_name = (type, t) => {
   return text === key ? type : text;
 };
 
-// `names`: a Map of known names by id. Without a name the type and the end of the id. '' when the
-// row has no target.
-export function target_name(row, names = new Map(), t = undefined) {
-  const { target_type, target_id } = row;
-  if (!target_id) return '';
-  const known = names.get(target_id);
-  if (known) return known;
+// The name that the row stored of its target, or ''.
+export function stored_name(row) {
   for (const state of [row.after_state, row.before_state]) {
     if (!state) continue;
     if (state.persona_key) return `${state.persona_key}@${state.version ?? ''}`.replace(/@$/, '');
     const member = name_members.find((one) => typeof state[one] === 'string' && state[one] !== '');
     if (member) return state[member];
   }
-  return `${type_name(target_type ?? '', t)} ${short_id(target_id)}`.trim();
+  return '';
+}
+
+// `names`: a Map of known names by id. Without a name the type and the end of the id. '' when the
+// row has no target.
+export function target_name(row, names = new Map(), t = undefined) {
+  const { target_type, target_id } = row;
+  if (!target_id) return '';
+  const known = names.get(target_id) || stored_name(row);
+  return known || `${type_name(target_type ?? '', t)} ${short_id(target_id)}`.trim();
 }

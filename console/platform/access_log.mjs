@@ -209,6 +209,6 @@ export function AccessLog({ query }) {
         )}</div></div><${Plot} days=${minutes} what=${what} />`
     }
     <${AboutRisk} />
-    <${Table} pages=${{ ...pages, items: rows }} columns=${columns_of(t)}
+    <${Table} pages=${{ ...pages, items: rows, rest: async () => rows }} columns=${columns_of(t)}
       label=${t('log.title')} />`;
 }
