@@ -37,7 +37,7 @@ function found(offered, typed) {
     .sort((one, other) => one.cost - other.cost);
 }
 
-// What search.mjs finds of the things of the service: {rows, is_searching}.
+// Results of search.mjs for the typed text: {rows, is_searching}.
 function useSearch(typed) {
   const [state, set_state] = useState({ of: '', kinds: {}, is_searching: false });
   const begun = useRef(null);
@@ -60,7 +60,8 @@ function useSearch(typed) {
       set_state((old) => ({ ...old, is_searching: true }));
       // A part that cannot be loaded is asked for again with the next letter.
       const failed = () => (begun.current = null);
-      const end = () => stop.signal.aborted || set_state((old) => ({ ...old, is_searching: false }));
+      const end = () =>
+        stop.signal.aborted || set_state((old) => ({ ...old, is_searching: false }));
       search().catch(failed).finally(end);
     }, pause_ms);
     return () => {

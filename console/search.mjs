@@ -1,6 +1,6 @@
-// What the palette finds beside screens and commands: threads with the place of the text, runs,
-// members, API keys, personas, and for platform administrators users. Loaded when somebody types
-// into the palette.
+// The palette's search beside screens and commands: threads with the place of the text, runs,
+// members, API keys, personas, and for platform administrators users. The palette loads it when
+// somebody types.
 import { api, with_query } from './api.mjs';
 import { error_of, is_abort } from './error.mjs';
 import { may, session } from './session.mjs';
@@ -36,7 +36,8 @@ export function snippet_of(text, words) {
 
 // The message that has most of the words, the newest of several.
 function best_message(messages, words) {
-  const count = ({ content }) => words.filter((word) => content.toLowerCase().includes(word)).length;
+  const has_word = (content) => (word) => content.toLowerCase().includes(word);
+  const count = ({ content }) => words.filter(has_word(content)).length;
   let best = null;
   for (const message of messages) {
     const hits = typeof message.content === 'string' ? count(message) : 0;

@@ -7,6 +7,7 @@ import { address, go, place } from '../router.mjs';
 import { session } from '../session.mjs';
 import { useStore } from '../store.mjs';
 import { Copy } from '../ui/copy.mjs';
+import { CsvButton } from '../ui/csv_button.mjs';
 import { Field, Form, useFormOf } from '../ui/form.mjs';
 import { PageEnd, usePages } from '../ui/list.mjs';
 import { Picker } from '../ui/picker.mjs';
@@ -159,15 +160,23 @@ const result_marks = { ok: 'good', denied: 'warn', failed: 'bad' };
 
 // A name, and the id for those who need it.
 const named = (name, id) =>
-  id && html`<bdi>${name || id}</bdi>${name && name !== id && html` <code class="dim">${id}</code>`}`;
+  id &&
+  html`<bdi>${name || id}</bdi>${
+    name && name !== id && html` <code class="dim">${id}</code>`
+  }`;
 
 function Details({ row, actor, target, names }) {
   const t = useWords();
   const place = place_of(row);
   const facts = [
     [t('audit.when'), html`<${Exact} at=${row.created_at} />`],
-    [t('audit.target_id'), place ? html`<a href=${address(place)}><bdi>${target}</bdi></a>
-      <code class="dim">${row.target_id}</code>` : named(target, row.target_id)],
+    [
+      t('audit.target_id'),
+      place
+        ? html`<a href=${address(place)}><bdi>${target}</bdi></a>
+          <code class="dim">${row.target_id}</code>`
+        : named(target, row.target_id),
+    ],
     [t('audit.actor'), named(actor, row.actor_user_id)],
     [t('audit.key'), named(names.get(row.actor_api_key_id), row.actor_api_key_id)],
     [t('audit.address'), row.client_ip],
@@ -229,7 +238,7 @@ export function Audit({ query = {} }) {
   const users = pages.items.filter((row) => row.target_type === 'user').map((row) => row.target_id);
   const ids = pages.items.map((row) => row.actor_user_id).concat(users);
   const others = useNames(ids.filter((id) => !names.has(id)));
-  // What the rows do not name is looked for in the lists of such things.
+  // Lists of things name the targets that the rows do not name.
   const nameless = pages.items.filter(
     (row) => row.target_id && has_list(row.target_type) && !row.after_state && !row.before_state,
   );
@@ -246,6 +255,17 @@ export function Audit({ query = {} }) {
     const name = row.actor_user_id ? name_of(row.actor_user_id) : t('audit.system');
     return row.actor_api_key_id ? t('audit.by_key', { name }) : name;
   };
+  // Of the file that is saved: the screen shows the rows as a list.
+  const columns = [
+    { title: t('audit.when'), cell: (row) => html`<${When} at=${row.created_at} />` },
+    { title: t('audit.action'), cell: (row) => row.action },
+    { title: t('audit.target'), cell: (row) => row.target_type },
+    { title: t('audit.target_id'), cell: (row) => target_name(row, all_names, t) },
+    { title: t('audit.actor'), cell: actor_of },
+    { title: t('audit.result'), cell: (row) => t(`audit.result.${row.result}`) },
+    { title: t('audit.address'), cell: (row) => row.client_ip },
+    { title: t('error.trace'), cell: (row) => row.trace_id },
+  ];
   return html`<div class="head"><h1>${t('audit.title')}</h1><${ScopeTabs} scope=${scope} /></div>
     <${Filters} query=${query} members=${members.items} rows=${pages.items}
       names=${all_names} />
@@ -253,5 +273,9 @@ export function Audit({ query = {} }) {
       (row) => html`<${Row} row=${row} actor=${actor_of(row)} key=${row.id}
         target=${target_name(row, all_names, t)} names=${all_names} />`,
     )}</ul>
+    ${
+      pages.items.length > 0 &&
+      html`<${CsvButton} name=${t('audit.title')} make=${(part) => part.csv_of(pages, columns)} />`
+    }
     <${PageEnd} pages=${pages} />`;
 }

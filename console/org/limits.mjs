@@ -24,7 +24,7 @@ const unlimited_at_0 = new Set(
 );
 const is_unlimited = (one) => unlimited_at_0.has(one.key) && Number(one.value) === 0;
 
-// What somebody typed as a value: "unlimited" is 0 where 0 means that.
+// A typed value as the service takes it: "unlimited" is 0 where 0 means that.
 export const limit_value = (key, text) =>
   unlimited_at_0.has(key) && /^(unlimited|不限)$/i.test(text.trim()) ? '0' : text;
 

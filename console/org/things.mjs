@@ -79,7 +79,7 @@ export function useThings(types, scope) {
   const { me } = session.get();
   useEffect(() => {
     let is_gone = false;
-    // What cannot be read stays without a name.
+    // A list that cannot be read names nothing.
     const reading = wanted
       .split(' ')
       .filter(Boolean)

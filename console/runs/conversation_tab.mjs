@@ -35,7 +35,11 @@ export function Conversation({ run, story, is_mine }) {
         <article class="run"><${StoryView} story=${part}
           is_live=${is_live && turn === last} /></article></section>`;
     })}
-    ${numbers.length === 0 && story.ended === null && html`<p class="empty">${t('runs.no_events')}</p>`}
+    ${
+      numbers.length === 0 &&
+      story.ended === null &&
+      html`<p class="empty">${t('runs.no_events')}</p>`
+    }
     <${Ending} ended=${story.ended} />
   </div>`;
 }

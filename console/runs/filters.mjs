@@ -29,7 +29,7 @@ export function first_id(ms) {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
 }
 
-// What GET /v1/runs is asked: it begins at the last day.
+// The query of GET /v1/runs. It begins at the last day.
 export function asked_of({ status, end_user, name, value, until }) {
   const end = day_begin(until, 1);
   return {

@@ -133,7 +133,7 @@ export function RunsScreen({ query }) {
       ends();
     };
   }, []);
-  // What no row has takes no room.
+  // Columns that are empty in every row are left out.
   const has = (test) => rows.some(test);
   /** @type {import('../types/calls').Columns<typeof pages>} */
   const columns = [

@@ -1,4 +1,4 @@
-// What a row of the timeline was given and what came of it, shown when the row opens.
+// Input and output of a row of the timeline, shown when the row opens.
 import { html, useEffect, useState } from '../html.mjs';
 import { duration, useWords } from '../i18n.mjs';
 import { JsonBlock } from '../chat/tool_view.mjs';

@@ -1,8 +1,8 @@
 // When a run did what: its story as spans of time, for the timeline. Pure.
 //
-// A span is { kind: queue | model | tool | wait | retry | failed, turn, label, state?, from, to, key,
-// entry?, event? }; times in ms, `to` null while it goes on. `entry`: of the story; `event`: of its
-// log.
+// A span is { kind: queue | model | tool | wait | retry | failed, turn, label, state?, from, to,
+// key, entry?, event? }; times in ms, `to` null while it goes on. `entry`: of the story; `event`:
+// of its log.
 
 const ms = (text) => (text ? Date.parse(text) : null);
 const latest = (times) => times.reduce((most, time) => Math.max(most, time ?? 0), 0);

@@ -2,6 +2,7 @@
 // took, below them what all took.
 import { Fragment, html, useEffect, useState } from '../html.mjs';
 import { duration, number, usd, useWords } from '../i18n.mjs';
+import { CsvButton } from '../ui/csv_button.mjs';
 import { Icon } from '../ui/icon.mjs';
 import { SpanDetails } from './span_details.mjs';
 import { range_of, spans_of } from './spans.mjs';
@@ -50,6 +51,20 @@ export function Timeline({ run, story, is_mine }) {
     if (kind === 'failed') return t('runs.failed_with', { code: label });
     return kind === 'queue' ? t('runs.queue') : label;
   };
+  // Of the file that is saved.
+  const steps = () =>
+    spans.map((span) => {
+      const row = span.kind === 'model' ? turns.get(span.turn) : undefined;
+      return {
+        step: name(span),
+        state: span.state ?? '',
+        started_at: new Date(span.from).toISOString(),
+        duration_ms: (span.to ?? now) - span.from,
+        input_tokens: row?.input_tokens,
+        output_tokens: row?.output_tokens,
+        cost_usd: row?.cost_usd,
+      };
+    });
   const took = ({ kind, turn }) => {
     const row = kind === 'model' && turns.get(turn);
     if (!row) return html`<td class="number tokens"></td><td class="number cost"></td>`;
@@ -93,6 +108,7 @@ export function Timeline({ run, story, is_mine }) {
         cost=${run.total_cost_usd} credits=${run.credits_used} />
       <td class="bar-cell"></td></tr></tfoot>
   </table>
+  <${CsvButton} name=${t('runs.timeline')} make=${(part) => part.csv_of_members(steps())} />
   ${
     spans.length > rows_max &&
     html`<p

@@ -65,7 +65,7 @@ export function usePages(path, ...rest) {
     more: () => state.next && !state.is_loading && read(state.next, true),
     reload: () => path && read(path, false),
     again: () => newest.current && read(newest.current.from, newest.current.before),
-    // What is here and what follows, at most about so many; the list on the screen stays.
+    // Items of this and all further pages, at most about so many. The list on the screen stays.
     rest: async (items_max) => {
       const items = [...state.items];
       for (let { next } = state; next && items.length < items_max; ) {
@@ -93,7 +93,7 @@ export function Empty({ text, action, on_action }) {
 
 // Where the rows will stand.
 const Skeleton = () =>
-  html`<div class="skeleton" aria-hidden="true">${[1, 2, 3, 4].map((at) => html`<i key=${at} />`)}</div>`;
+  html`<div class="skeleton" aria-hidden="true"><i /><i /><i /><i /></div>`;
 
 // Under a list: its state, its error, and a button for the next page, which is also read when it
 // comes into sight. A list that is only renewed shows no state. `empty`: a text, or {text, action,
@@ -145,6 +145,7 @@ export function Table({ pages, columns, label, empty, key_of = (item) => item.id
   const has_focus = box.current?.contains(document.activeElement);
   // The row that the address names, where the search led to it. Pages are read until it is there.
   const { row } = place.get()?.query ?? {};
+  const class_of = (item) => (row && key_of(item) === row ? 'sought' : undefined);
   const has_sought = Boolean(row) && pages.items.some((item) => key_of(item) === row);
   useEffect(() => {
     if (has_sought) box.current?.querySelector('.sought')?.scrollIntoView({ block: 'nearest' });
@@ -166,7 +167,7 @@ export function Table({ pages, columns, label, empty, key_of = (item) => item.id
       )}</tr></thead>
       <tbody>${pages.items.map(
         (item) =>
-          html`<tr key=${key_of(item)} class=${row && key_of(item) === row ? 'sought' : ''}>${shown.map(
+          html`<tr key=${key_of(item)} class=${class_of(item)}>${shown.map(
             (column) => html`
         <td data-title=${column.title} class=${[
           column.is_number && 'number',

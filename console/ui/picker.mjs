@@ -6,7 +6,7 @@ const shown_max = 50;
 const pause_ms = 250;
 const is_id = (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 
-// What `on_search(text)` finds, after a pause: [id, name] each.
+// Results of `on_search(text)`, asked after a pause: [id, name] each.
 function useFound(text, on_search) {
   const [found, set_found] = useState([]);
   useEffect(() => {
@@ -101,7 +101,8 @@ export function Picker({ form, name, label, options, any = '', on_search, on_ope
       aria-activedescendant=${is_open && rows[at] ? `${id}-${at}` : undefined}
       value=${typed ?? shown} onKeyDown=${press} onBlur=${close}
       onFocus=${(event) => event.currentTarget.select()}
-      onClick=${() => is_open || open(null)} onInput=${(event) => open(event.currentTarget.value)} />
+      onClick=${() => is_open || open(null)}
+      onInput=${(event) => open(event.currentTarget.value)} />
     ${
       is_open &&
       html`<ul class="palette choices-below" role="listbox" id=${`${id}-list`} aria-label=${label}

@@ -26,7 +26,8 @@ export const flows = {
     await page.keyboard.press('Enter');
     same(await target.inputValue(), 'shop@1', 'the chosen name');
     await page.keyboard.press('Enter');
-    await page.locator('.audit .target', { hasText: 'desk' }).first().waitFor({ state: 'detached' });
+    const other = page.locator('.audit .target', { hasText: 'desk' });
+    await other.first().waitFor({ state: 'detached' });
     const id = made[0].id;
     check(page.url().includes(`target_id=${id}`), page.url());
     await page.reload();

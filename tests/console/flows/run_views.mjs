@@ -25,7 +25,8 @@ export const flows = {
     await settled(page);
     const runs = await must('GET', '/v1/runs', undefined, { token });
     const longest = [...runs].sort((one, other) => other.duration_ms - one.duration_ms);
-    const opened = await page.locator('main td.title a').evaluateAll((all) => all.map((a) => a.title));
+    const links = page.locator('main td.title a');
+    const opened = await links.evaluateAll((all) => all.map((one) => one.title));
     same(opened[0], longest[0].run_id, 'the longest');
     await page.getByLabel('Persona').selectOption('shop@1');
     await rows(page).nth(1).waitFor({ state: 'detached' });

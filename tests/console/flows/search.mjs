@@ -2,7 +2,8 @@
 // each of them opens where it is.
 import { check, make_account, make_run, must, same, settled } from '../harness.mjs';
 
-const row = (page, kind) => page.locator('.palette li', { has: page.locator('.mark', { hasText: kind }) });
+const row = (page, kind) =>
+  page.locator('.palette li', { has: page.locator('.mark', { hasText: kind }) });
 const open = async (page, text) => {
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox', { name: /Screens, threads/ }).fill(text);

@@ -32,12 +32,12 @@ test('the service is asked from the last day on, and for one member of metadata'
   const asked = asked_of({ status: 'failed', end_user: '', name: 'a', value: 'b', until: '' });
   assert.deepEqual(asked, { status: 'failed', end_user: '', before: '', 'metadata[a]': 'b' });
   assert.equal(first_id(0x0193_4a5b_6c7d), '01934a5b-6c7d-7000-8000-000000000000');
-  const { before } = asked_of({ status: '', end_user: '', name: '', value: '', until: '2026-11-20' });
+  const { before } = asked_of({ ...none, until: '2026-11-20' });
   assert.match(before, /^[0-9a-f]{8}-[0-9a-f]{4}-7000-8000-000000000000$/);
 });
 
 test('rows are sorted by cost and duration, the most first', () => {
-  const rows = [run({ total_cost_usd: 1 }), run({ total_cost_usd: null }), run({ total_cost_usd: 3 })];
+  const rows = [1, null, 3].map((total_cost_usd) => run({ total_cost_usd }));
   const costs = sorted(rows, 'cost').map((one) => one.total_cost_usd);
   assert.deepEqual(costs, [3, 1, null]);
   assert.equal(sorted(rows, ''), rows);
@@ -85,5 +85,6 @@ test('a call that failed keeps its state, and its entry has input and output', (
   assert.equal(tool.state, 'failed');
   assert.deepEqual(tool.entry.arguments, { n: 1 });
   const failed = spans_of(story, at(0)).at(-1);
-  assert.deepEqual([failed.kind, failed.from, failed.to], ['failed', Date.parse(at(3)), Date.parse(at(9))]);
+  const times = [Date.parse(at(3)), Date.parse(at(9))];
+  assert.deepEqual([failed.kind, failed.from, failed.to], ['failed', ...times]);
 });
