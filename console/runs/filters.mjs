@@ -12,6 +12,7 @@ export const filter_names = [
   'name',
   'value',
 ];
+/** @param {Record<string, string>} query @returns {any} */
 export const filters_of = (query) =>
   Object.fromEntries(filter_names.map((name) => [name, query[name] ?? '']));
 
@@ -62,6 +63,12 @@ const orders = {
   duration: (run) => run.duration_ms ?? 0,
 };
 // The rows with the most first; '' leaves the newest first.
+/**
+ * @template T
+ * @param {T[]} rows
+ * @param {string | undefined} order
+ * @returns {T[]}
+ */
 export function sorted(rows, order) {
   const size = orders[order];
   return size ? [...rows].sort((one, other) => size(other) - size(one)) : rows;

@@ -106,6 +106,7 @@ export function RunsScreen({ query }) {
   const path = with_query('/v1/runs', { limit: page_size, ...asked_of(filters) });
   const read = usePages(path);
   const text = JSON.stringify([filters, query.sort]);
+  /** @type {import('../types/calls').Schemas['RunListItem'][]} */
   const rows = useMemo(
     () => sorted(read.items.filter((run) => fits(run, filters)), query.sort),
     [read.items, text],

@@ -7,8 +7,10 @@ import { question_of } from './question.mjs';
 const pages_max = 5;
 
 // [id, title] of the caller's threads, from the newest to the oldest of `ids`.
+/** @param {string[]} ids @returns {Promise<[string, string][]>} */
 async function read_titles(ids) {
   const oldest = [...ids].sort()[0];
+  /** @type {[string, string][]} */
   const titles = [];
   /** @type {any} */
   let next = with_query('/v1/threads', { limit: 200 });
@@ -25,12 +27,13 @@ async function read_titles(ids) {
 // The titles of the user's own threads among those of `runs`, by id: a Map that fills. A thread
 // that has no title, or is gone, is ''.
 export function useTitles(runs, me) {
-  const [titles, set_titles] = useState(new Map());
+  const [titles, set_titles] = useState(/** @type {Map<string, string>} */ (new Map()));
   const mine = runs.filter((run) => run.created_by_user_id === me?.id);
   const wanted = [...new Set(mine.map((run) => run.thread_id))].filter((id) => !titles.has(id));
   useEffect(() => {
     if (wanted.length === 0) return undefined;
     let is_gone = false;
+    /** @type {[string, string][]} */
     const none = wanted.map((id) => [id, '']);
     read_titles(wanted).then(
       (found) => is_gone || set_titles(new Map([...titles, ...none, ...found])),
