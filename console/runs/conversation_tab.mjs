@@ -4,6 +4,7 @@ import { number, usd, useWords } from '../i18n.mjs';
 import { Ending, StoryView } from '../chat/story_view.mjs';
 import { question_of } from './question.mjs';
 import { useTurns } from './use_run.mjs';
+import '../words/run_screens.mjs';
 
 /** @param {{run: import('../types/calls').Schemas['Run'], story: any, is_mine: boolean}} props */
 export function Conversation({ run, story, is_mine }) {

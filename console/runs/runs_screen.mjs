@@ -1,6 +1,6 @@
 // All runs that the caller may see: `#/runs?status=…&model=…&since=…&sort=…`, see filters.mjs.
 import { with_query } from '../api.mjs';
-import { html, useEffect, useMemo, useRef } from '../html.mjs';
+import { html, useEffect, useMemo, useRef, useState } from '../html.mjs';
 import { duration, number, usd, useWords } from '../i18n.mjs';
 import { address, go, set_query } from '../router.mjs';
 import { session } from '../session.mjs';
@@ -19,6 +19,8 @@ const page_size = 50;
 const poll_ms = 10_000;
 const states = ['running', 'waiting_for_input', 'completed', 'failed', 'cancelled'];
 const orders = ['', 'cost', 'duration'];
+// So many rows are read for filters that few of them fit. Then the user asks for more.
+const unasked_rows = 500;
 
 // A name that the screen may cut, whole where it is pointed at.
 const whole_name = (text) => html`<bdi title=${text}>${text}</bdi>`;
@@ -111,8 +113,18 @@ export function RunsScreen({ query }) {
     () => sorted(read.items.filter((run) => fits(run, filters)), query.sort),
     [read.items, text],
   );
+  // Rows that may be read unasked.
+  const [rows_max, set_rows_max] = useState(unasked_rows);
+  useEffect(() => set_rows_max(unasked_rows), [text]);
+  const is_paused = read.items.length >= rows_max;
+  const more = () => {
+    if (is_paused) set_rows_max(read.items.length + unasked_rows);
+    read.more();
+  };
   const pages = {
     ...read,
+    is_paused,
+    more,
     items: rows,
     has_more: read.has_more && !is_past(read.items, filters),
     rest: async (items_max) =>
@@ -187,5 +199,11 @@ export function RunsScreen({ query }) {
     <${Filters} query=${query} rows=${read.items} />
     <${Table} pages=${pages} columns=${columns} label=${t('runs.runs')} empty=${empty}
       key_of=${(run) => run.run_id} />
+    ${
+      is_paused &&
+      pages.has_more &&
+      rows.length === 0 &&
+      html`<p class="dim">${t('runs.nothing_yet', { count: read.items.length })}</p>`
+    }
   </div>`;
 }

@@ -3,6 +3,7 @@ import { html, useEffect, useState } from '../html.mjs';
 import { duration, useWords } from '../i18n.mjs';
 import { JsonBlock } from '../chat/tool_view.mjs';
 import { question_of } from './question.mjs';
+import '../words/run_screens.mjs';
 
 // Tool results that the model read at the begin of its turn.
 const results_before = (story, turn) =>

@@ -7,6 +7,7 @@ import { Icon } from '../ui/icon.mjs';
 import { SpanDetails } from './span_details.mjs';
 import { range_of, spans_of } from './spans.mjs';
 import { useTurns } from './use_run.mjs';
+import '../words/run_screens.mjs';
 
 const rows_max = 500;
 

@@ -96,15 +96,15 @@ const Skeleton = () =>
   html`<div class="skeleton" aria-hidden="true"><i /><i /><i /><i /></div>`;
 
 // Under a list: its state, its error, and a button for the next page, which is also read when it
-// comes into sight. A list that is only renewed shows no state. `empty`: a text, or {text, action,
-// on_action}.
+// comes into sight, unless the list `is_paused`. A list that is only renewed shows no state.
+// `empty`: a text, or {text, action, on_action}.
 export function PageEnd({ pages, empty }) {
   const t = useWords();
   const button = useRef(null);
   const latest = useRef(pages);
   latest.current = pages;
   useEffect(() => {
-    if (!button.current) return undefined;
+    if (!button.current || pages.is_paused) return undefined;
     const watcher = new IntersectionObserver(
       (seen) => {
         if (seen.some((entry) => entry.isIntersecting)) latest.current.more();
@@ -113,7 +113,7 @@ export function PageEnd({ pages, empty }) {
     );
     watcher.observe(button.current);
     return () => watcher.disconnect();
-  }, [pages.has_more, pages.items.length, pages.is_loading]);
+  }, [pages.has_more, pages.items.length, pages.is_loading, pages.is_paused]);
   if (pages.error) return html`<${ErrorBox} error=${pages.error} on_retry=${pages.again} />`;
   const is_awaited = pages.is_loading && !pages.is_renewing;
   return html`<div class="page-end" aria-live="polite">
