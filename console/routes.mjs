@@ -4,15 +4,15 @@ import { org_navigation, org_screens } from './org/screens.mjs';
 import { platform_navigation, platform_screens } from './platform/screens.mjs';
 import { lazy } from './lazy.mjs';
 import { route } from './router.mjs';
-import { Credits } from './screens/credits.mjs';
-import { Keys } from './screens/keys.mjs';
 import { Invitation, Revert, Verify } from './screens/links.mjs';
 import { Register } from './screens/register.mjs';
 import { Sessions } from './screens/sessions.mjs';
 import { Forgot, SignInAfter } from './screens/sign_in.mjs';
-import { Usage } from './screens/usage.mjs';
 
 const Account = lazy(() => import('./screens/account.mjs'), 'Account');
+const Credits = lazy(() => import('./screens/credits.mjs'), 'Credits');
+const Keys = lazy(() => import('./screens/keys.mjs'), 'Keys');
+const Usage = lazy(() => import('./screens/usage.mjs'), 'Usage');
 const Factors = lazy(() => import('./screens/factors.mjs'), 'Factors');
 
 // [path, component, about]; see `route`.

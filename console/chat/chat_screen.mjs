@@ -18,6 +18,7 @@ import { Conversation, has_ended, items_of, title_from } from './conversation.mj
 import { RunItem, UserMessage } from './items.mjs';
 import { changed, run_events, watch_changes } from './service.mjs';
 import { ThreadList, title_of } from './thread_list.mjs';
+import { useSought } from './sought.mjs';
 import { useStickyScroll } from './sticky_scroll.mjs';
 
 const firsts = new Map(); // thread_id -> the message that a new thread begins with
@@ -183,7 +184,7 @@ function Unsent({ sending, conversation, on_back }) {
   </div>`;
 }
 
-export function Chat({ thread_id }) {
+export function Chat({ thread_id, message_id = '' }) {
   const t = useWords();
   const { me } = useStore(session);
   // The user who began it here continues to write.
@@ -196,6 +197,7 @@ export function Chat({ thread_id }) {
   const items = items_of(state);
   const story = live === null ? null : state.stories.get(live);
   const { pane, content, is_away, to_end } = useStickyScroll();
+  useSought(message_id, { conversation, items, pane, content });
   const title = thread ? title_of(thread, t) : '';
   useEffect(() => {
     set_title(title);
@@ -372,6 +374,7 @@ export function ThreadsScreen({ params, query }) {
     ${!thread_id && html`<h1 class="unseen">${t('chat.threads')}</h1>`}
     <${ThreadList} current_id=${thread_id} end_user=${query.end_user ?? ''} />
     ${(is_new || !thread_id) && html`<${NewChat} is_open=${is_new} />`}
-    ${thread_id && !is_new && html`<${Chat} key=${thread_id} thread_id=${thread_id} />`}
+    ${thread_id && !is_new && html`<${Chat} key=${thread_id} thread_id=${thread_id}
+      message_id=${query.message} />`}
   </div>`;
 }

@@ -41,9 +41,7 @@ function Window({ one }) {
   const t = useWords();
   return html`${t(`budgets.window.${one.window}`)}${
     one.renews_at &&
-    html`<br /><span class="dim">${t('budgets.renews', {
-      at: time(one.renews_at, { dateStyle: 'medium', timeStyle: 'short' }),
-    })}</span>`
+    html`<br /><span class="dim">${t('budgets.renews', { at: time(one.renews_at) })}</span>`
   }`;
 }
 

@@ -3,16 +3,18 @@
 import { api } from '../api.mjs';
 import { changed } from '../chat/service.mjs';
 import { html } from '../html.mjs';
-import { time, useWords } from '../i18n.mjs';
+import { useWords } from '../i18n.mjs';
 import { address, watch_screens } from '../router.mjs';
 import { may, session } from '../session.mjs';
 import { store, useStore } from '../store.mjs';
 import { Copy } from '../ui/copy.mjs';
 import { toast_error } from '../ui/error.mjs';
 import { Icon } from '../ui/icon.mjs';
+import { When } from '../ui/when.mjs';
 import '../words/org_shared.mjs';
 import { Differences } from './diff.mjs';
 import { scope_query } from './scope.mjs';
+import { stored_name } from './target_name.mjs';
 
 const shown = store(null);
 
@@ -44,9 +46,10 @@ export function Changed() {
   const scope = row.org_id === session.get().me?.org_id ? 'org' : 'platform';
   const key = `done.${row.action}`;
   const sentence = t(key) === key ? t('change.done') : t(key);
+  const name = stored_name(row);
   const has_states = row.before_state || row.after_state;
   return html`<section class="notice changed" role="status" aria-label=${t('change.title')}>
-    <div class="head"><strong>${sentence}</strong>
+    <div class="head"><strong>${sentence}</strong>${name && html` <bdi>${name}</bdi>`}
       <a href=${address('/audit', { action: row.action, ...scope_query(scope) })}>
         ${t('change.all')}</a>
       <span class="space"></span>
@@ -54,7 +57,7 @@ export function Changed() {
         onClick=${() => shown.set(null)}><${Icon} name="close" /></button></div>
     <details open=${Boolean(row.before_state && row.after_state)}>
       <summary>${t('error.details')}</summary>
-      <p><code>${row.action}</code> <span class="dim">${time(row.created_at)}</span>${
+      <p><code>${row.action}</code> <span class="dim"><${When} at=${row.created_at} /></span>${
         row.trace_id &&
         html` <span class="dim">${t('error.trace')}</span> <code
         class="trace">${row.trace_id}</code> <${Copy} text=${row.trace_id}

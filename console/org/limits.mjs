@@ -24,6 +24,10 @@ const unlimited_at_0 = new Set(
 );
 const is_unlimited = (one) => unlimited_at_0.has(one.key) && Number(one.value) === 0;
 
+// A typed value as the service takes it: "unlimited" is 0 where 0 means that.
+export const limit_value = (key, text) =>
+  unlimited_at_0.has(key) && /^(unlimited|不限)$/i.test(text.trim()) ? '0' : text;
+
 // Limits may be larger than what a Number holds exactly.
 function amount(key, value) {
   if (/bytes$/.test(key)) return bytes(Number(value));
@@ -31,10 +35,13 @@ function amount(key, value) {
   return number(BigInt(value));
 }
 
-function Value({ one }) {
+// The value of a limit in words; also of the line of a plan and of an override.
+/** @param {{one: {key: string, value: string, value_type: string}}} props */
+export function Value({ one }) {
   const t = useWords();
   if (is_unlimited(one)) return t('limits.unlimited');
-  if (one.value_type === 'integer') return amount(one.key, one.value);
+  const is_exact = one.value_type === 'integer' && /^-?\d+$/.test(one.value);
+  if (is_exact) return amount(one.key, one.value);
   if (one.value_type === 'boolean') return t(one.value === 'true' ? 'yes' : 'limits.no');
   return html`<bdi>${one.value}</bdi>`;
 }

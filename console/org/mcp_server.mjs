@@ -5,12 +5,12 @@ import { api, with_query } from '../api.mjs';
 import { Consent, page_of } from '../chat/connect.mjs';
 import { ApiError } from '../error.mjs';
 import { html, useEffect, useRef, useState } from '../html.mjs';
-import { date, time, useWords } from '../i18n.mjs';
+import { time, useWords } from '../i18n.mjs';
 import { address, go } from '../router.mjs';
 import { ErrorBox, toast_error } from '../ui/error.mjs';
 import { Dialog } from '../ui/dialog.mjs';
 import { useCall, usePages } from '../ui/list.mjs';
-import { When } from '../ui/when.mjs';
+import { Day, Exact, When } from '../ui/when.mjs';
 import '../words/org_mcp.mjs';
 import { Changed, show_change } from './change.mjs';
 import { McpForm } from './mcp_form.mjs';
@@ -55,10 +55,10 @@ function Connection({ server_id, server, on_change }) {
       connection &&
       html`<dl class="facts"><dt>${t('org_ui.state')}</dt><dd>${t(
         `mcp.connection.${connection.state}`,
-      )}${connection.connected_at && `, ${time(connection.connected_at)}`}</dd>
+      )}${connection.connected_at && html`, <${When} at=${connection.connected_at} />`}</dd>
       ${
         connection.expires_at &&
-        html`<dt>${t('mcp.expires')}</dt><dd>${time(connection.expires_at)}</dd>`
+        html`<dt>${t('mcp.expires')}</dt><dd><${Exact} at=${connection.expires_at} /></dd>`
       }
       ${
         connection.scopes.length > 0 &&
@@ -125,7 +125,7 @@ function Facts({ server }) {
       listing.at && html`<${When} at=${listing.at} />`,
     ],
     [t('mcp.revision'), listing.protocol_version],
-    [t('mcp.since'), date(server.created_at)],
+    [t('mcp.since'), html`<${Day} at=${server.created_at} />`],
   ];
   return html`<dl class="facts">${facts
     .filter(([, value]) => value)

@@ -2,11 +2,13 @@
 import { api, with_query } from '../api.mjs';
 import { is_abort } from '../error.mjs';
 import { html, useEffect, useMemo, useRef, useState } from '../html.mjs';
-import { duration, score, time, useWords } from '../i18n.mjs';
+import { duration, score, useWords } from '../i18n.mjs';
 import { address, set_query } from '../router.mjs';
+import { Copy } from '../ui/copy.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { Field, Form, Submit, useFormOf } from '../ui/form.mjs';
 import { Table, usePages } from '../ui/list.mjs';
+import { Exact } from '../ui/when.mjs';
 import { Plot } from '../screens/usage.mjs';
 import '../words/platform_people.mjs';
 import '../words/platform_system.mjs';
@@ -86,7 +88,7 @@ function columns_of(t) {
       title: t('credits.when'),
       is_title: true,
       is_time: true,
-      cell: (row) => time(row.timestamp),
+      cell: (row) => html`<${Exact} at=${row.timestamp} />`,
     },
     { title: t('log.method'), cell: (row) => row.method },
     { title: t('log.where'), is_wide: true, cell: (row) => html`<bdi>${row.path}</bdi>` },
@@ -113,20 +115,28 @@ function columns_of(t) {
     {
       title: t('log.risk'),
       is_number: true,
-      cell: (row) => html`<span title=${why_risky(row, t)}>${score(row.risk_score)}</span>`,
+      cell: (row) => html`<${Risk} row=${row} />`,
     },
     {
       title: t('error.trace'),
-      cell: (row) => html`<code class="trace">${row.trace_id}</code>`,
+      cell: (row) => html`<${Copy} text=${row.trace_id} label=${`${row.trace_id.slice(0, 8)}…`}
+        what=${t('error.trace')} />`,
     },
   ];
 }
 
-// The signals of a row's score, one a line.
-const why_risky = (row, t) =>
-  signals_of(row)
-    .map((name) => t(`log.signal.${name}`))
-    .join('\n');
+const weights = new Map(/** @type {[string, number][]} */ (signals));
+
+// The score of a request; it opens, and then lists what it is the sum of.
+function Risk({ row }) {
+  const t = useWords();
+  const found = signals_of(row);
+  const line = (name) => `+${score(weights.get(name))} ${t(`log.signal.${name}`)}`;
+  if (found.length === 0) return score(row.risk_score);
+  return html`<details class="risk"><summary title=${found.map(line).join('\n')}>
+      ${score(row.risk_score)}</summary>
+    <ul>${found.map((name) => html`<li key=${name}>${line(name)}</li>`)}</ul></details>`;
+}
 
 // Below the table, for those who cannot point at a score.
 function AboutRisk() {
@@ -199,6 +209,6 @@ export function AccessLog({ query }) {
         )}</div></div><${Plot} days=${minutes} what=${what} />`
     }
     <${AboutRisk} />
-    <${Table} pages=${{ ...pages, items: rows }} columns=${columns_of(t)}
+    <${Table} pages=${{ ...pages, items: rows, rest: async () => rows }} columns=${columns_of(t)}
       label=${t('log.title')} />`;
 }

@@ -1,7 +1,7 @@
 // Credits of an organization with its ledger; changes of one, and of all with what they will do.
 import { api, with_query } from '../api.mjs';
 import { html, useRef } from '../html.mjs';
-import { number, time, useWords } from '../i18n.mjs';
+import { number, useWords } from '../i18n.mjs';
 import { Changed, show_change } from '../org/change.mjs';
 import { ask_and_do } from '../org/parts.mjs';
 import { set_query } from '../router.mjs';
@@ -10,6 +10,7 @@ import { with_fresh_login } from '../ui/confirm.mjs';
 import { toast, toast_error } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm, useFormOf } from '../ui/form.mjs';
 import { Table, usePages } from '../ui/list.mjs';
+import { When } from '../ui/when.mjs';
 import '../words/platform.mjs';
 import '../words/platform_money.mjs';
 import { OrgField } from './org_field.mjs';
@@ -131,7 +132,7 @@ export function PlatformCredits({ query }) {
       title: t('credits.when'),
       is_title: true,
       is_time: true,
-      cell: (row) => time(row.created_at),
+      cell: (row) => html`<${When} at=${row.created_at} />`,
     },
     { title: t('credits.what'), cell: (row) => t(`credits.${row.type}`) },
     {

@@ -4,7 +4,7 @@ import { api, with_query } from '../api.mjs';
 import { html } from '../html.mjs';
 import { date, useWords } from '../i18n.mjs';
 import { Changed, show_change } from '../org/change.mjs';
-import { limit_columns } from '../org/limits.mjs';
+import { limit_columns, limit_value, Value } from '../org/limits.mjs';
 import { ask_and_do } from '../org/parts.mjs';
 import { useNames } from '../org/who.mjs';
 import { address } from '../router.mjs';
@@ -29,7 +29,13 @@ function Override({ org_id, rows, on_done }) {
       const until = begin_of(expires_at) || null;
       await api.post(
         '/v1/entitlement-overrides',
-        { ...values, org_id, reason: reason || null, expires_at: until },
+        {
+          ...values,
+          value: limit_value(values.key, values.value),
+          org_id,
+          reason: reason || null,
+          expires_at: until,
+        },
         { idempotency_key: key },
       );
       form.reset();
@@ -73,7 +79,7 @@ function Overrides({ pages, on_done }) {
       is_wide: true,
       cell: (row) => html`<code>${row.key}</code>`,
     },
-    { title: t('settings.value'), is_wide: true, cell: (row) => html`<bdi>${row.value}</bdi>` },
+    { title: t('settings.value'), is_wide: true, cell: (row) => html`<${Value} one=${row} />` },
     { title: t('money.reason'), is_wide: true, cell: (row) => html`<bdi>${row.reason}</bdi>` },
     {
       title: t('money.by'),

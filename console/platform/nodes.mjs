@@ -1,9 +1,9 @@
 // How every part is: daemons, pools, the database and the work in it, in the words of
 // `hostlerctl doctor`.
 import { html, useEffect } from '../html.mjs';
-import { duration, number, time, useWords } from '../i18n.mjs';
+import { duration, number, useWords } from '../i18n.mjs';
 import { Table, useCall } from '../ui/list.mjs';
-import { When } from '../ui/when.mjs';
+import { Exact, When } from '../ui/when.mjs';
 import '../words/platform.mjs';
 import '../words/platform_system.mjs';
 import { whole_list } from './parts.mjs';
@@ -48,7 +48,7 @@ function Jobs({ maintenance }) {
     },
   ];
   return html`<h2>${t('platform.jobs')}</h2>
-    <p>${t('platform.jobs_text')} ${time(maintenance.since)}.</p>
+    <p>${t('platform.jobs_text')} <${Exact} at=${maintenance.since} />.</p>
     <${Table} pages=${whole_list({}, maintenance.jobs)} columns=${columns}
       label=${t('platform.jobs')} key_of=${(row) => row.job} />`;
 }

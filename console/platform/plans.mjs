@@ -3,6 +3,7 @@ import { api } from '../api.mjs';
 import { html } from '../html.mjs';
 import { date, useWords } from '../i18n.mjs';
 import { Changed, show_change } from '../org/change.mjs';
+import { limit_value, Value } from '../org/limits.mjs';
 import { ask_and_do, refuse } from '../org/parts.mjs';
 import { address } from '../router.mjs';
 import { focus_form } from '../ui/focus.mjs';
@@ -25,7 +26,8 @@ function entitlements_of(text, t) {
     .filter(Boolean)
     .map((line) => {
       if (!/^\S+\s*=/.test(line)) refuse('entitlements', t('money.plan_line', { line }));
-      const [key, value = ''] = line.split(/\s*=\s*(.*)/s);
+      const [key, text = ''] = line.split(/\s*=\s*(.*)/s);
+      const value = limit_value(key, text);
       const is_boolean = value === 'true' || value === 'false';
       const value_type = is_boolean ? 'boolean' : /^-?\d+$/.test(value) ? 'integer' : 'string';
       return { key, value, value_type };
@@ -60,7 +62,7 @@ function NewPlan({ on_done }) {
     <${Field} form=${form} name="display_name" label=${t('money.plan_shown')} maxlength="200"
       autocomplete="off" dir="auto" />
     <${Field} form=${form} name="entitlements" rows=${4} label=${t('money.plan_gives')}
-      hint="credits.monthly_grant = 5000" spellcheck=${false} />
+      hint=${t('money.plan_hint')} spellcheck=${false} />
     ${
       unknown.length > 0 &&
       html`<p class="fault" role="status">${t('money.plan_unknown', {
@@ -187,7 +189,9 @@ export function Plans() {
       title: t('money.gives'),
       is_wide: true,
       cell: (plan) =>
-        plan.entitlements.map((each) => html`<div><code>${each.key} = ${each.value}</code></div>`),
+        plan.entitlements.map(
+          (each) => html`<div><code>${each.key}</code> <${Value} one=${each} /></div>`,
+        ),
     },
     {
       title: t('users.since'),

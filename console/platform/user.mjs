@@ -2,9 +2,10 @@
 // what may be changed, what was done to them and by them.
 import { api, with_query } from '../api.mjs';
 import { html } from '../html.mjs';
-import { date, number, time, useWords } from '../i18n.mjs';
+import { date, number, useWords } from '../i18n.mjs';
 import { Changed, show_change } from '../org/change.mjs';
 import { ask_and_do } from '../org/parts.mjs';
+import { target_name } from '../org/target_name.mjs';
 import { useNames } from '../org/who.mjs';
 import { address, go } from '../router.mjs';
 import { useStore } from '../store.mjs';
@@ -12,6 +13,7 @@ import { session } from '../session.mjs';
 import { ErrorBox, toast } from '../ui/error.mjs';
 import { changes_of, Field, Submit, useForm } from '../ui/form.mjs';
 import { Table, useCall, usePages } from '../ui/list.mjs';
+import { Day, When } from '../ui/when.mjs';
 import '../words/platform.mjs';
 import '../words/platform_money.mjs';
 import '../words/platform_people.mjs';
@@ -26,8 +28,8 @@ function Facts({ user }) {
     ['users.email', html`<bdi>${user.email}</bdi>`],
     ['users.email_verified', t(user.email_verified ? 'yes' : 'users.no')],
     ['users.locale', `${user.locale}, ${user.timezone}`],
-    ['users.last_login', time(user.last_login_at) || t('users.never')],
-    ['users.since', time(user.created_at)],
+    ['users.last_login', html`<${When} at=${user.last_login_at} none=${t('users.never')} />`],
+    ['users.since', html`<${Day} at=${user.created_at} />`],
     ['users.id', html`<code>${user.id}</code>`],
   ];
   return html`<dl class="facts">${facts.map(
@@ -179,17 +181,17 @@ function Log({ title, query }) {
       title: t('credits.when'),
       is_title: true,
       is_time: true,
-      cell: (row) => time(row.created_at),
+      cell: (row) => html`<${When} at=${row.created_at} />`,
     },
     { title: t('users.deed'), cell: (row) => html`<code>${row.action}</code>` },
     !query.actor_user_id && {
       title: t('users.by'),
-      cell: (row) => html`<bdi>${names.get(row.actor_user_id) || row.actor_user_id}</bdi>`,
+      cell: (row) => html`<bdi>${names.get(row.actor_user_id) || t('change.somebody')}</bdi>`,
     },
     query.actor_user_id && {
       title: t('credits.about'),
       is_wide: true,
-      cell: (row) => html`<bdi>${row.target_type} ${row.target_id}</bdi>`,
+      cell: (row) => html`<bdi>${target_name(row, names, t)}</bdi>`,
     },
     { title: t('users.result'), cell: (row) => t(`users.result.${row.result}`) },
     { title: t('users.address'), cell: (row) => html`<bdi>${row.client_ip}</bdi>` },

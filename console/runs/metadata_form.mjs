@@ -5,6 +5,7 @@ import { useWords } from '../i18n.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { useEditFocus } from '../ui/focus.mjs';
 import { read_json, show_json } from '../chat/show_json.mjs';
+import '../words/run_screens.mjs';
 
 // A longer one has a bar to scroll it.
 const long_chars = 100;

@@ -3,6 +3,7 @@ import { html, useState } from '../html.mjs';
 import { duration, time, useWords } from '../i18n.mjs';
 import { show_json } from '../chat/show_json.mjs';
 import { JsonBlock } from '../chat/tool_view.mjs';
+import '../words/run_screens.mjs';
 
 const page_rows = 200;
 const row_chars = 160;

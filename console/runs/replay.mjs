@@ -3,6 +3,7 @@ import { html, useEffect, useMemo, useRef, useState } from '../html.mjs';
 import { duration, useWords } from '../i18n.mjs';
 import { story_of } from '../chat/story.mjs';
 import { StoryView } from '../chat/story_view.mjs';
+import '../words/run_screens.mjs';
 
 const speeds = [1, 4, 16, 64];
 const pause_ms_max = 2000; // a wait of hours is shown as this long

@@ -1,17 +1,19 @@
 // One run: `#/runs/ID?tab=…`: what it cost, its timeline, its story, its raw events, its replay.
 import { api } from '../api.mjs';
 import { html, useEffect, useRef, useState } from '../html.mjs';
-import { duration, number, time, usd, useWords } from '../i18n.mjs';
+import { duration, number, usd, useWords } from '../i18n.mjs';
 import { address } from '../router.mjs';
 import { session } from '../session.mjs';
 import { useStore } from '../store.mjs';
 import { changed } from '../chat/service.mjs';
 import { FallBacks } from '../chat/fell_back.mjs';
-import { StoryView } from '../chat/story_view.mjs';
 import { JsonBlock } from '../chat/tool_view.mjs';
 import { WaitCard } from '../chat/wait_card.mjs';
 import { Copy } from '../ui/copy.mjs';
 import { ErrorBox } from '../ui/error.mjs';
+import { When } from '../ui/when.mjs';
+import { Conversation } from './conversation_tab.mjs';
+import '../words/run_screens.mjs';
 import { Status } from './status.mjs';
 import { MetadataForm } from './metadata_form.mjs';
 import { RawEvents } from './raw_events.mjs';
@@ -30,7 +32,7 @@ function Facts({ run, is_mine }) {
     ['queued', run.queued && t('runs.position_of', { count: run.queue_position })],
     ['model', html`<bdi>${run.model}</bdi>`],
     ['persona', run.persona_id && html`<bdi>${run.persona_id}</bdi>`],
-    ['created', html`<time datetime=${run.created_at}>${time(run.created_at)}</time>`],
+    ['created', html`<${When} at=${run.created_at} />`],
     ['duration', duration(run.duration_ms)],
     [
       'tokens',
@@ -123,13 +125,12 @@ export function RunScreen({ params, query }) {
     }
     ${
       tab === 'timeline' &&
-      html`<${FallBacks} story=${story} /><${Timeline} run=${run} story=${story} />`
+      html`<${FallBacks} story=${story} />
+        <${Timeline} run=${run} story=${story} is_mine=${is_mine} />`
     }
     ${
       tab === 'story' &&
-      html`<article class="run"><${StoryView} story=${story}
-        is_live=${story.status === 'running'} />
-      </article>${
+      html`<${Conversation} run=${run} story=${story} is_mine=${is_mine} />${
         run.output !== null &&
         html`<${JsonBlock} value=${story.output ?? run.output}
         label=${t('chat.output')} />`

@@ -1,7 +1,8 @@
 // When a run did what: its story as spans of time, for the timeline. Pure.
 //
-// A span is { kind: queue | model | tool | wait, turn, label, state?, from, to, key }; times in
-// ms, `to` null while it goes on.
+// A span is { kind: queue | model | tool | wait | retry | failed, turn, label, state?, from, to,
+// key, entry?, event? }; times in ms, `to` null while it goes on. `entry`: of the story; `event`:
+// of its log.
 
 const ms = (text) => (text ? Date.parse(text) : null);
 const latest = (times) => times.reduce((most, time) => Math.max(most, time ?? 0), 0);
@@ -32,6 +33,7 @@ function entry_span(entry) {
       from: ms(entry.at),
       to: entry.is_open ? null : to,
       key,
+      entry,
     };
   }
   // How long the call itself took, where the tool says so: it may have waited for others before.
@@ -39,7 +41,30 @@ function entry_span(entry) {
     to !== null && entry.duration_ms >= 0
       ? Math.max(ms(entry.at), to - entry.duration_ms)
       : ms(entry.at);
-  return { kind: 'tool', turn, label: entry.name, state: entry.state, from, to, key };
+  return { kind: 'tool', turn, label: entry.name, state: entry.state, from, to, key, entry };
+}
+
+// Calls of a model that failed and were made again: each lasts until the next event.
+function retry_spans(log) {
+  return log.flatMap((event, at) => {
+    if (event.type !== 'run.retrying') return [];
+    const next = log[at + 1];
+    const key = `retry ${event.seq}`;
+    const to = next ? ms(next.created_at) : null;
+    const { attempt, reason } = event.data;
+    const from = ms(event.created_at);
+    return [{ kind: 'retry', turn: attempt, label: reason, from, to, key, event }];
+  });
+}
+
+// How a run failed: from the last thing that it did until `failed_at`.
+function failed_span(story, begun, spans) {
+  const { ended } = story;
+  if (ended?.type !== 'run.failed') return [];
+  const to = ms(ended.at);
+  const from = Math.min(to, latest([begun, ...spans.map((span) => span.to)]));
+  const event = story.log.at(-1);
+  return [{ kind: 'failed', turn: story.turns, label: ended.code, from, to, key: 'failed', event }];
 }
 
 // `created_at`: when the run was asked for.
@@ -67,6 +92,8 @@ export function spans_of(story, created_at) {
     );
     spans.push(...own.map(entry_span));
   }
+  spans.push(...retry_spans(story.log));
+  spans.push(...failed_span(story, begun, spans));
   return spans.sort((one, other) => one.from - other.from);
 }
 

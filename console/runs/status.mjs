@@ -1,6 +1,7 @@
 // The state of a run as a coloured word.
 import { html } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
+import '../words/run_screens.mjs';
 
 const kinds = {
   running: 'live',

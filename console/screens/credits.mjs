@@ -1,10 +1,11 @@
 // Credits of the organization: balance, ledger, redeeming a code.
 import { api } from '../api.mjs';
 import { html } from '../html.mjs';
-import { number, time, useWords } from '../i18n.mjs';
+import { number, useWords } from '../i18n.mjs';
 import { toast } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { Table, usePages } from '../ui/list.mjs';
+import { When } from '../ui/when.mjs';
 
 function Redeem({ on_redeemed }) {
   const t = useWords();
@@ -47,7 +48,7 @@ export function Credits() {
       title: t('credits.when'),
       is_title: true,
       is_time: true,
-      cell: (row) => time(row.created_at),
+      cell: (row) => html`<${When} at=${row.created_at} />`,
     },
     { title: t('credits.what'), cell: (row) => t(`credits.${row.type}`) },
     { title: t('credits.about'), is_wide: true, cell: (row) => html`<${Reference} row=${row} />` },

@@ -3,12 +3,13 @@ import { api } from '../api.mjs';
 import { ApiError } from '../error.mjs';
 import { html, useRef, useState } from '../html.mjs';
 import { time, useWords } from '../i18n.mjs';
+import { Changed, show_change } from '../org/change.mjs';
 import { session } from '../session.mjs';
 import { useStore } from '../store.mjs';
 import { with_fresh_login } from '../ui/confirm.mjs';
 import { Copy } from '../ui/copy.mjs';
 import { ask, Dialog } from '../ui/dialog.mjs';
-import { toast, toast_error } from '../ui/error.mjs';
+import { toast_error } from '../ui/error.mjs';
 import { Field, Form, Submit, useForm } from '../ui/form.mjs';
 import { Adder, Table, usePages } from '../ui/list.mjs';
 import { Day, When } from '../ui/when.mjs';
@@ -137,8 +138,8 @@ export function Keys() {
       return;
     try {
       await api.del(`/v1/api-keys/${one.id}`);
-      toast(t('keys_screen.is_revoked'));
       pages.reload();
+      await show_change({ action: 'api_keys.revoke', target_id: one.id });
     } catch (error) {
       toast_error(error);
     }
@@ -187,6 +188,7 @@ export function Keys() {
   return html`<div class="head"><h1>${t('keys_screen.title')}</h1><span class="space"></span>
       <${Adder} pages=${pages} on_click=${() => set_making(true)}>
         ${t('keys_screen.new')}<//></div>
+    <${Changed} />
     <${Table} pages=${pages} columns=${columns} label=${t('keys_screen.title')} empty=${{
       text: t('keys_screen.empty'),
       action: t('keys_screen.new'),
@@ -198,6 +200,7 @@ export function Keys() {
         set_making(false);
         set_made(key);
         pages.reload();
+        show_change({ action: 'api_keys.create', target_id: key.id });
       }} />`
     }
     ${made && html`<${Made} made=${made} on_close=${() => set_made(null)} />`}`;

@@ -6,6 +6,7 @@ import { load_part, PartError } from '../lazy.mjs';
 import { set_query } from '../router.mjs';
 import { theme } from '../settings.mjs';
 import { store, useStore } from '../store.mjs';
+import { CsvButton } from '../ui/csv_button.mjs';
 import { ErrorBox } from '../ui/error.mjs';
 import { Table, useCall, usePages } from '../ui/list.mjs';
 
@@ -72,8 +73,9 @@ export function Plot({ days, what }) {
     set_tries(tries + 1);
   };
   if (error) return html`<${PartError} error=${error} get=${again} />`;
-  return html`<div class="plot" ref=${place} role="img"
-    aria-label=${t(`usage.plot_${what}`)}></div>`;
+  const name = t(`usage.plot_${what}`);
+  return html`<div class="plot" ref=${place} role="img" aria-label=${name}></div>
+    <${CsvButton} name=${name} make=${(part) => part.csv_of_members(days)} />`;
 }
 
 // The figures of the plot, for those who read rather than look.

@@ -100,6 +100,7 @@ export type UsePages = <P extends string, T = Item<Answer<'GET', P>>>(
   more: () => unknown;
   reload: () => unknown;
   again: () => unknown;
+  rest: (items_max: number) => Promise<T[]>;
   change: (make: (items: T[]) => T[]) => void;
 };
 export type UseCall = <P extends string>(

@@ -4,6 +4,8 @@ import { api } from '../api.mjs';
 import { is_abort } from '../error.mjs';
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
+import { place } from '../router.mjs';
+import { CsvButton } from './csv_button.mjs';
 import { ErrorBox } from './error.mjs';
 
 /** @typedef {import('../types/calls').Next<any>} Next */
@@ -63,6 +65,16 @@ export function usePages(path, ...rest) {
     more: () => state.next && !state.is_loading && read(state.next, true),
     reload: () => path && read(path, false),
     again: () => newest.current && read(newest.current.from, newest.current.before),
+    // Items of this and all further pages, at most about so many. The list on the screen stays.
+    rest: async (items_max) => {
+      const items = [...state.items];
+      for (let { next } = state; next && items.length < items_max; ) {
+        const page = await api.get(/** @type {Next} */ (next));
+        items.push(...pick(page.body));
+        next = page.next;
+      }
+      return items;
+    },
     change: (make) => set_state((old) => ({ ...old, items: make(old.items) })),
   };
 }
@@ -79,16 +91,20 @@ export function Empty({ text, action, on_action }) {
     <button type="button" class="main" onClick=${on_action}>${action}</button></div>`;
 }
 
+// Where the rows will stand.
+const Skeleton = () =>
+  html`<div class="skeleton" aria-hidden="true"><i /><i /><i /><i /></div>`;
+
 // Under a list: its state, its error, and a button for the next page, which is also read when it
-// comes into sight. A list that is only renewed shows no state. `empty`: a text, or {text, action,
-// on_action}.
+// comes into sight, unless the list `is_paused`. A list that is only renewed shows no state.
+// `empty`: a text, or {text, action, on_action}.
 export function PageEnd({ pages, empty }) {
   const t = useWords();
   const button = useRef(null);
   const latest = useRef(pages);
   latest.current = pages;
   useEffect(() => {
-    if (!button.current) return undefined;
+    if (!button.current || pages.is_paused) return undefined;
     const watcher = new IntersectionObserver(
       (seen) => {
         if (seen.some((entry) => entry.isIntersecting)) latest.current.more();
@@ -97,11 +113,12 @@ export function PageEnd({ pages, empty }) {
     );
     watcher.observe(button.current);
     return () => watcher.disconnect();
-  }, [pages.has_more, pages.items.length, pages.is_loading]);
+  }, [pages.has_more, pages.items.length, pages.is_loading, pages.is_paused]);
   if (pages.error) return html`<${ErrorBox} error=${pages.error} on_retry=${pages.again} />`;
   const is_awaited = pages.is_loading && !pages.is_renewing;
   return html`<div class="page-end" aria-live="polite">
     ${is_awaited && html`<p class="dim working">${t('loading')}</p>`}
+    ${is_awaited && pages.items.length === 0 && html`<${Skeleton} />`}
     ${
       !is_awaited &&
       !pages.items.length &&
@@ -126,6 +143,14 @@ export function Table({ pages, columns, label, empty, key_of = (item) => item.id
   const shown = useMemo(() => columns.filter(Boolean), [columns]);
   const box = useRef(null);
   const has_focus = box.current?.contains(document.activeElement);
+  // The row that the address names, where the search led to it. Pages are read until it is there.
+  const { row } = place.get()?.query ?? {};
+  const class_of = (item) => (row && key_of(item) === row ? 'sought' : undefined);
+  const has_sought = Boolean(row) && pages.items.some((item) => key_of(item) === row);
+  useEffect(() => {
+    if (has_sought) box.current?.querySelector('.sought')?.scrollIntoView({ block: 'nearest' });
+    else if (row && pages.has_more && !pages.is_loading) pages.more();
+  }, [row, has_sought, pages.items.length]);
   useLayoutEffect(() => {
     // The row that had it is gone.
     if (has_focus && document.activeElement === document.body) {
@@ -142,7 +167,7 @@ export function Table({ pages, columns, label, empty, key_of = (item) => item.id
       )}</tr></thead>
       <tbody>${pages.items.map(
         (item) =>
-          html`<tr key=${key_of(item)}>${shown.map(
+          html`<tr key=${key_of(item)} class=${class_of(item)}>${shown.map(
             (column) => html`
         <td data-title=${column.title} class=${[
           column.is_number && 'number',
@@ -154,7 +179,8 @@ export function Table({ pages, columns, label, empty, key_of = (item) => item.id
           .join(' ')}>${column.cell(item)}</td>`,
           )}</tr>`,
       )}</tbody>
-    </table></div>`
+    </table></div>
+    <${CsvButton} name=${label} make=${(part) => part.csv_of(pages, shown)} />`
   }
     <${PageEnd} pages=${pages} empty=${empty} />`;
 }

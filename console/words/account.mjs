@@ -108,7 +108,6 @@ add_words(
     'keys_screen.since': 'Created',
     'keys_screen.revoke': 'Revoke',
     'keys_screen.revoke_text': 'Requests with “{name}” will be refused. This cannot be undone.',
-    'keys_screen.is_revoked': 'Key revoked.',
   },
   {
     'account.title': '账号',
@@ -209,6 +208,5 @@ add_words(
     'keys_screen.since': '创建时间',
     'keys_screen.revoke': '撤销',
     'keys_screen.revoke_text': '使用“{name}”的请求将被拒绝。此操作无法撤销。',
-    'keys_screen.is_revoked': '密钥已撤销。',
   },
 );

@@ -58,6 +58,9 @@ add_words(
     'money.plan_shown': 'Display name',
     'money.plan_gives': 'Entitlements, one per line',
     'money.plan_add': 'Add a known key',
+    'money.plan_hint':
+      'For example credits.monthly_grant = 5000 or limit.streams = unlimited. For most limits ' +
+      '0 means unlimited.',
     'money.plan_line': '“{line}” must look like key = value.',
     'money.plan_unknown': 'Hostler does not read {keys}. Check the spelling.',
     'money.gives': 'Entitlements',
@@ -136,6 +139,8 @@ add_words(
     'money.plan_shown': '显示名称',
     'money.plan_gives': '权益，每行一个',
     'money.plan_add': '添加已知的键',
+    'money.plan_hint':
+      '例如 credits.monthly_grant = 5000 或 limit.streams = unlimited。多数限额中 0 表示不限。',
     'money.plan_line': '“{line}”须为“键 = 值”的形式。',
     'money.plan_unknown': 'Hostler 不读取 {keys}，请检查拼写。',
     'money.gives': '权益',

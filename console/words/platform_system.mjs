@@ -90,7 +90,7 @@ add_words(
     'log.about_risk': 'How is a risk score calculated?',
     'log.about_risk_text':
       'A score is the sum of these signals, at most 1. The gateway refuses requests from the ' +
-      'score that is set there. Point at a score to see its signals.',
+      'score that is set there. Open a score to see its signals.',
     'log.signal.no_user_agent': 'The request has no User-Agent.',
     'log.signal.bot_user_agent': 'The User-Agent names a bot.',
     'log.signal.no_authorization': 'The request has no Authorization.',
@@ -217,7 +217,7 @@ add_words(
     'log.risk_min': '最低风险',
     'log.risk': '风险',
     'log.about_risk': '风险分数如何计算？',
-    'log.about_risk_text': '分数是以下信号之和，最高为 1。达到网关设定分数的请求会被拒绝。将鼠标悬停在分数上可查看其信号。',
+    'log.about_risk_text': '分数是以下信号之和，最高为 1。达到网关设定分数的请求会被拒绝。展开分数可查看其信号。',
     'log.signal.no_user_agent': '请求没有 User-Agent。',
     'log.signal.bot_user_agent': 'User-Agent 表明是机器人。',
     'log.signal.no_authorization': '请求没有 Authorization。',
