@@ -24,6 +24,7 @@ QUIET_SECONDS = float(os.environ.get("ABUSE_QUIET_SECONDS", "60"))
 ABUSE_SECONDS = float(os.environ.get("ABUSE_SECONDS", "120"))
 ONLY = os.environ.get("ABUSE_ONLY", "").split()
 SETTLE_SECONDS = 10
+END_SECONDS_MAX = 60
 TIMES_MAX = 3
 
 
@@ -122,7 +123,13 @@ def end(rig, neighbours, villain):
                                        {"status": "suspended"}, token=admin)
     if status != 200:
         raise SystemExit(f"suspending the villain answered {status}: {text}")
-    rig.wait_for_runs()
+    waits_until = time.monotonic() + END_SECONDS_MAX
+    asked = ("SELECT count(*) FROM runs WHERE status = 'running' AND created_by_user_id ="
+             f" '{villain.id}'")
+    while rig.sql(asked)[0][0] != "0":
+        if time.monotonic() > waits_until:
+            raise SystemExit(f"the villain's runs are still at work after {END_SECONDS_MAX} s")
+        time.sleep(0.5)
 
 
 def tell(quiet, loud):
