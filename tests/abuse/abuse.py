@@ -80,8 +80,9 @@ class Abuse:
         for thread in threads:
             thread.start()
         self.is_over.wait()
+        end = time.monotonic() + 15
         for thread in threads:
-            thread.join(15)
+            thread.join(max(0, end - time.monotonic()))
         tell.send(dict(seen))
 
     def repeat(self, kind, number, seen):

@@ -1,7 +1,8 @@
 """How large the tables are that whole runs write again and again, against the rows that live in
-them: after BLOAT_RUNS runs at full speed with Postgres' own autovacuum. pgbench makes the runs by
-the statements of pool and daemon (bloat.sql), so that a million of them fit in an hour. The stack's
-own daemon is ended, and not started again: the last part of all."""
+them: after BLOAT_RUNS runs at full speed, or BLOAT_SECONDS of them, with Postgres' own autovacuum.
+pgbench makes the runs by the statements of pool and daemon (bloat.sql), so that a million of them
+fit in an hour. No commit waits for the disk, which changes no table. The stack's own daemon is
+ended, and not started again: the last part of all."""
 
 import os
 import re
@@ -13,6 +14,7 @@ from instructions import BOUND
 from rig import POSTGRES_BIN
 
 RUNS = int(os.environ.get("BLOAT_RUNS", "20000"))
+SECONDS = float(os.environ.get("BLOAT_SECONDS", "0"))  # instead of a number of runs
 CLIENTS, FLIGHT, BLOCKS, ROUNDS = 4, 8, 32, 2
 CALLERS = CLIENTS * BLOCKS * FLIGHT
 HOLD = 10  # as credit.run_hold has it
@@ -74,10 +76,12 @@ def prepare(rig):
 def make_runs(rig):
     """How many whole runs there are now."""
     each = max(1, RUNS // (CLIENTS * FLIGHT * ROUNDS))
+    length = f"-T{round(SECONDS)}" if SECONDS else f"-t{each}"
     done = subprocess.run(
-        [POSTGRES_BIN + "pgbench", "-n", "-M", "prepared", f"-c{CLIENTS}", "-j2", f"-t{each}",
+        [POSTGRES_BIN + "pgbench", "-n", "-M", "prepared", f"-c{CLIENTS}", "-j2", length,
          "-f", rig.file("bloat.pgbench", script()), rig.database()],
-        capture_output=True, text=True, check=False)
+        capture_output=True, text=True, check=False,
+        env={**os.environ, "PGOPTIONS": "-c synchronous_commit=off"})
     if done.returncode != 0 or "aborted" in done.stderr:
         raise SystemExit("pgbench: " + done.stderr)
     rig.sql("CALL bloat_drain()")
