@@ -112,10 +112,11 @@ def tool_floods(villain, number):
 
 
 def mcp_tasks(villain, number):
-    """Runs that wait for tasks that never end, of a server that answers slowly about half of
+    """Runs that wait for tasks that never end, of a server that answers slowly about most of
     them."""
     line = villain.connect()
-    message = "[tools " + " | ".join(["own__never_slow", "own__never"] * 16) + "] [say done]"
+    calls = ["own__never"] * 2 + ["own__never_slow"] * 30
+    message = "[tools " + " | ".join(calls) + "] [say done]"
     for org, _ in in_all_workspaces(villain, number):
         _, thread = villain.call(line, "POST", "/v1/threads", {}, org)
         path = f"/v1/threads/{thread.get('id')}"

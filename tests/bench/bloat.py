@@ -73,8 +73,13 @@ def prepare(rig):
     rig.sql(rig.own_sql("bloat.sql", callers=callers, clients=CLIENTS, hold=HOLD, **bound(rig)))
 
 
+def completed(rig):
+    return int(rig.sql("SELECT count(*) FROM runs WHERE status = 'completed'")[0][0])
+
+
 def make_runs(rig):
-    """How many whole runs there are now."""
+    """How many became whole."""
+    before = completed(rig)
     each = max(1, RUNS // (CLIENTS * FLIGHT * ROUNDS))
     length = f"-T{round(SECONDS)}" if SECONDS else f"-t{each}"
     done = subprocess.run(
@@ -85,7 +90,7 @@ def make_runs(rig):
     if done.returncode != 0 or "aborted" in done.stderr:
         raise SystemExit("pgbench: " + done.stderr)
     rig.sql("CALL bloat_drain()")
-    return int(rig.sql("SELECT count(*) FROM runs WHERE status = 'completed'")[0][0])
+    return completed(rig) - before
 
 
 def bloat(rig, peers, meter, figures):
