@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/eventually.h"
+#include "tests/support/rigs/one_worker.h"
 #include "tests/support/rows/accounts.h"
 
 namespace hostler::testing_support {
@@ -17,7 +18,7 @@ constexpr const char* address = "用户@example.org";
 class Smtputf8 : public testing::Test {
  protected:
   Smtputf8()
-      : stack_(std::make_unique<ApiStack>()),
+      : stack_(std::make_unique<ApiStack>(ApiStackOptions{{one_worker}})),
         admin_(register_admin(*stack_)),
         org_id_(make_workspace(*stack_, admin_)) {}
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/eventually.h"
+#include "tests/support/rigs/one_worker.h"
 #include "tests/support/rows/accounts.h"
 
 namespace hostler::testing_support {
@@ -161,7 +162,7 @@ std::string resolved(const Client& client, std::string_view group) {
 
 TEST(ResolvedToolProviders, AreTheOwnElseThePlatformsElseOfTheSettingsElseNone) {
   SCOPED_TRACE("GET /v1/tool-providers/resolved");
-  ApiStack own;
+  ApiStack own({{one_worker}});
   TestUser user = register_user(own);
   TestUser other = register_user(own);
   TestUser admin = register_admin(own);
@@ -173,12 +174,11 @@ TEST(ResolvedToolProviders, AreTheOwnElseThePlatformsElseOfTheSettingsElseNone) 
   };
   set("web_search.provider", "alpha");
   set("web_fetch.provider", "basic");
-  // By every worker of the pool, which each learn it by themselves.
   auto is_of_settings = [&] {
     return resolved(user.client, "web_fetch") == "web_fetch.basic legacy true" &&
            resolved(user.client, "web_search") == "web_search.alpha legacy false";
   };
-  EXPECT_TRUE(eventually(10'000, is_of_settings, 10));
+  EXPECT_TRUE(eventually(10'000, is_of_settings));
   Answer platform = admin.client.put("/v1/tool-providers/web_search/web_search.beta/activate", "");
   EXPECT_EQ(platform.status, 204) << platform.body;
   EXPECT_EQ(resolved(user.client, "web_search"), "web_search.beta platform false");
