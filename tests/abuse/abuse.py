@@ -17,12 +17,14 @@ import time
 
 from neighbours import Neighbours, p99_of
 from rig import Rig, read_env
+from task_server import TaskServer
 from villain import KINDS, Villain
 
 QUIET_SECONDS = float(os.environ.get("ABUSE_QUIET_SECONDS", "60"))
 ABUSE_SECONDS = float(os.environ.get("ABUSE_SECONDS", "120"))
 ONLY = os.environ.get("ABUSE_ONLY", "").split()
 SETTLE_SECONDS = 10
+END_SECONDS_MAX = 60
 TIMES_MAX = 3
 
 
@@ -78,8 +80,9 @@ class Abuse:
         for thread in threads:
             thread.start()
         self.is_over.wait()
+        end = time.monotonic() + 15
         for thread in threads:
-            thread.join(15)
+            thread.join(max(0, end - time.monotonic()))
         tell.send(dict(seen))
 
     def repeat(self, kind, number, seen):
@@ -121,7 +124,13 @@ def end(rig, neighbours, villain):
                                        {"status": "suspended"}, token=admin)
     if status != 200:
         raise SystemExit(f"suspending the villain answered {status}: {text}")
-    rig.wait_for_runs()
+    waits_until = time.monotonic() + END_SECONDS_MAX
+    asked = ("SELECT count(*) FROM runs WHERE status = 'running' AND created_by_user_id ="
+             f" '{villain.id}'")
+    while rig.sql(asked)[0][0] != "0":
+        if time.monotonic() > waits_until:
+            raise SystemExit(f"the villain's runs are still at work after {END_SECONDS_MAX} s")
+        time.sleep(0.5)
 
 
 def tell(quiet, loud):
@@ -139,19 +148,10 @@ def tell(quiet, loud):
     return is_well
 
 
-def main():
-    kinds = ONLY or list(KINDS)
-    unknown = [kind for kind in kinds if kind not in KINDS]
-    if unknown:
-        raise SystemExit(f"ABUSE_ONLY: no kind {unknown[0]}; there are {', '.join(KINDS)}")
-    rig = Rig(read_env(sys.argv[1]), sys.argv[2], os.getcwd())
-    villain = Villain(rig, "villain" + secrets.token_hex(4))
-    if os.geteuid() == 0:
-        set_niceness(-15)
-    group = make_idle_group()
-    print("The abuser's clients " + ("run when nobody else wants the core." if group else
-                                     "have the least weight: there is no control group."))
-    with Neighbours(rig) as neighbours:
+def measure(rig, villain, kinds, group):
+    """(what the neighbours measured in the quiet, and under abuse; what the abuser was answered)"""
+    seconds = 2 * QUIET_SECONDS + ABUSE_SECONDS + END_SECONDS_MAX + SETTLE_SECONDS
+    with TaskServer() as tasks, Neighbours(rig, tasks.url, seconds) as neighbours:
         villain.victims = [login for login, _, _ in neighbours.logins]
         quiet = neighbours.measure(QUIET_SECONDS)
         with Abuse(villain, kinds, group) as abuse:
@@ -159,11 +159,28 @@ def main():
         end(rig, neighbours, villain)
         time.sleep(SETTLE_SECONDS)
         neighbours.measure(QUIET_SECONDS, quiet)
+    return quiet, loud, abuse.told
+
+
+def main():
+    kinds = ONLY or list(KINDS)
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown:
+        raise SystemExit(f"ABUSE_ONLY: no kind {unknown[0]}; there are {', '.join(KINDS)}")
+    rig = Rig(read_env(sys.argv[1]), sys.argv[2], os.getcwd())
+    group = make_idle_group()
+    print("The abuser's clients " + ("run when nobody else wants the core." if group else
+                                     "have the least weight: there is no control group."))
+    with TaskServer(lambda: step_aside(group)) as tasks:
+        villain = Villain(rig, "villain" + secrets.token_hex(4), tasks.url)
+        if os.geteuid() == 0:
+            set_niceness(-15)
+        quiet, loud, told = measure(rig, villain, kinds, group)
     print("What the abuser was answered:")
-    for kind, seen in abuse.told.items():
+    for kind, seen in told.items():
         print(f"  {kind:20}{json.dumps({str(k): n for k, n in sorted(seen.items(), key=str)})}")
     # Counts every fault of ours, whoever caused the request.
-    broken = {kind: n for kind, seen in abuse.told.items() for k, n in seen.items() if k == 500}
+    broken = {kind: n for kind, seen in told.items() for k, n in seen.items() if k == 500}
     if broken:
         print(f"answered 500: {broken}")
     if not tell(quiet, loud) or broken:

@@ -1,20 +1,24 @@
 """Tenants who do nothing out of the ordinary, and how long each thing takes them: requests, runs
-with their streams, logins, and mails until they have left. There are so many of them that two
-minutes hold some four hundred of each: a p99 of few is their maximum. Each is a process: threads of
-one Python would wait for each other, those of the lightest requests for the readers of mails."""
+with their streams, tasks of an MCP server, logins, and mails until they have left. There are so
+many of them that two minutes hold some four hundred of each: a p99 of few is their maximum. Each is
+a process: threads of one Python would wait for each other, those of the lightest requests for the
+readers of mails."""
 
 import http.client
 import itertools
 import json
+import math
 import multiprocessing
 import os
 import secrets
 import time
 
 # Each asks less than half of what a minute allows.
-REQUEST_PAUSE, RUN_PAUSE, LOGIN_PAUSE, MAIL_PAUSE = 1.5, 1.0, 1.5, 0.5
-TENANTS, RUNNERS, LOGINS, MAILERS, MAILBOXES = 6, 4, 6, 2, 240
+REQUEST_PAUSE, RUN_PAUSE, TASK_PAUSE, LOGIN_PAUSE, MAIL_PAUSE = 1.5, 1.0, 0.5, 1.5, 0.5
+TENANTS, RUNNERS, TASKERS, LOGINS, MAILERS = 6, 4, 6, 6, 2
 RUN_SECONDS_MAX = 60
+TASK_SECONDS_MAX = 120  # far more than the bound, so that a breach has a figure
+LISTING_SECONDS_MAX = 30
 PASSWORD = "correct horse battery"
 
 
@@ -40,16 +44,39 @@ class Measured:
 
 
 class Neighbours:
-    def __init__(self, rig):
+    def __init__(self, rig, tasks_url, seconds):
+        """seconds: how long they are at work, at most. Each second has a mailbox, because an
+        address gets at most five mails in ten minutes."""
         self.rig = rig
         self.accounts = rig.accounts(TENANTS, 2)
-        # Users who log in and get mails: through the API, each from an address of its own.
+        self.taskers = rig.accounts(TASKERS, 1)
+        for account in self.taskers:
+            self.furnish(rig.api(account), tasks_url)
+        # Users who log in: through the API, each from an address of its own.
         self.logins = [self.register(f"198.51.100.{i + 1}") for i in range(LOGINS)]
-        self.mail_to = [self.register(f"203.0.113.{i + 1}")[1] for i in range(MAILBOXES)]
+        users = "', '".join(a.user for a in rig.accounts(math.ceil(seconds), 0))
+        emails = rig.sql(f"SELECT email FROM users WHERE id IN ('{users}')")
+        self.mail_to = [email for email, in emails]
         fork = multiprocessing.get_context("fork")
         self.fork, self.is_over, self.phase = fork, fork.Event(), fork.Value("i", 0)
         self.measured, self.running = [], []
         self.told = {}  # of this process: phase to (waits, failed) by kind
+
+    @staticmethod
+    def furnish(api, tasks_url):
+        """An MCP server whose tools are listed, and a persona that uses them."""
+        server = api.call("POST", "/v1/mcp-servers?scope=org", {
+            "key": "own", "url": tasks_url, "authorization": {"type": "none"}})
+        api.call("POST", "/v1/personas?scope=org", {
+            "persona_key": "clerk", "version": "1", "tools": ["own__*"]})
+        end = time.monotonic() + LISTING_SECONDS_MAX
+        while True:
+            listing = api.call("GET", f"/v1/mcp-servers/{server['id']}?scope=org")["listing"]
+            if listing["state"] == "ok":
+                return
+            if time.monotonic() > end:
+                raise SystemExit(f"the neighbours' MCP server is not listed: {listing}")
+            time.sleep(0.1)
 
     def register(self, address):
         login = "n" + secrets.token_hex(6)
@@ -132,6 +159,35 @@ class Neighbours:
         work.kind = "run to its end"
         return work
 
+    def task(self, account):
+        """From the event of the call to that of its result."""
+        def work(line):
+            path = f"/v1/threads/{account.threads[0]}"
+            said = {"content": "[tool own__now] [say done]"}
+            if not self.asked("POST message", line, 201, "POST", path + "/messages", said,
+                              token=account.token):
+                return
+            made = self.asked("POST run", line, 201, "POST", path + "/runs",
+                              {"persona_id": "clerk"}, token=account.token)
+            if not made:
+                return
+            line.sock.settimeout(TASK_SECONDS_MAX)
+            line.request("GET", f"/v1/runs/{made['run_id']}/events", None,
+                         {"Authorization": "Bearer " + account.token, "User-Agent": "neighbour/1",
+                          "X-Forwarded-For": "192.0.2.1"})
+            answer, called, told, text = line.getresponse(), None, None, ""
+            for row in answer:
+                text += row.decode()
+                if b'"type":"tool.call"' in row:
+                    called = time.monotonic()
+                elif b'"type":"tool.result"' in row:
+                    told = time.monotonic()
+            is_done = called and told and '"done"' in text and '"type":"run.completed"' in text
+            fault = None if is_done else f"{answer.status} {text[-300:]}"
+            self.note("MCP task", time.monotonic() - (told - called if is_done else 0), fault)
+        work.kind = "MCP task"
+        return work
+
     def log_in(self, user):
         login, _, address = user
 
@@ -152,7 +208,7 @@ class Neighbours:
 
     def mail(self, line, number):
         """Until a mail to the address lies in the folder."""
-        email = self.mail_to[number % MAILBOXES]
+        email = self.mail_to[number % len(self.mail_to)]
         address = f"203.0.113.{number % 250 + 1}"
         folder, begin = self.rig.env["MAIL_DIR"], time.monotonic()
         before = set(os.listdir(folder))
@@ -172,6 +228,7 @@ class Neighbours:
     def __enter__(self):
         works = [(self.request(account), REQUEST_PAUSE) for account in self.accounts]
         works += [(self.run(account), RUN_PAUSE) for account in self.accounts[:RUNNERS]]
+        works += [(self.task(account), TASK_PAUSE) for account in self.taskers]
         works += [(self.log_in(user), LOGIN_PAUSE) for user in self.logins]
         works += [(self.mailer(i), MAIL_PAUSE) for i in range(MAILERS)]
         for work, pause in works:

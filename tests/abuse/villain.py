@@ -14,8 +14,8 @@ TRICKLE = "[usage in=2000000000 out=2000000000] [delay 500] [words 400]"
 class Villain:
     """The account with its workspaces, as many as it gets, and a model of its own in each."""
 
-    def __init__(self, rig, name):
-        self.rig, self.name = rig, name
+    def __init__(self, rig, name, tasks_url):
+        self.rig, self.name, self.tasks_url = rig, name, tasks_url
         self.model_url, self.pages_url = os.environ["ABUSE_MODEL_URL"], rig.env["MODEL_URL"]
         self.token, self.victims = None, []
         line = self.connect()
@@ -33,14 +33,17 @@ class Villain:
         self.threads = [self.furnish(line, org) for org in self.orgs]
 
     def furnish(self, line, org):
-        """A model of its own, a persona that fetches, and a thread; answers the thread's id."""
+        """A model and an MCP server of its own, a persona that fetches and begins tasks, and a
+        thread; answers the thread's id."""
         provider = self.make(line, org, "/v1/llm-providers?scope=org", {
             "name": "own", "provider_kind": "openai", "api_key": "sk-0123456789",
             "base_url": self.model_url + "/v1"})
         self.make(line, org, f"/v1/llm-providers/{provider['id']}/models?scope=org", {
             "model": "own", "is_default": True, "context_tokens": 2000000})
+        self.make(line, org, "/v1/mcp-servers?scope=org", {
+            "key": "own", "url": self.tasks_url, "authorization": {"type": "none"}})
         self.make(line, org, "/v1/personas?scope=org", {
-            "persona_key": "flood", "version": "1", "tools": ["web_fetch"],
+            "persona_key": "flood", "version": "1", "tools": ["web_fetch", "own__*"],
             "system_prompt": "x" * 60000})
         return self.make(line, org, "/v1/threads", {})["id"]
 
@@ -101,6 +104,19 @@ def tool_floods(villain, number):
     line = villain.connect()
     call = "web_fetch " + json.dumps({"url": villain.pages_url + "/pages/slow?ms=19000"})
     message = "[tools " + " | ".join([call] * 32) + "] [say done]"
+    for org, _ in in_all_workspaces(villain, number):
+        _, thread = villain.call(line, "POST", "/v1/threads", {}, org)
+        path = f"/v1/threads/{thread.get('id')}"
+        yield villain.call(line, "POST", path + "/messages", {"content": message}, org)[0]
+        yield villain.call(line, "POST", path + "/runs", {"persona_id": "flood"}, org)[0]
+
+
+def mcp_tasks(villain, number):
+    """Runs that wait for tasks that never end, of a server that answers slowly about most of
+    them."""
+    line = villain.connect()
+    calls = ["own__never"] * 2 + ["own__never_slow"] * 30
+    message = "[tools " + " | ".join(calls) + "] [say done]"
     for org, _ in in_all_workspaces(villain, number):
         _, thread = villain.call(line, "POST", "/v1/threads", {}, org)
         path = f"/v1/threads/{thread.get('id')}"
@@ -199,6 +215,7 @@ KINDS = {
     "workspaces": (1, workspaces),
     "lying_models": (4, lying_models),
     "tool_floods": (4, tool_floods),
+    "mcp_tasks": (4, mcp_tasks),
     "mails": (2, mails),
     "denials": (4, denials),
     "strangers": (4, strangers),

@@ -11,6 +11,7 @@ import sys
 import time
 
 from active import active
+from bloat import bloat
 from console import console
 from dispatch import dispatch, latency
 from events import durable
@@ -52,6 +53,7 @@ PARTS = (
     ("profile", "Where the time goes", profile),
     ("instructions", "Instructions of Postgres", instructions),
     ("full", "Growth", growth.full),
+    ("bloat", "Bloat after many runs", bloat),
 )
 
 
