@@ -150,7 +150,7 @@ def tell(quiet, loud):
 
 def measure(rig, villain, kinds, group):
     """(what the neighbours measured in the quiet, and under abuse; what the abuser was answered)"""
-    seconds = 2 * QUIET_SECONDS + ABUSE_SECONDS
+    seconds = 2 * QUIET_SECONDS + ABUSE_SECONDS + END_SECONDS_MAX + SETTLE_SECONDS
     with TaskServer() as tasks, Neighbours(rig, tasks.url, seconds) as neighbours:
         villain.victims = [login for login, _, _ in neighbours.logins]
         quiet = neighbours.measure(QUIET_SECONDS)

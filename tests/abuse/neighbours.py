@@ -1,7 +1,8 @@
 """Tenants who do nothing out of the ordinary, and how long each thing takes them: requests, runs
-with their streams, tasks of an MCP server, logins, and mails until they have left. There are so many of them that two
-minutes hold some four hundred of each: a p99 of few is their maximum. Each is a process: threads of
-one Python would wait for each other, those of the lightest requests for the readers of mails."""
+with their streams, tasks of an MCP server, logins, and mails until they have left. There are so
+many of them that two minutes hold some four hundred of each: a p99 of few is their maximum. Each is
+a process: threads of one Python would wait for each other, those of the lightest requests for the
+readers of mails."""
 
 import http.client
 import itertools
@@ -44,8 +45,8 @@ class Measured:
 
 class Neighbours:
     def __init__(self, rig, tasks_url, seconds):
-        """seconds: how long they are to be measured. Each second has a mailbox, because an address
-        gets at most five mails in ten minutes."""
+        """seconds: how long they are at work, at most. Each second has a mailbox, because an
+        address gets at most five mails in ten minutes."""
         self.rig = rig
         self.accounts = rig.accounts(TENANTS, 2)
         self.taskers = rig.accounts(TASKERS, 1)
@@ -54,7 +55,8 @@ class Neighbours:
         # Users who log in: through the API, each from an address of its own.
         self.logins = [self.register(f"198.51.100.{i + 1}") for i in range(LOGINS)]
         users = "', '".join(a.user for a in rig.accounts(math.ceil(seconds), 0))
-        self.mail_to = [row[0] for row in rig.sql(f"SELECT email FROM users WHERE id IN ('{users}')")]
+        emails = rig.sql(f"SELECT email FROM users WHERE id IN ('{users}')")
+        self.mail_to = [email for email, in emails]
         fork = multiprocessing.get_context("fork")
         self.fork, self.is_over, self.phase = fork, fork.Event(), fork.Value("i", 0)
         self.measured, self.running = [], []

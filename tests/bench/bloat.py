@@ -24,8 +24,9 @@ TIMES_MAX = 3
 SIZES = """
 SELECT c.relname, t.table_len, t.tuple_count, t.tuple_len, t.dead_tuple_len, t.free_space,
     pg_indexes_size(c.oid), s.autovacuum_count, s.n_tup_upd, s.n_tup_hot_upd
-FROM unnest(ARRAY['{tables}']) WITH ORDINALITY AS w(name, place) JOIN pg_class c ON c.oid = w.name::regclass
-JOIN pg_stat_user_tables s ON s.relid = c.oid CROSS JOIN LATERAL pgstattuple(c.oid) AS t ORDER BY w.place
+FROM unnest(ARRAY['{tables}']) WITH ORDINALITY AS w(name, place)
+JOIN pg_class c ON c.oid = w.name::regclass JOIN pg_stat_user_tables s ON s.relid = c.oid
+CROSS JOIN LATERAL pgstattuple(c.oid) AS t ORDER BY w.place
 """
 
 

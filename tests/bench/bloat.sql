@@ -39,7 +39,8 @@ CREATE FUNCTION bloat_refresh(which integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     seed text := gen_random_uuid()::text;
 BEGIN
-    PERFORM session_refresh(c.refresh_hash, sha256((seed || 'a')::bytea), sha256((seed || 'r')::bytea), 900, 2592000, 10)
+    PERFORM session_refresh(c.refresh_hash, sha256((seed || 'a')::bytea), sha256((seed || 'r')::bytea), 900,
+                            2592000, 10)
     FROM bloat_callers c WHERE c.n = which;
 END
 $$;
