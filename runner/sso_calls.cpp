@@ -152,16 +152,16 @@ std::string refused(const Provider& provider, std::string_view what, std::string
 
 // Asks the userinfo endpoint when the ID token names no address, or not the groups that are wanted.
 // Without its answer the claims of the token serve.
-Task<account::IdClaims> with_user_info(OAuthServices services, Provider provider,
-                                       account::IdClaims claims, std::string access_token) {
+Task<account::IdClaims> with_userinfo(OAuthServices services, Provider provider,
+                                      account::IdClaims claims, std::string access_token) {
   bool is_whole =
       !claims.email.empty() && (provider.groups_claim.empty() || !claims.groups.empty());
   if (is_whole || provider.userinfo_endpoint.empty() || !is_bearer(access_token)) co_return claims;
   std::variant<Json, ProviderFault> read =
-      co_await read_user_info(services.http, provider.userinfo_endpoint, std::move(access_token));
+      co_await read_userinfo(services.http, provider.userinfo_endpoint, std::move(access_token));
   const Json* user_info = std::get_if<Json>(&read);
   bool is_added =
-      user_info != nullptr && account::add_user_info(claims, *user_info, provider.groups_claim);
+      user_info != nullptr && account::add_userinfo(claims, *user_info, provider.groups_claim);
   if (!is_added) {
     const ProviderFault* fault = std::get_if<ProviderFault>(&read);
     refused(provider, "userinfo",
@@ -195,7 +195,7 @@ Task<std::string> exchanged(OAuthServices services, Json request, Provider provi
   }
   account::IdClaims claims = std::get<account::IdClaims>(std::move(result));
   Task<account::IdClaims> adding =
-      with_user_info(services, std::move(provider), std::move(claims), tokens.access_token);
+      with_userinfo(services, std::move(provider), std::move(claims), tokens.access_token);
   account::IdClaims whole = co_await adding;
   co_return claims_json(whole);
 }

@@ -298,7 +298,7 @@ std::variant<IdClaims, TokenFault> check_id_token(std::string_view token, std::s
   return read;
 }
 
-bool add_user_info(IdClaims& claims, const Json& user_info, std::string_view groups_claim) {
+bool add_userinfo(IdClaims& claims, const Json& user_info, std::string_view groups_claim) {
   if (!user_info.is_object() || short_text(user_info, "sub", subject_bytes_max) != claims.sub) {
     return false;
   }

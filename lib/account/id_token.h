@@ -58,7 +58,7 @@ std::variant<IdClaims, TokenFault> check_id_token(std::string_view token, std::s
                                                   std::string_view groups_claim);
 // Adds what the provider's userinfo endpoint says of the same subject (OpenID Connect Core 1.0,
 // section 5.3) to claims that the ID token lacks. Returns whether it speaks of that subject.
-bool add_user_info(IdClaims& claims, const Json& user_info, std::string_view groups_claim);
+bool add_userinfo(IdClaims& claims, const Json& user_info, std::string_view groups_claim);
 std::variant<LogoutClaims, TokenFault> check_logout_token(std::string_view token,
                                                           std::string_view keys,
                                                           const TokenRules& rules);

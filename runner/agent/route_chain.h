@@ -7,9 +7,9 @@
 
 namespace hostler::runner {
 
-// Does what ask_model() (model_turn.h) does, with the routes of the run's chain one after the other. The run
-// stays with the route that answered. Void text is reported by run.fell_back, and every attempt is
-// paid for.
+// Does what ask_model() (model_turn.h) does, with the routes of the run's chain one after the
+// other. The run stays with the route that answered. Void text is reported by run.fell_back, and
+// every attempt is paid for.
 Task<bool> ask_chain(AgentServices& services, RunPtr run, RunParts& parts);
 
 }  // namespace hostler::runner

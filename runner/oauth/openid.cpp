@@ -176,8 +176,8 @@ Task<std::variant<ExchangedTokens, ProviderFault>> exchange_code(http::HttpClien
   co_return tokens;
 }
 
-Task<std::variant<Json, ProviderFault>> read_user_info(http::HttpClient& http, std::string endpoint,
-                                                       std::string access_token) {
+Task<std::variant<Json, ProviderFault>> read_userinfo(http::HttpClient& http, std::string endpoint,
+                                                      std::string access_token) {
   http::HttpRequest request = provider_request(std::move(endpoint));
   request.headers.emplace_back("Authorization", "Bearer " + access_token);
   http::HttpAnswer answer = co_await http.fetch(std::move(request));

@@ -49,7 +49,7 @@ Task<std::variant<ExchangedTokens, ProviderFault>> exchange_code(http::HttpClien
                                                                  CodeExchange exchange);
 
 // The claims at the userinfo endpoint, as a JSON object.
-Task<std::variant<Json, ProviderFault>> read_user_info(http::HttpClient& http, std::string endpoint,
-                                                       std::string access_token);
+Task<std::variant<Json, ProviderFault>> read_userinfo(http::HttpClient& http, std::string endpoint,
+                                                      std::string access_token);
 
 }  // namespace hostler::runner

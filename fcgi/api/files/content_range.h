@@ -21,7 +21,8 @@ struct WantedRange {
 };
 
 // One range, as Range and If-Range ask for it. All bytes for several ranges, and for a field that
-// is not understood. Throws 416 for a range that begins after the end. bytes: of the file, at least 1.
+// is not understood. Throws 416 for a range that begins after the end. bytes: of the file, at
+// least 1.
 WantedRange wanted_range(const Request& request, int64_t bytes, std::string_view sha256_hex);
 
 std::string content_range(const ByteRange& range, int64_t bytes);

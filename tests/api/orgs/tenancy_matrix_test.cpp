@@ -25,6 +25,7 @@ const std::map<std::pair<std::string, Actor>, Outcome> exceptions = {
     {{"PATCH /v1/threads/{thread_id}", Actor::admin}, Outcome::forbidden},
     {{"GET /v1/threads/{thread_id}/messages", Actor::admin}, Outcome::forbidden},
     {{"POST /v1/threads/{thread_id}/messages", Actor::admin}, Outcome::forbidden},
+    {{"POST /v1/threads/{thread_id}:branch", Actor::admin}, Outcome::forbidden},
     {{"GET /v1/threads/{thread_id}/runs", Actor::admin}, Outcome::forbidden},
     {{"POST /v1/threads/{thread_id}/runs", Actor::admin}, Outcome::forbidden},
     {{"POST /v1/runs/{run_id}/input", Actor::admin}, Outcome::forbidden},

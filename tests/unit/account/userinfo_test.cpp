@@ -11,11 +11,11 @@ TEST(UserInfo, AddsToTheClaimsOfItsSubject) {
   auto read = [](const char* text) { return parse_json_or_nothing(text).value(); };
   IdClaims claims;
   claims.sub = "ada";
-  EXPECT_FALSE(add_user_info(claims, read(R"({"sub":"eve","email":"e@example.com"})"), ""));
-  EXPECT_FALSE(add_user_info(claims, read(R"({"email":"e@example.com"})"), ""));
-  EXPECT_FALSE(add_user_info(claims, read(R"(["ada"])"), ""));
+  EXPECT_FALSE(add_userinfo(claims, read(R"({"sub":"eve","email":"e@example.com"})"), ""));
+  EXPECT_FALSE(add_userinfo(claims, read(R"({"email":"e@example.com"})"), ""));
+  EXPECT_FALSE(add_userinfo(claims, read(R"(["ada"])"), ""));
   EXPECT_EQ(claims.email, "");
-  EXPECT_TRUE(add_user_info(
+  EXPECT_TRUE(add_userinfo(
       claims, read(R"({"sub":"ada","email":"a@example.com","email_verified":true,"g":["x"]})"),
       "g"));
   EXPECT_EQ(claims.email, "a@example.com");
@@ -27,7 +27,7 @@ TEST(UserInfo, ChangesNothingThatTheTokenHas) {
   IdClaims claims;
   claims.sub = "ada";
   claims.email = "ada@example.com";
-  EXPECT_TRUE(add_user_info(
+  EXPECT_TRUE(add_userinfo(
       claims,
       parse_json_or_nothing(R"({"sub":"ada","email":"e@example.com","email_verified":true})")
           .value(),
