@@ -4,7 +4,7 @@ import { api, with_query } from '../api.mjs';
 import { useCommands } from '../commands.mjs';
 import { html, useState } from '../html.mjs';
 import { useWords } from '../i18n.mjs';
-import { reload_session } from '../session.mjs';
+import { reload_session, session } from '../session.mjs';
 import { Copy } from '../ui/copy.mjs';
 import { Adder, PageEnd, usePages } from '../ui/list.mjs';
 import '../words/identity_providers.mjs';
@@ -104,9 +104,9 @@ export function IdentityProviders({ query = /** @type {any} */ ({}) }) {
   const done = async (saved, action) => {
     set_opened(null);
     pages.reload();
-    await show_change({ action, target_id: saved.id });
     // This session may be one that the organization does not admit any more.
     if (saved.is_required) await reload_session();
+    if (session.get().state === 'in') await show_change({ action, target_id: saved.id });
   };
   const remove = async (one) => {
     if (!(await remove_provider(one, t))) return;

@@ -68,9 +68,8 @@ export const flows = {
       same(await note.count(), 2, 'changes of the model');
       await t.axe(page, 'a run that fell back');
       await t.fits(page, 'a run that fell back');
-      await t.open(page, `/threads/${run.thread_id}`);
-      await page.getByRole('button', { name: 'Show steps' }).click();
-      await note.first().waitFor();
+      await t.open(page, `/runs/${run_id}?tab=story`);
+      await page.locator('article .fell-back').first().waitFor();
 
       await until(async () => {
         const [{ models: known }] = await must('GET', '/v1/llm-providers?scope=org', undefined, {
