@@ -345,7 +345,7 @@ SELECT m.id, 1, 'x' FROM made m WHERE NOT m.is_checked_first;
 INSERT INTO upload_days (org_id, day, bytes) SELECT personal_org_id, current_date, 1 FROM users;
 INSERT INTO model_attempts (model_id, began_at, org_hash, attempts, failures)
 SELECT m.id, date_bin('5 seconds', clock_timestamp(), 'epoch'), n, 1, 1
-FROM llm_models m, generate_series(1, 20) AS n WHERE m.org_id IS NULL;
+FROM (SELECT id FROM llm_models LIMIT 200) AS m, generate_series(1, 20) AS n;
 -- Uploads in the midst of their transaction.
 INSERT INTO files (org_id, created_by_user_id, name, mime_type, bytes, sha256, pieces)
 SELECT u.personal_org_id, u.id, 'begun ' || n, 'image/png', 1, sha256('x'), n

@@ -63,9 +63,10 @@ inline void add_sso_plan_values(std::map<std::string, std::string>& by_name,
       {"sso_finish.call_id", ask("quote_literal(call_id)" + returned)},
       {"is_first", "true"},
       {"flow_id", ask("quote_literal(id)" + returned)},
-      {"facts", fmt::format("jsonb_build_object('sub', (SELECT sub FROM identities WHERE user_id = "
-                            "{}))",
-                            user)},
+      {"facts",
+       ask("quote_literal(jsonb_build_object('sub', i.sub)) || '::jsonb' FROM identities i "
+           "WHERE user_id = " +
+           user)},
       {"auth_sso_session_seconds", "43200"},
       {"limit_members", "10000"},
       {"full_holders", "'{}'::uuid[]"},

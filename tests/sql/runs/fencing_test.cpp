@@ -41,6 +41,12 @@ class Fencing : public testing::Test {
                     "answered_by, tries, remote_state) VALUES ('{}', '{}', 'x', 1, 'shop__buy', "
                     "'mcp', 1, '{{\"stage\": \"asked\"}}')",
                     run_id_, fixture_.org_id));
+    own_route_ = fixture_.column(fmt::format("SELECT model_id FROM runs WHERE id = '{}'", run_id_));
+    other_route_ = fixture_.column(
+        fmt::format("INSERT INTO llm_models (org_id, provider_id, model) SELECT m.org_id, "
+                    "m.provider_id, 'another' FROM llm_models m JOIN runs r ON r.model_id = m.id "
+                    "WHERE r.id = '{}' RETURNING id",
+                    run_id_));
     contents_text_ = fixture_.column(
         "SELECT 'SELECT md5(string_agg(r, '' '' ORDER BY r)) FROM (' || string_agg(format('SELECT "
         "%L || t::text FROM %I t', c.relname, c.relname), ' UNION ALL ') || ') AS s (r)' FROM "
@@ -59,6 +65,8 @@ class Fencing : public testing::Test {
         {"epochs", fmt::format("ARRAY[{}]::bigint[]", epoch)},
         {"org_id", "'" + fixture_.org_id + "'"},
         {"server_id", "'" + server_id_ + "'"},
+        {"route_id", "'" + other_route_ + "'"},
+        {"route_ids", "ARRAY['" + own_route_ + "']::uuid[]"},
         {"server", "server_number()"},
         {"first_seqs", "ARRAY[10]"},
         {"data", "ARRAY['{}']::json[]"},
@@ -106,6 +114,8 @@ class Fencing : public testing::Test {
   std::string run_id_;
   std::string daemon_id_;
   std::string server_id_;
+  std::string own_route_;
+  std::string other_route_;
   std::string contents_text_;
   int64_t epoch_ = 0;
 };
