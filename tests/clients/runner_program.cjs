@@ -10,7 +10,9 @@ const nulls = (file) => fs.readFileSync(file, 'utf8').split('\0').filter((part) 
 
 class Runner {
   constructor() {
-    this.pid = Number(process.env.RUNNER_PIDS.trim().split(/\s+/)[0]);
+    this.record = path.join(path.dirname(process.env.METRICS_RUNNER), 'hostler-runner.pid');
+    // As it runs now: another test may have started it again with settings of its own.
+    this.pid = Number(fs.readFileSync(this.record, 'utf8').split(' ')[0]);
     const proc = `/proc/${this.pid}`;
     this.command = nulls(`${proc}/cmdline`);
     this.environment = Object.fromEntries(nulls(`${proc}/environ`).map((entry) => {
@@ -21,7 +23,6 @@ class Runner {
     this.uid = Number(status.match(/^Uid:\s+(\d+)/m)[1]);
     this.gid = Number(status.match(/^Gid:\s+(\d+)/m)[1]);
     this.log = fs.readlinkSync(`${proc}/fd/1`);
-    this.record = path.join(path.dirname(process.env.METRICS_RUNNER), 'hostler-runner.pid');
   }
 
   async kill() {
