@@ -23,6 +23,7 @@ export class ApiError extends Error {
     this.trace_id = trace_id;
     this.status = status;
     this.retry_after = retry_after;
+    /** @type {Partial<import('./types/calls').Schemas['Problem']>} The whole answer. */
     this.problem = problem;
   }
 }

@@ -85,6 +85,6 @@ export function FallBacks({ story }) {
     .map((entry) => html`<${FellBack} entry=${entry} key=${entry.key} />`)}
     ${
       all.length > shown_max &&
-      html`<p class="dim">${t('runs.more_spans', { count: all.length - shown_max })}</p>`
+      html`<p class="dim">${t('fell_back.more', { count: all.length - shown_max })}</p>`
     }`;
 }

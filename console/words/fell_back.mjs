@@ -4,6 +4,7 @@ import { add_words } from '../i18n.mjs';
 add_words(
   {
     'fell_back.title': 'Another model took over:',
+    'fell_back.more': '{count} more changes of model are not shown.',
     'fell_back.http': 'The first one answered with HTTP status {status}.',
     'fell_back.why.circuit_open': 'The first one is left out after failures.',
     'fell_back.why.budget': 'A turn of the first one does not fit into a budget.',
@@ -18,6 +19,7 @@ add_words(
   },
   {
     'fell_back.title': '已改用另一个模型：',
+    'fell_back.more': '另有 {count} 次模型切换未显示。',
     'fell_back.http': '前一个模型返回了 HTTP 状态 {status}。',
     'fell_back.why.circuit_open': '前一个模型多次失败，暂时停用。',
     'fell_back.why.budget': '前一个模型的一轮费用超出预算。',

@@ -125,7 +125,7 @@ SELECT uuidv7(), t.org_id, t.id, t.created_by_user_id, 'completed', 'api', 'x', 
 FROM threads t,
      generate_series(1, coalesce(nullif(current_setting('many_rows.runs_of_thread', true), ''), '3')::int) AS n,
      (SELECT id FROM personas WHERE persona_key = 'normal') AS p,
-     (SELECT id FROM llm_models LIMIT 1) AS m;
+     (SELECT m.id FROM llm_models m JOIN users u ON u.personal_org_id = m.org_id WHERE u.login = 'user1') AS m;
 -- The last of each thread in the form of a response.
 UPDATE runs r SET source = 'openai', client_facts = '{"instructions":"Be brief."}'
 WHERE r.id = (SELECT max(q.id::text)::uuid FROM runs q WHERE q.thread_id = r.thread_id);
