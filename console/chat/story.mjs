@@ -185,7 +185,7 @@ class Draft {
     this.entries = this.entries.filter((entry) => !is_said(entry) || entry.seq <= seq);
   }
 
-  // The turn begins anew: what it said is void.
+  // The turn begins again: its text is void.
   turn_again(discard_after_seq) {
     this.discard_after(discard_after_seq);
     if (this.turn_phase === 'says') this.turns -= 1;

@@ -255,7 +255,7 @@ export function Audit({ query = {} }) {
     const name = row.actor_user_id ? name_of(row.actor_user_id) : t('audit.system');
     return row.actor_api_key_id ? t('audit.by_key', { name }) : name;
   };
-  // Of the file that is saved: the screen shows the rows as a list.
+  // The columns of the file that is saved. The screen shows the rows as a list.
   const columns = [
     { title: t('audit.when'), cell: (row) => html`<${When} at=${row.created_at} />` },
     { title: t('audit.action'), cell: (row) => row.action },

@@ -67,7 +67,7 @@ const body_of = (values, scope) => ({
     : { is_required: values.is_required }),
 });
 
-// What the change ends or shuts, for the user to agree to; '' for nothing.
+// Returns the text of what the change ends or shuts, for the user to agree to; '' for nothing.
 function danger_of(values, provider, t) {
   const is_other = provider && ['issuer', 'client_id'].some((one) => values[one] !== provider[one]);
   const is_off = provider?.is_active && !values.is_active;

@@ -38,7 +38,7 @@ function Grant({ on_done }) {
     <//></section>`;
 }
 
-// Those of the organization that is acted in, or of all.
+// Lists domains of the organization that is acted in, or of all.
 /** @param {{scope: 'org' | 'platform'}} props */
 function Granted({ scope }) {
   const t = useWords();

@@ -52,7 +52,7 @@ export function Timeline({ run, story, is_mine }) {
     if (kind === 'failed') return t('runs.failed_with', { code: label });
     return kind === 'queue' ? t('runs.queue') : label;
   };
-  // Of the file that is saved.
+  // The columns of the file that is saved.
   const steps = () =>
     spans.map((span) => {
       const row = span.kind === 'model' ? turns.get(span.turn) : undefined;

@@ -1,4 +1,4 @@
-// What a browser needs for a passkey after a provider's login. A login by password gets it from the
+// The challenge that a browser needs for a passkey after a provider's login. A login by password gets it from the
 // service; a redirect has no room for it, so it is computed from the token as the service does.
 const base64url = (bytes) =>
   btoa(String.fromCharCode(...bytes))

@@ -1,6 +1,5 @@
-// Parameters with which every statement finds something to do on the database of many_rows.sql. For
-// plans_test.cpp and rows_read_test.cpp: a new statement whose parameters have names of their own
-// gets a row here.
+// Parameters with which every statement finds something to do on the database of many_rows.sql. A
+// new statement whose parameters have names of their own gets a row here.
 #pragma once
 
 #include <map>

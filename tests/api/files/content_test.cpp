@@ -16,7 +16,7 @@ namespace {
 
 ApiStack& stack() { return runner_stack(); }
 
-// A picture with so many bytes behind its end, which decoders do not read.
+// A picture with so many bytes after its end, which decoders do not read.
 std::string long_picture(size_t bytes) {
   std::string png = picture("small.png");
   for (uint32_t i = 0; png.size() < bytes; ++i) png += std::to_string(i * 2654435761U);

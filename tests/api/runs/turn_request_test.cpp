@@ -41,7 +41,7 @@ std::string line_of(const Json& message, std::string_view text) {
   return line + " " + std::string(message.text_or("tool_call_id")) + "\n";
 }
 
-// What the model was sent, without the system's text.
+// The messages that the model was sent, without the system's text.
 std::string sent(const std::string& body) {
   std::optional<Json> request = parse_json_or_nothing(body);
   std::string lines;

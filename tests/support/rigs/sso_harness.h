@@ -36,7 +36,7 @@ TestProvider add_platform_provider(const std::string& further = "");
 // For the organization of this client, whose owner acts; its domain is granted first.
 TestProvider add_org_provider(const Client& owner, const std::string& further = "");
 
-// A browser on its way: what it was told to open, and the cookie of the flow.
+// A browser on its way: the address that it opens, and the cookie of the flow.
 struct Flow {
   std::string url;
   std::string cookie;  // NAME=VALUE

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <thread>
 
 namespace hostler::files {
@@ -97,8 +98,9 @@ TEST(Sandbox, EndsWhoTakesTooLong) {
   SandboxLimits one_second{.seconds = 1};
   EXPECT_EQ(status_inside(
                 [] {
-                  timespec an_hour{3600, 0};
-                  return nanosleep(&an_hour, nullptr);
+                  std::mutex never;
+                  never.lock();
+                  return pthread_mutex_lock(never.native_handle());  // waits for ever
                 },
                 one_second),
             200 + SIGALRM);
