@@ -1,5 +1,6 @@
-// The challenge that a browser needs for a passkey after a provider's login. A login by password gets it from the
-// service; a redirect has no room for it, so it is computed from the token as the service does.
+// The challenge that a browser needs for a passkey after a provider's login. A login by password
+// gets it from the service. A redirect has no room for it, so it is computed from the token, as the
+// service does.
 const base64url = (bytes) =>
   btoa(String.fromCharCode(...bytes))
     .replace(/\+/g, '-')
