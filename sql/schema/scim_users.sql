@@ -193,6 +193,12 @@ LANGUAGE sql IMMUTABLE AS $$
     SELECT jsonb_build_object('schemas', '["urn:ietf:params:scim:api:messages:2.0:ListResponse"]'::jsonb,
         'totalResults', total, 'startIndex', start_index, 'itemsPerPage', jsonb_array_length(page), 'Resources', page)
 $$;
+
+-- The list of a filter that nothing can meet.
+CREATE OR REPLACE FUNCTION scim_list_void(start_index bigint) RETURNS jsonb
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+    SELECT scim_list_json(0, start_index, '[]') WHERE scim_org() IS NOT NULL
+$$;
 REVOKE EXECUTE ON FUNCTION scim_user_of_member, scim_user_find, scim_user_document, scim_user_json, scim_user_meets,
     scim_members_bare, scim_users_near, scim_list_json FROM hostler_api, hostler_runner;
-REVOKE EXECUTE ON FUNCTION scim_user_check, scim_user_show, scim_user_page FROM hostler_runner;
+REVOKE EXECUTE ON FUNCTION scim_user_check, scim_user_show, scim_user_page, scim_list_void FROM hostler_runner;
