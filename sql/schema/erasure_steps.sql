@@ -212,7 +212,7 @@ BEGIN
 END
 $$;
 
--- What SCIM keeps of a member; of an organization, its groups and tokens too.
+-- Removes SCIM's row of a member; of an organization, all rows, groups and tokens.
 CREATE OR REPLACE FUNCTION erase_scim(e erasures, at_most integer) RETURNS uuid[]
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE

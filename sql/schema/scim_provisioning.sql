@@ -1,4 +1,4 @@
--- What SCIM does to members of an organization: it makes accounts in the organization's own domains, invites everybody
+-- Changes of an organization's members by SCIM: it makes accounts in the organization's own domains, invites everybody
 -- else, and ends memberships. It changes no login, address or password of an account.
 --
 -- Each write holds the user, if there is one, then locks the organization's row, as every change of members does.
@@ -231,7 +231,7 @@ BEGIN
 END
 $$;
 
--- Of a PATCH: the user as a document, held until its new state is written in the same transaction.
+-- The begin of a PATCH: the user as a document, held until the new state is written in the same transaction.
 CREATE OR REPLACE FUNCTION scim_user_open(scim_id uuid) RETURNS jsonb
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT scim_user_document(scim_user_hold(scim_id))

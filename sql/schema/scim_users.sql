@@ -71,7 +71,7 @@ BEGIN
 END
 $$;
 
--- Of everything that the service wrote, what a PATCH changes.
+-- The attributes that a PATCH changes, as one document.
 CREATE OR REPLACE FUNCTION scim_user_document(r scim_users) RETURNS jsonb
 LANGUAGE sql STABLE AS $$
     SELECT r.attributes || jsonb_strip_nulls(jsonb_build_object('userName', r.user_name, 'externalId', r.external_id,

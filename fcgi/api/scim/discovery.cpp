@@ -1,4 +1,4 @@
-// What a client of SCIM finds out about this service (RFC 7644, section 4). Asks no database.
+// Describes this service to clients of SCIM (RFC 7644, section 4). Asks no database.
 #include <string>
 
 #include "fcgi/api/handlers.h"

@@ -1,4 +1,4 @@
-// What handlers of SCIM share: bodies, answers and lists in its form. Used by
+// Parts that the handlers of SCIM share: bodies, answers and lists in its form. Used by
 // fcgi/api/scim/users.cpp, groups.cpp and discovery.cpp.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a body asks of a SCIM group, as the steps that SQL does one after the other
+// Turns bodies about a SCIM group into the steps that SQL does one after the other
 // (scim_group_write() in sql/schema/scim_groups.sql). Pure.
 #pragma once
 
@@ -8,9 +8,9 @@
 
 namespace hostler::scim {
 
-// Of a whole group, new or replaced. Throws scim_invalid_value.
+// The steps of a whole group, new or replaced. Throws scim_invalid_value.
 std::string steps_of_group(const Json& body);
-// Of a PATCH. Throws scim_invalid_value, scim_invalid_path, scim_no_target.
+// The steps of a PATCH. Throws scim_invalid_value, scim_invalid_path, scim_no_target.
 std::string steps_of_patch(const Json& body);
 
 }  // namespace hostler::scim

@@ -85,7 +85,7 @@ void write_email_keys(JsonWriter& json, const Json::Object& document, const std:
   json.end_array();
 }
 
-// What is not a column of its own, in JSON.
+// The attributes without a column of their own, in JSON.
 std::string attributes_of(const Json::Object& document) {
   JsonWriter json;
   json.begin_object();

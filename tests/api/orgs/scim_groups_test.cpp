@@ -122,7 +122,7 @@ TEST(ScimGroups, AreShownFoundAndReplaced) {
   EXPECT_TRUE(is_scim_error(other.patch("/Groups/" + group, "{}"), 404, ""));
 }
 
-// What the organization has to be after random changes.
+// The organization as random changes should leave it.
 struct Model {
   std::map<std::string, bool> active;                    // by id
   std::map<std::string, std::string> emails;             // by id
