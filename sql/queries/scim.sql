@@ -11,7 +11,7 @@ SELECT scim_authenticate($1, $2) AS caller;
 SELECT scim_token_create($1, $2, $3) AS item;
 
 -- name: scim_token_list
--- Those of the organization acted in.
+-- The tokens of the organization acted in.
 SELECT scim_token_list() AS item;
 
 -- name: scim_token_delete
