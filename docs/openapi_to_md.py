@@ -22,7 +22,9 @@ OF_FEW = {"1 characters or more": "not empty", "1 items or more": "not empty",
           "at most 1 members": "at most one member", "at most 0 items": "empty",
           "at most 0 members": "empty"}
 CREDENTIALS = {"accessToken": "a user's access token", "apiKey": "an API key",
-               "refreshCookie": "the refresh cookie"}
+               "refreshCookie": "the refresh cookie",
+    "scimToken": "a token of SCIM",
+}
 METHODS = ["get", "post", "put", "patch", "delete"]
 
 

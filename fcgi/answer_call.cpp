@@ -115,6 +115,7 @@ Task<void> ask_entitlement(WorkerParts& parts, std::string org_id) {
 
 void write_last_used(WorkerParts& parts, const account::Caller& caller,
                      const std::string& client_ip) {
+  if (caller.user_id.empty()) return;  // the statement that knows a token of SCIM writes it
   const std::string& id = caller.session_id ? *caller.session_id : caller.api_key_id.value();
   if (!parts.last_used.is_due(id, parts.loop.now_ms())) return;
   postgres::Batch batch;

@@ -16,6 +16,7 @@
 #include "lib/http/logged_path.h"
 #include "lib/http/openai_error.h"
 #include "lib/http/problem.h"
+#include "lib/http/scim_error.h"
 #include "lib/log.h"
 
 namespace hostler {
@@ -109,6 +110,13 @@ Response openai_response(const Error& error) {
   return response;
 }
 
+Response scim_response(const Error& error) {
+  Response response = Response::json_text(http::scim_status(error), http::scim_error_text(error));
+  response.content_type = http::scim_type;
+  response.headers = http::problem_headers(error);
+  return response;
+}
+
 Response error_response(const Request& request, const Client& client, const Answered& answered,
                         const Error& error) {
   int status = error.status();
@@ -126,6 +134,7 @@ Response error_response(const Request& request, const Client& client, const Answ
                      (status >= 500 || route->renders_all_errors);
   if (is_own_form) return route->render_error(error);
   if (answered.is_openai) return openai_response(error);
+  if (http::is_scim_path(request.uri)) return scim_response(error);
   Response response = Response::json_text(status, http::problem_text(error, client.trace_id));
   response.content_type = http::problem_type;
   response.headers = http::problem_headers(error);
@@ -141,8 +150,10 @@ Task<Response> answer_routed(WorkerParts& parts, const Routed& routed, http::Tar
   Admitted request{routed, client, {}};
   std::optional<Error> credential_fault;  // told after 429
   if (!is_open(routed.route)) {
+    bool is_scim = routed.route.access.audience == Access::Audience::scim;
     std::variant<account::Credential, Error> read =
-        account::credential_in(routed.request.authorization);
+        is_scim ? account::scim_credential_in(routed.request.authorization)
+                : account::credential_in(routed.request.authorization);
     if (Error* fault = std::get_if<Error>(&read)) {
       credential_fault = std::move(*fault);
     } else {

@@ -19,6 +19,7 @@
 #include "queries/personas.h"
 #include "queries/plans.h"
 #include "queries/runs.h"
+#include "queries/scim.h"
 #include "queries/threads.h"
 #include "queries/tool_providers.h"
 #include "queries/tools.h"
@@ -115,6 +116,14 @@ inline postgres::BoundStatement guard_invite_code(const PathValues& path) {
 
 inline postgres::BoundStatement guard_redemption_code(const PathValues& path) {
   return query::RedemptionCodeGuard{.redemption_code_id = path.find("redemption_code_id")};
+}
+
+inline postgres::BoundStatement guard_scim_user(const PathValues& path) {
+  return query::ScimUserGuard{.scim_id = path.find("resource_id")};
+}
+
+inline postgres::BoundStatement guard_scim_group(const PathValues& path) {
+  return query::ScimGroupGuard{.scim_id = path.find("resource_id")};
 }
 
 inline postgres::BoundStatement guard_ip_rule(const PathValues& path) {

@@ -45,6 +45,8 @@ inline constexpr std::array path_names{
     PathName{"rule_id", ErrorCode::ip_rules_not_found},
     PathName{"file_id", ErrorCode::files_not_found},
     PathName{"budget_id", ErrorCode::budgets_not_found},
+    PathName{"scim_token_id", ErrorCode::scim_tokens_not_found},
+    PathName{"resource_id", ErrorCode::scim_not_found},
 };
 
 }  // namespace hostler::route_table

@@ -10,6 +10,7 @@ inline constexpr Access open{Access::Audience::open, false, nullptr};
 inline constexpr Access admin{Access::Audience::platform_admin, false, nullptr};
 inline constexpr Access user{Access::Audience::user, false, nullptr};
 inline constexpr Access user_or_key{Access::Audience::user, true, nullptr};
+inline constexpr Access scim_client{Access::Audience::scim, false, nullptr};
 constexpr Access may(const char* permission) {
   return {Access::Audience::permission, false, permission};
 }

@@ -7,6 +7,7 @@
 
 #include "fcgi/account_route_table.h"
 #include "fcgi/admin_route_table.h"
+#include "fcgi/org_route_table.h"
 #include "fcgi/route_terms.h"
 
 namespace hostler::route_table {
@@ -310,28 +311,21 @@ inline constexpr auto public_routes = std::to_array<Route>({
             dedicated, mib, by_org, update_budget, guard_budget},
     {del,   "/v1/budgets/{budget_id}",        user,
             dedicated, none, by_org, delete_budget, guard_budget},
-
-    {get,   "/v1/ip-rules",                   may("org.ip_rules.manage"),
-            dedicated, none, by_org, list_ip_rules},
-    {get,   "/v1/ip-rules/check",             may("org.ip_rules.manage"),
-            dedicated, none, by_org, check_ip_rules},
-    {post,  "/v1/ip-rules",                   may("org.ip_rules.manage"),
-            idempotent, mib, by_org, create_ip_rule},
-    {del,   "/v1/ip-rules/{rule_id}",         may("org.ip_rules.manage"),
-            dedicated, none, by_org, delete_ip_rule, guard_ip_rule},
 });
 // clang-format on
 
 // All rows, those of administrators last.
 inline constexpr auto routes = [] {
-  constexpr size_t before = account_routes.size();
-  constexpr size_t after = before + public_routes.size();
+  constexpr size_t accounts_end = account_routes.size();
+  constexpr size_t orgs_end = accounts_end + org_routes.size();
+  constexpr size_t public_end = orgs_end + public_routes.size();
   return [&]<size_t... i>(std::index_sequence<i...>) {
-    return std::to_array<Route>({(i < before  ? account_routes[i]
-                                  : i < after ? public_routes[i - before]
-                                              : admin_routes[i - after])...});
+    return std::to_array<Route>({(i < accounts_end ? account_routes[i]
+                                  : i < orgs_end   ? org_routes[i - accounts_end]
+                                  : i < public_end ? public_routes[i - orgs_end]
+                                                   : admin_routes[i - public_end])...});
   }
-  (std::make_index_sequence<after + admin_routes.size()>());
+  (std::make_index_sequence<public_end + admin_routes.size()>());
 }();
 
 }  // namespace hostler::route_table

@@ -1,4 +1,5 @@
-// Terms of the route tables: fcgi/route_table.h, fcgi/admin_route_table.h.
+// Terms of the route tables: fcgi/route_table.h, fcgi/admin_route_table.h,
+// fcgi/org_route_table.h.
 #pragma once
 
 #include <array>

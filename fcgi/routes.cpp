@@ -139,6 +139,8 @@ std::string_view access_name(const Access& access) {
       return "platform_admin";
     case Access::Audience::scope:
       return "scope";
+    case Access::Audience::scim:
+      return "scim";
   }
   return "";
 }

@@ -213,6 +213,14 @@ constexpr std::array<ErrorRow, static_cast<size_t>(count_)> table{{
      "The issuer's metadata cannot be used"},
     {org_domains_not_found, 404, "org_domains.not_found", "There is no such granted domain"},
     {org_domains_exists, 409, "org_domains.exists", "The domain is granted already"},
+    {scim_tokens_not_found, 404, "scim_tokens.not_found", "There is no such SCIM token"},
+    {scim_not_found, 404, "scim.not_found", "The organization has no such user or group"},
+    {scim_exists, 409, "scim.exists", "Another user or group has this name or address"},
+    {scim_protected, 409, "scim.protected", "SCIM does not end platform administrators"},
+    {scim_invalid_filter, 400, "scim.invalid_filter", "The filter is not supported"},
+    {scim_invalid_path, 400, "scim.invalid_path", "The path is not supported"},
+    {scim_invalid_value, 400, "scim.invalid_value", "A value is missing or not valid"},
+    {scim_no_target, 400, "scim.no_target", "The operation has no target"},
 }};
 
 constexpr bool table_is_in_order() {

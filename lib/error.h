@@ -183,6 +183,14 @@ enum class ErrorCode : uint16_t {
   identity_discovery_failed,
   org_domains_not_found,
   org_domains_exists,
+  scim_tokens_not_found,
+  scim_not_found,
+  scim_exists,
+  scim_protected,
+  scim_invalid_filter,
+  scim_invalid_path,
+  scim_invalid_value,
+  scim_no_target,
   count_  // not a code: the number of them
 };
 

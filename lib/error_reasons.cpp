@@ -97,6 +97,7 @@ constexpr auto table = std::to_array<ErrorReason>({
     {idempotency_in_progress, "first_call_runs", "The first call with this Idempotency-Key is still running.", {.retry_after = "1"}},
     {auth_invalid_token, "factor_token_over", "The factor_token has expired, was used, or began in another browser. Log in again."},
     {auth_invalid_token, "session_ended", "Log in again."},
+    {auth_invalid_token, "scim_token_is_dead", "The token is unknown, expired or deleted. POST /v1/orgs/{{org_id}}/scim-tokens makes one."},
     {auth_invalid_token, "wait_is_over", "The run no longer waits for the result of this call."},
     {auth_token_expired, "access_token_expired", "Get a new one with POST /v1/auth/refresh."},
     {auth_invalid_api_key, "key_is_dead", "The key is unknown, revoked or expired."},
@@ -139,6 +140,9 @@ constexpr auto table = std::to_array<ErrorReason>({
     {limits_reached, "uploads_of_day", "limit.upload_bytes_per_day is {limit}. It starts again at midnight (UTC)."},
     {limits_reached, "identities_are_enough", "An account has at most {limit} linked identities. Remove one first."},
     {limits_reached, "identity_providers_are_enough", "There are at most {limit} identity providers. Remove one first."},
+    {limits_reached, "scim_tokens_are_enough", "An organization has at most {limit} SCIM tokens. Remove one first."},
+    {limits_reached, "scim_groups_are_enough", "An organization has at most {limit} SCIM groups."},
+    {limits_reached, "scim_users_are_enough", "SCIM keeps at most {limit} users of the organization, twice limit.members. Delete inactive ones."},
     {limits_reached, "old_secrets_sign", "{used} old secrets still sign, which is the maximum. Rotate again after {next_end}, when the first of them ends."},
     {users_not_found, "user_deleted", "The user is deleted."},
     {users_last_admin, "nobody_else", "Make another user an administrator first: hostlerctl admin promote."},
@@ -249,6 +253,9 @@ constexpr auto table = std::to_array<ErrorReason>({
     {auth_sso_session, "session_is_confined", "Sign in to your account in another way: with your password, or by a mailed code."},
     {identity_domain_not_granted, "domain_of_nobody", "A platform administrator grants {domain} to the organization first: POST /v1/admin/org-domains."},
     {identity_discovery_failed, "issuer_changed", "The issuer changed meanwhile. Send the change again."},
+    {scim_exists, "user_exists", "Another user has this userName, or this address. Filter by userName or by emails.value to find them."},
+    {scim_exists, "group_exists", "Another group has this displayName."},
+    {scim_invalid_value, "member_unknown", "members: the organization has no user {value}."},
 });
 // clang-format on
 #undef HOW_TO_DECIDE

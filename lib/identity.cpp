@@ -11,7 +11,7 @@
 namespace hostler {
 namespace {
 
-constexpr std::array<std::string_view, 3> identity_types{"anonymous", "user", "api_key"};
+constexpr std::array<std::string_view, 4> identity_types{"anonymous", "user", "api_key", "scim"};
 
 std::string_view or_dash(std::string_view id) { return id.empty() ? "-" : id; }
 

@@ -9,7 +9,7 @@
 namespace hostler {
 
 struct Identity {
-  std::string_view type = "anonymous";  // or user, api_key; of static text
+  std::string_view type = "anonymous";  // or user, api_key, scim; of static text
   std::string org_id;
   std::string user_id;
 };

@@ -68,6 +68,32 @@ Task<Response> log_out_by_provider(OpenCall& call);
 OneStatement list_identities(const Input& input);
 OneStatement delete_identity(const Input& input);
 
+// scim_tokens.cpp
+OneStatement create_scim_token(const Input& input);
+OneStatement list_scim_tokens(const Input& input);
+OneStatement delete_scim_token(const Input& input);
+
+// scim/users.cpp
+OneStatement list_scim_users(const Input& input);
+OneStatement show_scim_user(const Input& input);
+OneStatement create_scim_user(const Input& input);
+OneStatement replace_scim_user(const Input& input);
+Task<Response> update_scim_user(Call& call);
+OneStatement delete_scim_user(const Input& input);
+
+// scim/groups.cpp
+OneStatement list_scim_groups(const Input& input);
+OneStatement show_scim_group(const Input& input);
+OneStatement create_scim_group(const Input& input);
+OneStatement replace_scim_group(const Input& input);
+OneStatement update_scim_group(const Input& input);
+OneStatement delete_scim_group(const Input& input);
+
+// scim/discovery.cpp
+Task<Response> show_scim_config(Call& call);
+Task<Response> list_scim_resource_types(Call& call);
+Task<Response> list_scim_schemas(Call& call);
+
 // identity_providers.cpp
 OneStatement list_identity_providers(const Input& input);
 Task<Response> create_identity_provider(Call& call);

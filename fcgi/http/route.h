@@ -39,7 +39,8 @@ enum class Rate : uint8_t {
 
 // Allowed callers. The texts are permissions of contract section 2.
 struct Access {
-  enum class Audience : uint8_t { open, user, permission, platform_admin, scope };
+  // scim: an organization's token of SCIM, which is nobody's.
+  enum class Audience : uint8_t { open, user, permission, platform_admin, scope, scim };
   Audience audience;
   bool takes_key;          // an API key serves too (contract section 2, keys)
   const char* permission;  // permission: always; scope: for ?scope=org

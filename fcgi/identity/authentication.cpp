@@ -12,6 +12,7 @@
 #include "lib/ids.h"
 #include "lib/json_bounds.h"
 #include "queries/access.h"
+#include "queries/scim.h"
 
 namespace hostler {
 namespace {
@@ -84,6 +85,7 @@ const char* required_permission(const Routed& routed) {
   switch (access.audience) {
     case Access::Audience::open:
     case Access::Audience::user:
+    case Access::Audience::scim:
       return nullptr;
     case Access::Audience::permission:
       return access.permission;
@@ -109,6 +111,10 @@ postgres::BoundStatement authentication_with(const Admitted& request, std::strin
                                              const char* permission, bool takes_key,
                                              const client::RequestContext& context) {
   const account::Credential& credential = request.credential;
+  if (credential.kind == account::Credential::Kind::scim_token) {
+    return query::ScimAuthenticate{.token_hash = credential.hash,
+                                   .context = client::request_context_json(context)};
+  }
   // A value that is not a UUID is nobody's organization: dispatch reports that after this.
   std::optional<std::string_view> org = std::nullopt;
   if (is_uuid(org_id)) org = org_id;

@@ -27,14 +27,12 @@ std::optional<std::string> unless_dash(std::string_view text) {
   return text == "-" ? std::nullopt : std::optional<std::string>(text);
 }
 
-}  // namespace
-
-std::variant<Credential, Error> credential_in(std::string_view authorization) {
+// The token after Bearer, or its 401. missing: what to send.
+std::variant<std::string_view, Error> bearer_token(std::string_view authorization,
+                                                   std::string_view missing) {
   authorization = ascii::trimmed(authorization, ascii::blanks);
   if (authorization.empty()) {
-    return Error(ErrorCode::auth_missing_token,
-                 "Send Authorization: Bearer with the access token of a login, or with an API key "
-                 "where keys are accepted.");
+    return Error(ErrorCode::auth_missing_token, std::string(missing));
   }
   size_t space = std::min(authorization.find(' '), authorization.size());
   if (!ascii::equal_ignoring_case(authorization.substr(0, space), "bearer")) {
@@ -44,9 +42,24 @@ std::variant<Credential, Error> credential_in(std::string_view authorization) {
   if (token.empty()) {
     return Error(ErrorCode::auth_missing_token, "The token after Bearer is missing.");
   }
+  return token;
+}
+
+bool has_token_form(std::string_view token) {
+  return token.size() == token_length && is_base64url(token);
+}
+
+}  // namespace
+
+std::variant<Credential, Error> credential_in(std::string_view authorization) {
+  std::variant<std::string_view, Error> bearer = bearer_token(
+      authorization,
+      "Send Authorization: Bearer with the access token of a login, or with an API key where keys "
+      "are accepted.");
+  if (Error* fault = std::get_if<Error>(&bearer)) return std::move(*fault);
+  std::string_view token = std::get<std::string_view>(bearer);
   bool is_key = token.starts_with(api_key_prefix);
-  bool has_form = token.size() == token_length && is_base64url(token) &&
-                  (is_key || token.starts_with(access_token_prefix));
+  bool has_form = has_token_form(token) && (is_key || token.starts_with(access_token_prefix));
   if (!has_form && is_key) {
     return Error(ErrorCode::auth_invalid_api_key, "The API key is incomplete.");
   }
@@ -56,6 +69,21 @@ std::variant<Credential, Error> credential_in(std::string_view authorization) {
   }
   Credential credential;
   credential.kind = is_key ? Credential::Kind::api_key : Credential::Kind::access_token;
+  credential.hash = sha256(token);
+  return credential;
+}
+
+std::variant<Credential, Error> scim_credential_in(std::string_view authorization) {
+  std::variant<std::string_view, Error> bearer =
+      bearer_token(authorization, "Send Authorization: Bearer with a token of SCIM.");
+  if (Error* fault = std::get_if<Error>(&bearer)) return std::move(*fault);
+  std::string_view token = std::get<std::string_view>(bearer);
+  if (!has_token_form(token) || !token.starts_with(scim_token_prefix)) {
+    return Error(ErrorCode::auth_invalid_token,
+                 "Tokens of SCIM begin with hsc_ and have 47 characters.");
+  }
+  Credential credential;
+  credential.kind = Credential::Kind::scim_token;
   credential.hash = sha256(token);
   return credential;
 }
@@ -78,7 +106,7 @@ Caller read_caller(std::string_view text) {
   if (begin <= text.size()) throw malformed(text);
   Caller caller;
   caller.is_known = true;
-  caller.user_id = fields[0];
+  caller.user_id = unless_dash(fields[0]).value_or("");
   caller.org_id = fields[1];
   caller.role = fields[2];
   caller.platform_admin = fields[3] == "t";

@@ -14,7 +14,8 @@ namespace hostler::client {
 
 Identity identity_of(const account::Caller& caller) {
   if (!caller.is_known) return {};
-  return {caller.api_key_id ? "api_key" : "user", caller.org_id, caller.user_id};
+  std::string_view type = caller.api_key_id ? "api_key" : caller.user_id.empty() ? "scim" : "user";
+  return {type, caller.org_id, caller.user_id};
 }
 
 std::string access_note_text(const AccessNote& note) {

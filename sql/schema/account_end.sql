@@ -158,6 +158,8 @@ BEGIN
     IF new_status = 'suspended' THEN
         PERFORM last_admin_guard(of_user);
     END IF;
+    -- From now on SCIM of an organization does not make it active again.
+    UPDATE users SET suspended_by_org_id = NULL WHERE id = of_user AND suspended_by_org_id IS NOT NULL;
     SELECT status INTO old_state FROM users WHERE id = of_user AND status <> 'deleted' FOR NO KEY UPDATE;
     IF old_state IS NULL THEN
         PERFORM fail('users.not_found');

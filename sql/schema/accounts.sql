@@ -12,7 +12,8 @@ CREATE TABLE users (
     status text COLLATE "C" NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended', 'deleted')),
     platform_admin boolean NOT NULL DEFAULT false,
     has_factor boolean NOT NULL DEFAULT false,  -- a second factor that counts (factors.sql)
-    is_provisioned boolean NOT NULL DEFAULT false,  -- made by an organization's provider: no invitation code
+    made_by_org_id uuid,  -- the organization whose provider or SCIM made it: no credits, no invitation code
+    suspended_by_org_id uuid,  -- the organization whose SCIM suspended it, and may make it active again
     personal_org_id uuid NOT NULL,
     avatar_url text,
     locale text NOT NULL DEFAULT 'en',

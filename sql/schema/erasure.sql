@@ -59,13 +59,13 @@ CREATE OR REPLACE FUNCTION erasure_steps(kind text) RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE kind
         WHEN 'user' THEN ARRAY['orgs', 'audit', 'failed_logins', 'access_log']
-        WHEN 'member' THEN ARRAY['threads', 'runs', 'files', 'api_keys', 'outbox']
+        WHEN 'member' THEN ARRAY['threads', 'runs', 'files', 'api_keys', 'outbox', 'scim']
         WHEN 'org_stop' THEN ARRAY['owner_mails']
         WHEN 'export_mails' THEN ARRAY['owner_mails']
         WHEN 'org' THEN ARRAY['threads', 'runs', 'files', 'usage', 'usage_days', 'usage_months', 'ledger',
             'api_keys', 'personas', 'llm_models', 'llm_providers', 'tools', 'tool_providers', 'mcp_connections',
-            'mcp_servers', 'budgets', 'outbox', 'webhooks', 'invitations', 'ip_rules', 'members', 'audit', 'org',
-            'access_log']
+            'mcp_servers', 'budgets', 'outbox', 'webhooks', 'invitations', 'ip_rules', 'scim', 'members', 'audit',
+            'org', 'access_log']
         WHEN 'end_user' THEN ARRAY['threads', 'runs', 'files', 'usage', 'usage_months', 'budgets', 'outbox'] END
 $$;
 
@@ -85,6 +85,7 @@ BEGIN
         WHEN 'api_keys' THEN erase_api_keys(e, at_most)
         WHEN 'budgets' THEN erase_budgets(e, at_most)
         WHEN 'outbox' THEN erase_outbox(e, at_most)
+        WHEN 'scim' THEN erase_scim(e, at_most)
         WHEN 'audit' THEN erase_audit(e, at_most)
         WHEN 'failed_logins' THEN erase_failed_logins(e, at_most)
         WHEN 'access_log' THEN erase_access_log(e, at_most)

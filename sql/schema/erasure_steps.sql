@@ -211,5 +211,21 @@ BEGIN
     RETURN page;
 END
 $$;
-REVOKE EXECUTE ON FUNCTION erase_user_orgs, erase_threads, erase_runs, erase_files, erase_api_keys, erase_outbox,
+
+-- Removes SCIM's row of a member; of an organization, all rows, groups and tokens.
+CREATE OR REPLACE FUNCTION erase_scim(e erasures, at_most integer) RETURNS uuid[]
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
+DECLARE
+    page uuid[] := ARRAY(SELECT s.id FROM scim_users s
+        WHERE s.org_id = e.org_id AND (e.kind = 'org' OR s.user_id = e.user_id) ORDER BY s.id LIMIT at_most);
+BEGIN
+    DELETE FROM scim_users s WHERE s.org_id = e.org_id AND s.id = ANY (page);
+    IF e.kind = 'org' AND cardinality(page) < at_most THEN
+        DELETE FROM scim_groups g WHERE g.org_id = e.org_id;
+        DELETE FROM scim_tokens t WHERE t.org_id = e.org_id;
+    END IF;
+    RETURN page;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION erase_user_orgs, erase_threads, erase_runs, erase_files, erase_api_keys, erase_outbox, erase_scim,
     erase_audit, erase_failed_logins, erase_access_log FROM hostler_api, hostler_runner;

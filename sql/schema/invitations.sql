@@ -6,7 +6,8 @@ CREATE TABLE org_invitations (
     email text NOT NULL,
     email_key text COLLATE "C" NOT NULL,
     role text NOT NULL CHECK (role IN ('member', 'admin')),
-    invited_by_user_id uuid NOT NULL REFERENCES users,
+    invited_by_user_id uuid REFERENCES users,  -- null: SCIM invited
+    scim_user_id uuid,  -- for whom it did (scim_users.id)
     token_hash bytea NOT NULL UNIQUE CHECK (length(token_hash) = 32),  -- of the token that the inviter saw
     -- Hash of the token that only the mail carries. Its holder reads the mail of the address.
     mail_token_hash bytea UNIQUE CHECK (length(mail_token_hash) = 32),
@@ -15,6 +16,7 @@ CREATE TABLE org_invitations (
     revoked_at timestamptz,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     ended_at timestamptz,  -- its inviter lost the right, or it was over when its address was invited again
+    CHECK ((invited_by_user_id IS NULL) <> (scim_user_id IS NULL)),
     CHECK (accepted_at IS NULL OR revoked_at IS NULL),
     CHECK (num_nonnulls(accepted_at, revoked_at, ended_at) <= 1)
 );
@@ -96,7 +98,8 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS
 BEGIN
     RETURN QUERY SELECT i.id, invitation_json(i) FROM org_invitations i
     WHERE i.org_id = current_org() AND i.accepted_at IS NULL AND i.revoked_at IS NULL AND i.ended_at IS NULL
-          AND (before IS NULL OR i.id < before) AND inviter_may_invite(i.org_id, i.invited_by_user_id)
+          AND (before IS NULL OR i.id < before)
+          AND (i.scim_user_id IS NOT NULL OR inviter_may_invite(i.org_id, i.invited_by_user_id))
     ORDER BY i.id DESC LIMIT page_limit;
 END
 $$;
@@ -164,7 +167,7 @@ CREATE OR REPLACE FUNCTION invitation_serves(i org_invitations) RETURNS boolean
 LANGUAGE sql STABLE AS $$
     SELECT num_nonnulls(i.accepted_at, i.revoked_at, i.ended_at) = 0 AND i.expires_at > clock_timestamp()
         AND EXISTS (SELECT FROM orgs o WHERE o.id = i.org_id AND o.closed_at IS NULL)
-        AND inviter_may_invite(i.org_id, i.invited_by_user_id)
+        AND (i.scim_user_id IS NOT NULL OR inviter_may_invite(i.org_id, i.invited_by_user_id))
 $$;
 
 -- Returns whether this is the hash of the token in an invitation's mail to the address, and the invitation is open.

@@ -188,13 +188,13 @@ CREATE OR REPLACE FUNCTION own_invite_code_reset(uses_max integer, pause_seconds
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     last_reset timestamptz;
-    is_provisioned boolean;
+    made_by uuid;
     made_id uuid;
     created invite_codes;
 BEGIN
-    SELECT u.invite_code_reset_at, u.is_provisioned INTO STRICT last_reset, is_provisioned FROM users u
+    SELECT u.invite_code_reset_at, u.made_by_org_id INTO STRICT last_reset, made_by FROM users u
     WHERE u.id = current_user_id() FOR NO KEY UPDATE;
-    IF is_provisioned THEN
+    IF made_by IS NOT NULL THEN
         PERFORM fail('auth.forbidden', 'account_of_provider');
     END IF;
     IF clock_timestamp() < last_reset + make_interval(secs => pause_seconds) THEN

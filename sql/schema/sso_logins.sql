@@ -48,9 +48,9 @@ BEGIN
           AND NOT user_name_looks_taken(w ->> 'login', w -> 'look', NULL) LIMIT 1;
     new_login := wanted ->> 'login';
     INSERT INTO users (id, login, username, email, email_key, email_verified_at, personal_org_id, locale,
-        is_provisioned)
+        made_by_org_id)
     SELECT new_id, new_login, new_login, facts ->> 'email', facts ->> 'email_key', clock_timestamp(), new_org_id,
-        coalesce(facts ->> 'locale', 'en'), p.org_id IS NOT NULL
+        coalesce(facts ->> 'locale', 'en'), p.org_id
     WHERE new_login IS NOT NULL
     ON CONFLICT (email_key) WHERE status <> 'deleted' DO NOTHING;
     IF NOT FOUND OR NOT user_name_take(new_login, wanted -> 'look', new_id) THEN
@@ -104,6 +104,8 @@ BEGIN
     ELSIF u.status <> 'active' THEN
         outcome := 'auth.user_suspended';
         RETURN;
+    ELSIF scim_made(p.org_id, u) AND u.email_verified_at IS NOT NULL THEN
+        found_id := u.id;
     ELSIF u.email_verified_at IS NOT NULL THEN
         outcome := 'link';
         found_id := u.id;
@@ -142,9 +144,14 @@ BEGIN
     IF NOT FOUND THEN
         RETURN 'orgs.not_found';
     END IF;
+    IF EXISTS (SELECT FROM scim_users s
+               WHERE s.org_id = p.org_id AND s.user_id = of_user AND s.group_role = 'admin') THEN
+        new_role := 'admin';
+    END IF;
     SELECT m.role INTO old_role FROM org_members m WHERE m.org_id = p.org_id AND m.user_id = of_user;
     IF old_role IS NULL THEN
-        IF EXISTS (SELECT FROM former_members f WHERE f.org_id = p.org_id AND f.user_id = of_user) THEN
+        IF EXISTS (SELECT FROM former_members f WHERE f.org_id = p.org_id AND f.user_id = of_user)
+           OR scim_keeps_out(p.org_id, of_user) THEN
             RETURN 'auth.sso_removed';
         END IF;
         PERFORM members_check(p.org_id, limit_members);

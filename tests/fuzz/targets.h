@@ -29,6 +29,7 @@ void multipart(std::string_view input);
 void network(std::string_view input);
 void schema(std::string_view input);
 void scgi(std::string_view input);
+void scim(std::string_view input);
 void settings(std::string_view input);
 void smtp_reply(std::string_view input);
 void socks(std::string_view input);
@@ -42,7 +43,7 @@ struct TargetRow {
   TargetFunction function;
 };
 
-constexpr std::array<TargetRow, 27> targets = {{
+constexpr std::array<TargetRow, 28> targets = {{
     {"address", address},
     {"body", body},
     {"confirmation", confirmation},
@@ -63,6 +64,7 @@ constexpr std::array<TargetRow, 27> targets = {{
     {"network", network},
     {"schema", schema},
     {"scgi", scgi},
+    {"scim", scim},
     {"settings", settings},
     {"smtp_reply", smtp_reply},
     {"socks", socks},

@@ -90,6 +90,19 @@ SELECT 'logout', p.org_id, p.id, clock_timestamp() + interval '1 hour', CASE WHE
 FROM identity_providers p, generate_series(1, 2) AS n;
 INSERT INTO sso_logouts (provider_id, jti)
 SELECT p.id, 'jti ' || n FROM identity_providers p, generate_series(1, 2) AS n;
+-- Each organization has a token of SCIM, its owner and two people who are invited as users, and two groups.
+INSERT INTO scim_tokens (org_id, hash, token_prefix, created_by_user_id)
+SELECT personal_org_id, sha256(convert_to('scim' || personal_org_id, 'UTF8')), 'hsc_0000', id FROM users;
+INSERT INTO scim_users (org_id, user_id, user_name, user_name_key, external_id, display_name, display_key, email,
+    email_key, email_keys, attributes, is_active)
+SELECT u.personal_org_id, CASE n WHEN 1 THEN u.id END, u.login || n || '@scim.example',
+       u.login || n || '@scim.example', 'x' || n, 'User ' || n, 'user ' || n, u.login || n || '@scim.example',
+       u.login || n || '@scim.example', ARRAY[u.login || n || '@scim.example'], '{}', true
+FROM users u, generate_series(1, 3) AS n;
+INSERT INTO scim_groups (org_id, display_name, display_key)
+SELECT personal_org_id, 'Group ' || n, 'group ' || n FROM users, generate_series(1, 2) AS n;
+INSERT INTO scim_group_members (org_id, group_id, member_id)
+SELECT g.org_id, g.id, s.id FROM scim_groups g JOIN scim_users s ON s.org_id = g.org_id AND s.user_id IS NOT NULL;
 INSERT INTO api_keys (org_id, user_id, name, key_prefix, hash)
 SELECT personal_org_id, id, 'key', 'hst_', sha256(convert_to('key' || id || n, 'UTF8'))
 FROM users, generate_series(1, 3) AS n;

@@ -12,6 +12,7 @@
 #include "tests/sql/budget_plan_values.h"
 #include "tests/sql/factor_plan_values.h"
 #include "tests/sql/file_plan_values.h"
+#include "tests/sql/scim_plan_values.h"
 #include "tests/sql/sso_plan_values.h"
 #include "tests/sql/tool_plan_values.h"
 
@@ -393,6 +394,7 @@ inline PlanValues plan_values(postgres::DbSession& session) {
   add_file_plan_values(values.by_name, ask, user);
   add_factor_plan_values(values.by_name, ask, user, member);
   add_sso_plan_values(values.by_name, ask, org, user);
+  add_scim_plan_values(values.by_name, ask, org);
   return values;
 }
 

@@ -53,7 +53,7 @@ const std::map<std::string, std::string> refused = {
 
 // An owner of the organization, once without org.runs.read_all; and a platform administrator.
 constexpr const char* contexts[] = {
-    R"({"client_ip": "10.0.3.4", "scope": "org",
+    R"({"client_ip": "10.0.3.4", "scope": "org", "scim_token_id": "any",
         "session_id": "01900000-0000-7000-8000-000000000001",
         "permissions": ["data.llm_providers.manage", "data.secrets", "org.runs.read_all",
                         "data.runs.read", "data.runs.write", "data.threads.read",

@@ -98,7 +98,7 @@ const std::map<std::string, const char*> may_read = {
 };
 
 constexpr const char* owner =
-    R"({"client_ip": "10.0.3.4", "scope": "org",
+    R"({"client_ip": "10.0.3.4", "scope": "org", "scim_token_id": "any",
         "permissions": ["data.llm_providers.manage", "data.secrets", "org.runs.read_all",
                         "data.runs.read", "data.threads.read", "data.threads.write",
                         "org.manage"]})";

@@ -1,6 +1,7 @@
 // Invitations to organizations. Statements: sql/queries/orgs.sql. A token is shown once and mailed
 // once; the database keeps its hash, and what the mail says of it sealed.
 #include "fcgi/api/handlers.h"
+#include "fcgi/api/orgs/registration_terms.h"
 #include "fcgi/http/input.h"
 #include "lib/account/account_rules.h"
 #include "lib/crypto.h"
@@ -12,15 +13,6 @@
 
 namespace hostler {
 namespace {
-
-// Returns how an invited person without an account may register: open, code or closed. SQL's
-// invitation_create() takes it.
-std::string_view registration_of(const config::Settings& settings) {
-  const std::string& mode = settings.text("auth.registration_mode");
-  if (mode == "open") return "open";
-  if (!settings.boolean("auth.invitations_register")) return "closed";
-  return mode == "invite_only" ? "code" : "open";
-}
 
 // The answer's member: what the inviter should know; empty: nothing.
 std::string_view warning_of(std::string_view registration) {
