@@ -146,10 +146,13 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     nobody uuid;
 BEGIN
-    PERFORM scim_user_adopt(scim_user_of_member(m, u))
-    FROM org_members m JOIN users u ON u.id = m.user_id AND u.status <> 'deleted'
-    WHERE m.org_id = org AND m.user_id = ANY (wanted)
-          AND NOT EXISTS (SELECT FROM scim_users s WHERE s.org_id = org AND s.user_id = m.user_id);
+    INSERT INTO scim_users SELECT (f.r).* FROM (
+        SELECT scim_user_of_member(m, u) AS r
+        FROM org_members m JOIN users u ON u.id = m.user_id AND u.status <> 'deleted'
+        WHERE m.org_id = org AND m.user_id = ANY (wanted)
+              AND NOT EXISTS (SELECT FROM scim_users s WHERE s.org_id = org AND s.user_id = m.user_id)
+        OFFSET 0) AS f
+    ON CONFLICT (org_id, id) DO NOTHING;
     SELECT w INTO nobody FROM unnest(wanted) AS w
     WHERE NOT EXISTS (SELECT FROM scim_users s WHERE s.org_id = org AND s.id = w) LIMIT 1;
     IF nobody IS NOT NULL THEN

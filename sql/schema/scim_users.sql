@@ -132,10 +132,13 @@ BEGIN
         WHERE u.email_key = coalesce(conditions ->> 'user_name_email_key', conditions ->> 'email_key')
               AND u.status <> 'deleted';
     ELSE
-        RETURN QUERY SELECT (scim_user_of_member(m, u)).* FROM org_members m
-        JOIN users u ON u.id = m.user_id AND u.status <> 'deleted'
-        WHERE m.org_id = org
-              AND NOT EXISTS (SELECT FROM scim_users s WHERE s.org_id = org AND s.user_id = m.user_id);
+        -- Within a subquery, which works a row out once and not once for each of its columns.
+        RETURN QUERY SELECT (f.r).* FROM (
+            SELECT scim_user_of_member(m, u) AS r FROM org_members m
+            JOIN users u ON u.id = m.user_id AND u.status <> 'deleted'
+            WHERE m.org_id = org
+                  AND NOT EXISTS (SELECT FROM scim_users s WHERE s.org_id = org AND s.user_id = m.user_id)
+            OFFSET 0) AS f;
         RETURN;
     END IF;
     RETURN QUERY SELECT (scim_user_of_member(m, u)).* FROM org_members m
