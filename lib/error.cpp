@@ -213,6 +213,8 @@ constexpr std::array<ErrorRow, static_cast<size_t>(count_)> table{{
      "The issuer's metadata cannot be used"},
     {org_domains_not_found, 404, "org_domains.not_found", "There is no such granted domain"},
     {org_domains_exists, 409, "org_domains.exists", "The domain is granted already"},
+    {runs_input_unsupported, 422, "runs.input_unsupported",
+     "The model does not take a file of the conversation"},
 }};
 
 constexpr bool table_is_in_order() {

@@ -183,6 +183,7 @@ enum class ErrorCode : uint16_t {
   identity_discovery_failed,
   org_domains_not_found,
   org_domains_exists,
+  runs_input_unsupported,
   count_  // not a code: the number of them
 };
 

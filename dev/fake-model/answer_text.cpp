@@ -26,15 +26,35 @@ std::string quoted(std::string_view text, size_t bytes_max) {
   return std::string(utf8_prefix(line, bytes_max)) + "…";
 }
 
+// What the text has of images, as a sentence each; the text is what stands before the first.
+std::string take_images(std::string& text) {
+  std::string sentences;
+  size_t first = text.find(image_mark);
+  if (first == std::string::npos) return sentences;
+  std::string_view rest = std::string_view(text).substr(first);
+  while (!rest.empty()) {
+    rest.remove_prefix(1);
+    size_t end = std::min(rest.find(image_mark), rest.size());
+    sentences += " I see " + std::string(rest.substr(0, end)) + ".";
+    rest.remove_prefix(end);
+  }
+  text.resize(first);
+  return sentences;
+}
+
 }  // namespace
 
 std::string friendly_answer(const ChatRequest& request) {
   constexpr std::array<std::string_view, 4> openings = {"Good question.", "Happy to help.",
                                                         "Thank you for asking.", "Let us see."};
-  std::string quote = quoted(request.last_user_text, quote_bytes_max);
+  std::string text = request.last_user_text;
+  std::string seen = take_images(text);
+  std::string quote = quoted(text, quote_bytes_max);
+  if (quote.empty() && !seen.empty()) return "You showed me something." + seen;
   if (quote.empty()) return "Hello! You have not said anything yet: ask me something.";
   std::string answer(openings[hash_of(quote) % openings.size()]);
-  answer += " You wrote: \"" + quote + "\". I am the fake model: I know nothing, but I stream ";
+  answer += " You wrote: \"" + quote + "\"." + seen +
+            " I am the fake model: I know nothing, but I stream ";
   answer += "my answer word by word as a real one would, and I follow commands in brackets. ";
   answer += "Try [words 50], or [tool web_search {\"query\": \"streaming\"}].";
   return answer;

@@ -6,6 +6,7 @@
 
 #include "lib/answer_repair.h"
 #include "lib/ascii.h"
+#include "lib/crypto.h"
 
 namespace hostler::fake_model {
 
@@ -67,6 +68,35 @@ std::optional<Refusal> check_answer_schema(const Json* schema, const std::string
 
 bool asks_for_repair(std::string_view text) { return text.starts_with(answer_repair_opening); }
 
+namespace {
+
+// Type, bytes and SHA-256 of an image that came as base64; what it is instead otherwise.
+std::string image_words(std::string_view type, std::string_view base64) {
+  std::optional<std::string> bytes = from_base64(base64);
+  if (!bytes || bytes->empty()) return "an image that is no base64";
+  return std::string(type) + " of " + std::to_string(bytes->size()) + " bytes, SHA-256 " +
+         to_hex(sha256(*bytes));
+}
+
+// A part of either form; empty: it is no image.
+std::string seen_in(const Json& block) {
+  constexpr std::string_view scheme = "data:";
+  constexpr std::string_view mark = ";base64,";
+  if (block.text_or("type") == "image") {
+    const Json* source = block.find("source");
+    return source == nullptr ? "an image without a source"
+                             : image_words(source->text_or("media_type"), source->text_or("data"));
+  }
+  const Json* image = block.find("image_url");
+  if (block.text_or("type") != "image_url" || image == nullptr) return {};
+  std::string_view url = image->text_or("url");
+  size_t at = url.find(mark);
+  if (!url.starts_with(scheme) || at == std::string_view::npos) return "an image at an address";
+  return image_words(url.substr(scheme.size(), at - scheme.size()), url.substr(at + mark.size()));
+}
+
+}  // namespace
+
 std::string content_text(const Json* content) {
   if (content == nullptr) return {};
   if (const std::string* text = content->as_text()) return *text;
@@ -74,6 +104,8 @@ std::string content_text(const Json* content) {
   if (const Json::Array* blocks = content->as_array()) {
     for (const Json& block : *blocks) {
       if (block.text_or("type") == "text") joined += block.text_or("text");
+      std::string seen = seen_in(block);
+      if (!seen.empty()) joined += image_mark + seen;
     }
   }
   return joined;

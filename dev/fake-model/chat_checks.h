@@ -25,7 +25,11 @@ std::optional<Refusal> check_answer_schema(const Json* schema, const std::string
 // Whether the user's message only asks to repair the answer: the script goes on.
 bool asks_for_repair(std::string_view text);
 
-// The text of a content: a text itself, or its blocks of type "text" joined.
+// Stands before the description of an image in a text.
+constexpr char image_mark = '\x1e';
+
+// The text of a content: a text itself, or its blocks of type "text" joined. An image is its type,
+// bytes and SHA-256, after image_mark.
 std::string content_text(const Json* content);
 uint64_t hash_of(std::string_view text);
 int64_t guess_tokens(size_t bytes);

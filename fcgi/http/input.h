@@ -119,6 +119,8 @@ class Fields {
   // Is there and not null. Counts as known.
   bool has_value(std::string_view name);
 
+  // Name of a member in faults, from the body on.
+  std::string field_name(std::string_view name) const;
   // A fault that only the handler can see.
   void fault(std::string_view name, std::string code, std::string message);
 
@@ -130,7 +132,6 @@ class Fields {
  private:
   const Json* find(std::string_view name);
   const Json* required(std::string_view name);
-  std::string field_name(std::string_view name) const;
   template <class T, class Reader>
   std::optional<T> optional_of(std::string_view name, Reader read);
   template <class T, class Reader>

@@ -341,6 +341,8 @@ inline constexpr auto setting_rows = [] {
       "The largest file that may be uploaded, unless an entitlement sets another limit."),
     integer_row("limit.upload_bytes_per_day", live, "10737418240", any_bytes, "bytes",
       "Bytes that one organization may upload on a day (UTC); 0: any number."),
+    integer_row("files.check_seconds", live, "600", {1, 86'400}, "seconds",
+      "How long a run waits for a file of a message that is still being checked."),
   });
 }();
 // clang-format on

@@ -51,6 +51,7 @@ std::string_view openai_failure_code(std::string_view code) {
 int openai_failure_status(std::string_view code) {
   if (is_about_credits(code)) return 429;
   if (code == "run.timeout") return 504;
+  if (code == "runs.input_unsupported" || code == "files.refused") return 400;
   return code.starts_with("model.") ? 502 : 500;
 }
 

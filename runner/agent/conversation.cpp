@@ -126,6 +126,11 @@ uint64_t mark_of(const ChatMessage& message) {
   for (char c : text.substr(0, head_bytes)) {
     add(static_cast<unsigned char>(c));
   }
+  for (const Part& part : message.parts) {
+    const ImagePart* image = std::get_if<ImagePart>(&part);
+    if (image == nullptr) continue;
+    for (char c : image->file_id) add(static_cast<unsigned char>(c));
+  }
   // FNV-1a's high bits hardly know of the last bytes.
   return (mark ^ (mark >> 32)) * 0x9E3779B97F4A7C15U >> 1;
 }
@@ -251,6 +256,24 @@ class Planner {
   size_t messages_max_;
 };
 
+// Texts and images of a message. Texts in a row are one text, as in the message's content.
+Parts shown_parts(const postgres::Row& row) {
+  Parts shown;
+  if (row.is_null("parts")) return shown;
+  for (Part& part : parts_from(row.text("parts"))) {
+    ImagePart* image = std::get_if<ImagePart>(&part);
+    if (image == nullptr) {
+      if (const TextPart* text = std::get_if<TextPart>(&part)) add_line(shown, text->text);
+    } else if (image->is_deleted) {
+      add_line(shown, deleted_image);
+    } else {
+      image->message_id = row.text("id");
+      shown.push_back(std::move(part));
+    }
+  }
+  return shown;
+}
+
 // Builds the messages of the plan.
 void add_exchange(const Plan& plan, size_t nth, Exchange exchange, std::vector<ChatMessage>& all) {
   all.push_back(std::move(exchange.answer));
@@ -303,8 +326,10 @@ std::vector<ChatMessage> history_of(const postgres::Result& rows) {
   std::vector<ChatMessage> messages;
   for (int i = rows.size() - 1; i >= 0; --i) {
     bool is_answer = rows[i].text("role") == "assistant";
-    messages.emplace_back(is_answer ? ChatRole::assistant : ChatRole::user,
-                          std::string(rows[i].text("content")));
+    ChatRole role = is_answer ? ChatRole::assistant : ChatRole::user;
+    Parts parts = shown_parts(rows[i]);
+    if (parts.empty()) parts.push_back(TextPart{std::string(rows[i].text("content"))});
+    messages.emplace_back(role, std::move(parts));
     messages.back().run_id = rows[i].text_or_null("turns_of").value_or("");
   }
   return messages;

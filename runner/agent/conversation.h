@@ -22,6 +22,9 @@ int64_t history_bytes_max(int64_t context_tokens);
 constexpr std::string_view left_out =
     R"({"note":"left out: the conversation is longer than the model takes"})";
 
+// Line that replaces an image whose file was deleted.
+constexpr std::string_view deleted_image = "(An image stood here. Its file was deleted.)";
+
 // Maximum that query::run_claim and query::run_history read.
 constexpr size_t history_messages_max = 1000;
 

@@ -62,7 +62,12 @@ Parts given_parts(const Json& item) {
     parts.emplace_back(OpaquePart{OpaquePart::Place::message, opaque->dump()});
   }
   std::string_view content = item.text_or("content");
-  if (!content.empty()) parts.emplace_back(TextPart{std::string(content)});
+  const Json* shown = item.find("parts");
+  if (shown != nullptr) {
+    for (Part& part : parts_read(*shown)) parts.push_back(std::move(part));
+  } else if (!content.empty()) {
+    parts.emplace_back(TextPart{std::string(content)});
+  }
   const Json* calls = item.find("tool_calls");
   if (calls != nullptr) add_given_calls(parts, *calls);
   return parts;

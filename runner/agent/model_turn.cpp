@@ -15,6 +15,7 @@
 #include "runner/agent/conversation.h"
 #include "runner/agent/model_health.h"
 #include "runner/agent/route_chain.h"
+#include "runner/agent/run_images.h"
 #include "runner/agent/thread_turns.h"
 #include "runner/agent/tool_choice.h"
 #include "runner/agent/turn_allowance.h"
@@ -213,17 +214,19 @@ Task<RouteEnd> ask_route(AgentServices& services, RunPtr run, RunParts& parts,
   std::optional<LongTurns::Permit> permit;
   int adaptations = 0;
   for (bool is_first = true;; is_first = false) {
+    co_await await_images(services, run, parts);
     ModelRequest request = request_of_turn(parts);
     std::optional<TurnRefusal> refusal = co_await allow_turn(services, run, parts, request);
     if (refusal) {
       end.refusal = std::move(refusal);
       co_return end;
     }
-    if (!permit && parts.prompt_bytes() > long_turn_bytes) {
+    if (!permit && parts.prompt_bytes() + sent_image_bytes(request) > long_turn_bytes) {
       LongTurns::Permit taken =
           co_await services.long_turns.take(run->claim.org_id, run->claim.user_id);
       permit.emplace(std::move(taken));
     }
+    co_await load_images(services, run, request);
     if (is_first && attempt.on_begin) attempt.on_begin();
     progress.turn = ModelTurn();
     progress.turn_is_open = true;

@@ -34,6 +34,7 @@ Route route_of(const config::SecretBox& secrets, const postgres::Row& row) {
   }
   route.context_tokens = row.integer("context_tokens");
   if (!row.is_null("max_output_tokens")) route.max_output_tokens = row.integer("max_output_tokens");
+  route.takes_images = row.boolean("takes_images");
   route.input_price = row.number("input_price");
   route.output_price = row.number("output_price");
   return route;

@@ -19,6 +19,7 @@ struct Route {
   bool has_readable_key = true;  // the provider has no key, or one that this installation can open
   int64_t context_tokens = 0;
   std::optional<int64_t> max_output_tokens;
+  bool takes_images = false;
   double input_price = 0;   // dollars a million tokens, the dearest, with the model's multiplier
   double output_price = 0;  // likewise
 };

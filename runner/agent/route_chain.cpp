@@ -11,6 +11,7 @@
 #include "queries/fallbacks.h"
 #include "runner/agent/model_turn.h"
 #include "runner/agent/route_walk.h"
+#include "runner/agent/run_images.h"
 #include "runner/agent/turn_allowance.h"
 #include "runner/agent/turn_payment.h"
 #include "runner/models/run_failure.h"
@@ -94,6 +95,7 @@ void go_to(const RunPtr& run, RunParts& parts, const Route& route) {
 struct ChainEnd {
   std::optional<ModelFailure> failure;  // of the last route that was asked
   std::optional<TurnRefusal> refusal;   // of the first one that a budget refused
+  std::optional<RunFailure> lacking;    // of the first one that does not take an image
 };
 
 // Throws for the failure; waits, or throws, for the budget.
@@ -104,6 +106,7 @@ Task<void> end_without_answer(AgentServices& services, RunPtr run, ChainEnd end)
     co_await refuse_turn(services, run, std::move(refusal));
     co_return;
   }
+  if (end.lacking) throw *end.lacking;
   throw RunFailure("model.rejected", "The provider's key cannot be read; store it again.");
 }
 
@@ -118,6 +121,11 @@ Task<bool> ask_chain(AgentServices& services, RunPtr run, RunParts& parts) {
   ChainEnd end;
   while (std::optional<size_t> at = walk.at()) {
     const ChainedRoute& next = chain[*at];
+    if (std::optional<RunFailure> lacking = lacks_images(parts, next.route)) {
+      walk.skip("input_type");
+      if (!end.lacking) end.lacking = std::move(lacking);
+      continue;
+    }
     RouteAttempt attempt;
     if (walk.is_left_out()) {
       bool may_try = next.may_try;

@@ -267,7 +267,7 @@ size_t RunParts::prompt_bytes() const {
   return std::min(bytes, static_cast<size_t>(std::max<int64_t>(history_bytes, 0)));
 }
 
-std::vector<ChatMessage> RunParts::messages() const {
+std::vector<ChatMessage> RunParts::messages_within(int64_t bytes_max) const {
   std::vector<Exchange> exchanges;
   for (const FinishedTurn& turn : turns) {
     Exchange exchange;
@@ -289,8 +289,13 @@ std::vector<ChatMessage> RunParts::messages() const {
     }
     exchanges.push_back(std::move(exchange));
   }
-  return fitted_messages(system_prompt, history, std::move(exchanges), history_bytes,
-                         history_messages);
+  return fitted_messages(system_prompt, history, std::move(exchanges), bytes_max, history_messages);
+}
+
+int64_t history_bytes_at(const RunParts& parts, const Route& route) {
+  int64_t bytes = history_bytes_of(route) - parts.functions.bytes();
+  if (!parts.offered.definitions().empty()) bytes -= parts.offered.bytes();
+  return std::min(parts.history_bytes, bytes);
 }
 
 void take_route(RunParts& parts, const Route& route) {
@@ -309,9 +314,7 @@ void take_route(RunParts& parts, const Route& route) {
   parts.request.adaptations_left = ModelRequest().adaptations_left;
   parts.fitted_tools.reset();
   parts.was_shortened = false;
-  int64_t bytes = history_bytes_of(route) - parts.functions.bytes();
-  if (!parts.offered.definitions().empty()) bytes -= parts.offered.bytes();
-  parts.history_bytes = std::min(parts.history_bytes, bytes);
+  parts.history_bytes = history_bytes_at(parts, route);
   if (route.traits.wants_own_calls) {
     parts.history = without_foreign_calls(std::move(parts.history));
   }

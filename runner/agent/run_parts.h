@@ -109,12 +109,17 @@ struct RunParts {
   size_t prompt_bytes() const;
   // Everything that is sent to the model: prompt, history, the run's own turns and results, up to
   // history_bytes.
-  std::vector<ChatMessage> messages() const;
+  std::vector<ChatMessage> messages() const { return messages_within(history_bytes); }
+  // The same with another limit.
+  std::vector<ChatMessage> messages_within(int64_t bytes_max) const;
 };
 
 // Waits while Postgres is away: no run fails for it. Throws RunFailure when Postgres is too slow
 // for what is to be read, again and again.
 Task<RunParts> load_run_parts(AgentServices& services, RunPtr run);
+
+// Most bytes of the history that the route is sent, beside the tools.
+int64_t history_bytes_at(const RunParts& parts, const Route& route);
 
 // The route is asked from here on, in place of the one before: of that one's own data nothing is
 // left in what it is sent.

@@ -98,13 +98,14 @@ constexpr ReadRow<const char*> shared_rows[] = {
 // clang-format on
 
 // Codes with which a run can end, else other.
-constexpr std::array<std::string_view, 18> failure_codes{
-    "model.rejected",      "model.rate_limited", "model.unavailable",
-    "model.stream_broken", "model.bad_response", "credits.exhausted",
-    "budget.exhausted",    "run.timeout",        "run.turn_limit",
-    "run.answer_too_long", "run.repeated_call",  "model.context_exceeded",
-    "run.output_limit",    "run.crashed",        "output.schema_mismatch",
-    "run.input_timeout",   "internal.error",     "other"};
+constexpr std::array<std::string_view, 21> failure_codes{
+    "model.rejected",         "model.rate_limited", "model.unavailable",
+    "model.stream_broken",    "model.bad_response", "credits.exhausted",
+    "budget.exhausted",       "run.timeout",        "run.turn_limit",
+    "run.answer_too_long",    "run.repeated_call",  "model.context_exceeded",
+    "run.output_limit",       "run.crashed",        "output.schema_mismatch",
+    "run.input_timeout",      "files.not_ready",    "files.refused",
+    "runs.input_unsupported", "internal.error",     "other"};
 constexpr std::array<std::string_view, 4> end_states{"completed", "failed", "cancelled",
                                                      "waiting_for_input"};
 constexpr std::array<std::string_view, 3> tool_names{"web_search", "web_fetch", "other"};
@@ -184,7 +185,9 @@ std::vector<MetricRow> metric_rows() {
        "hostler_runner_tokens_total",
        "Tokens of those turns. Cached ones are also input.",
        {"kind=\"input\"", "kind=\"output\"", "kind=\"cached\""}},
-      {counter, "hostler_runner_fall_backs_total", "Times that another route stood in for a run's.",
+      {counter,
+       "hostler_runner_fall_backs_total",
+       "Times that another route stood in for a run's.",
        {""}},
       {counter, "hostler_runner_tool_calls_total", "Calls of tools.", tool_series()},
       {counter, "hostler_runner_egress_calls_total",

@@ -19,11 +19,12 @@ bool is_of_user(const ChatMessage& message) {
   return message.role == ChatRole::user || message.role == ChatRole::tool;
 }
 
-// A part of a message: a text, what a tool answered, or a call.
+// A part of a message: a text, an image, what a tool answered, or a call.
 struct Block {
   const ChatMessage* result = nullptr;
   const ToolCall* call = nullptr;
   const OpaquePart* opaque = nullptr;
+  const ImagePart* image = nullptr;
   std::string_view text = {};
   std::string_view name = {};  // of who says the text
   bool ends_cached = false;
@@ -49,6 +50,8 @@ std::vector<Block> blocks_of(const ChatMessage& message) {
       blocks.push_back({.text = text_part->text, .name = name});
     } else if (const ToolCall* call = std::get_if<ToolCall>(&part)) {
       blocks.push_back({.call = call});
+    } else if (const ImagePart* image = std::get_if<ImagePart>(&part)) {
+      blocks.push_back({.image = image});
     } else {
       const OpaquePart& opaque = std::get<OpaquePart>(part);
       if (opaque.place == OpaquePart::Place::block) blocks.push_back({.opaque = &opaque});
@@ -124,6 +127,11 @@ void mark_messages(std::vector<WireMessage>& messages) {
   if (messages.size() >= 3) messages[messages.size() - 3].blocks.back().ends_cached = true;
 }
 
+void write_image(JsonWriter& json, const ImagePart& image) {
+  json.member("type", "image").key("source").begin_object().member("type", "base64");
+  json.member("media_type", image.sent_type).member("data", *image.base64).end_object();
+}
+
 void write_block(JsonWriter& json, const Block& block) {
   if (block.opaque != nullptr) {
     json.raw(block.opaque->data);
@@ -132,6 +140,8 @@ void write_block(JsonWriter& json, const Block& block) {
   json.begin_object();
   if (block.call != nullptr) {
     write_call(json, *block.call);
+  } else if (block.image != nullptr) {
+    write_image(json, *block.image);
   } else if (block.result != nullptr) {
     json.member("type", "tool_result");
     json.member("tool_use_id", id_on_the_wire(block.result->tool_call_id));

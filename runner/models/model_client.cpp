@@ -113,9 +113,15 @@ http::HttpRequest written_request(const ModelRequest& request) {
   return is_anthropic ? anthropic_request(request) : openai_request(request);
 }
 
+bool shows_images(const ModelRequest& request) {
+  return std::any_of(request.messages.begin(), request.messages.end(),
+                     [](const ChatMessage& message) { return has_images(message.parts); });
+}
+
 // Megabytes of JSON are written on a thread of the pool: meanwhile every other run would wait.
 Task<http::HttpRequest> write_request(loop::Loop& loop, const ModelRequest& request) {
-  if (estimate_input_tokens(request) <= loop_tokens_max) co_return written_request(request);
+  bool is_short = estimate_input_tokens(request) <= loop_tokens_max;
+  if (is_short && !shows_images(request)) co_return written_request(request);
   std::function<http::HttpRequest()> write = [kept = std::make_shared<ModelRequest>(request)] {
     return written_request(*kept);
   };

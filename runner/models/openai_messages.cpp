@@ -146,8 +146,37 @@ void write_content_blocks(JsonWriter& json, const Said& series) {
   json.end_array();
 }
 
+bool shows_images(const Said& series) {
+  return std::any_of(series.begin(), series.end(),
+                     [](const ChatMessage* message) { return has_images(message->parts); });
+}
+
+void write_image(JsonWriter& json, const ImagePart& image) {
+  json.begin_object().member("type", "image_url").key("image_url").begin_object();
+  json.member("url", "data:" + image.sent_type + ";base64," + *image.base64);
+  if (!image.detail.empty()) json.member("detail", image.detail);
+  json.end_object().end_object();
+}
+
+// Texts and images of the user in their order.
+void write_shown_parts(JsonWriter& json, const Said& series) {
+  json.key("content").begin_array();
+  for (const ChatMessage* message : series) {
+    for (const Part& part : message->parts) {
+      if (const TextPart* text = std::get_if<TextPart>(&part)) {
+        if (is_blank(text->text)) continue;
+        json.begin_object().member("type", "text").member("text", text->text).end_object();
+      } else if (const ImagePart* image = std::get_if<ImagePart>(&part)) {
+        write_image(json, *image);
+      }
+    }
+  }
+  json.end_array();
+}
+
 void write_content(JsonWriter& json, const Said& series, bool calls_tools) {
   if (has_blocks(series)) return write_content_blocks(json, series);
+  if (shows_images(series)) return write_shown_parts(json, series);
   std::string text = text_of(series);
   // An assistant that only calls tools has no content; some servers insist on null, not "".
   if (text.empty() && calls_tools) {

@@ -6,6 +6,7 @@
 
 #include "lib/blank_text.h"
 #include "lib/crypto.h"
+#include "lib/files/check_protocol.h"
 
 namespace hostler {
 namespace {
@@ -30,9 +31,23 @@ std::optional<OpaquePart::Place> place_named(std::string_view name) {
   return std::nullopt;
 }
 
+ImagePart image_from(const Json& item) {
+  ImagePart image;
+  image.file_id = item.text_or("file_id");
+  image.name = item.text_or("name");
+  image.detail = item.text_or("detail");
+  image.width = item.integer_or("width", 0);
+  image.height = item.integer_or("height", 0);
+  const Json* is_deleted = item.find("is_deleted");
+  image.is_deleted =
+      is_deleted != nullptr && is_deleted->as_boolean() != nullptr && *is_deleted->as_boolean();
+  return image;
+}
+
 std::optional<Part> part_from(const Json& item) {
   std::string_view type = item.text_or("type");
   if (type == "text") return TextPart{std::string(item.text_or("text"))};
+  if (type == "image") return image_from(item);
   if (type == "call") {
     return ToolCall{std::string(item.text_or("id")), std::string(item.text_or("name")),
                     std::string(item.text_or("arguments"))};
@@ -76,6 +91,33 @@ bool has_opaque(const Parts& parts) {
                      [](const Part& part) { return std::holds_alternative<OpaquePart>(part); });
 }
 
+bool has_images(const Parts& parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [](const Part& part) { return std::holds_alternative<ImagePart>(part); });
+}
+
+int64_t image_tokens(const ImagePart& image) {
+  constexpr int64_t least = 85;
+  constexpr double pixels_of_token = 750;
+  // Models get a smaller copy of a larger image.
+  constexpr double side_max = files::derived_side_max;
+  auto width = static_cast<double>(image.width);
+  auto height = static_cast<double>(image.height);
+  double scale = std::min(1.0, side_max / std::max({width, height, 1.0}));
+  double tokens = width * scale * height * scale / pixels_of_token;
+  return std::max(least, static_cast<int64_t>(tokens));
+}
+
+void add_line(Parts& parts, std::string_view text) {
+  TextPart* last = parts.empty() ? nullptr : std::get_if<TextPart>(&parts.back());
+  if (last == nullptr) {
+    parts.emplace_back(TextPart{std::string(text)});
+  } else {
+    last->text += '\n';
+    last->text += text;
+  }
+}
+
 size_t bytes_of(const Parts& parts) {
   size_t bytes = 0;
   for (const Part& part : parts) {
@@ -83,6 +125,8 @@ size_t bytes_of(const Parts& parts) {
       bytes += text_part->text.size();
     } else if (const ToolCall* call = std::get_if<ToolCall>(&part)) {
       bytes += call->id.size() + call->name.size() + call->arguments.size();
+    } else if (const ImagePart* image = std::get_if<ImagePart>(&part)) {
+      bytes += static_cast<size_t>(image_tokens(*image)) * 4;
     } else {
       bytes += std::get<OpaquePart>(part).data.size();
     }
@@ -139,6 +183,10 @@ std::string parts_json(const Parts& parts) {
     } else if (const ToolCall* call = std::get_if<ToolCall>(&part)) {
       json.member("type", "call").member("id", call->id).member("name", call->name);
       json.member("arguments", call->arguments);
+    } else if (const ImagePart* image = std::get_if<ImagePart>(&part)) {
+      json.member("type", "image").member("file_id", image->file_id).member("name", image->name);
+      json.member("width", image->width).member("height", image->height);
+      json.member("detail", image->detail).member("is_deleted", image->is_deleted);
     } else {
       const OpaquePart& opaque = std::get<OpaquePart>(part);
       json.member("type", "opaque").member("place", place_name(opaque.place));
@@ -150,10 +198,14 @@ std::string parts_json(const Parts& parts) {
 }
 
 Parts parts_from(std::string_view json) {
-  Parts parts;
   std::optional<Json> stored = parse_json_or_nothing(json);
-  if (!stored || !stored->is_array()) return parts;
-  for (const Json& item : *stored->as_array()) {
+  return stored ? parts_read(*stored) : Parts();
+}
+
+Parts parts_read(const Json& stored) {
+  Parts parts;
+  if (!stored.is_array()) return parts;
+  for (const Json& item : *stored.as_array()) {
     if (std::optional<Part> part = part_from(item)) parts.push_back(*std::move(part));
   }
   return parts;

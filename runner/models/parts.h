@@ -1,8 +1,10 @@
 // Parts of a message in their order: text, tool calls, and values that a provider sent for itself
 // and wants back. Read from providers by runner/models, stored with a run's turns, sent back in
-// later turns. Images and files will be further kinds.
+// later turns. Messages of the user may also have images. Documents will be a further kind.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,7 +39,22 @@ struct OpaquePart {
   std::string origin = {};  // who sent it (origin_of); empty: a client's history, or not known yet
 };
 
-using Part = std::variant<TextPart, ToolCall, OpaquePart>;
+// An image that the user uploaded. Its bytes are loaded for each request
+// (runner/agent/run_images.h), so that a history holds names only.
+struct ImagePart {
+  std::string file_id;
+  std::string message_id;
+  std::string name;
+  std::string detail;  // auto, low or high; empty: the provider's choice
+  int64_t width = 0;   // of the upload; 0: it was not decoded yet
+  int64_t height = 0;
+  bool is_deleted = false;
+  int64_t sent_bytes = 0;                     // that the model gets; 0: not known yet
+  std::string sent_type;                      // of these bytes
+  std::shared_ptr<const std::string> base64;  // these bytes; null: they are not loaded
+};
+
+using Part = std::variant<TextPart, ToolCall, OpaquePart, ImagePart>;
 using Parts = std::vector<Part>;
 
 // All text in order. A blank line separates what was said before a call from what was said after
@@ -46,7 +63,13 @@ std::string text_of(const Parts& parts);
 std::vector<ToolCall> calls_of(const Parts& parts);
 bool has_calls(const Parts& parts);
 bool has_opaque(const Parts& parts);
-// Bytes of text, names, ids, arguments and opaque data.
+bool has_images(const Parts& parts);
+// About as many tokens as providers count for the image in the size that they get. An image of
+// unknown size counts least.
+int64_t image_tokens(const ImagePart& image);
+// A text that stands in a place of its own, so that it does not touch the texts beside it.
+void add_line(Parts& parts, std::string_view text);
+// Bytes of text, names, ids, arguments and opaque data; of an image four for each of its tokens.
 size_t bytes_of(const Parts& parts);
 size_t opaque_bytes_of(const Parts& parts);
 // Text and calls alone, in that order, without empty text.
@@ -65,10 +88,12 @@ void name_origin(Parts& parts, std::string_view origin);
 std::string origin_of(std::string_view base_url, std::string_view model);
 
 // The stored form: an array of {type: text, text}, {type: call, id, name, arguments} and
-// {type: opaque, place, origin, data}, data being JSON as text. Reading leaves out what it does
-// not know.
+// {type: opaque, place, origin, data}, data being JSON as text. Images are read as messages show
+// them: {type: image, file_id, name, width, height, detail, is_deleted}. Reading leaves out what it
+// does not know.
 std::string parts_json(const Parts& parts);
 Parts parts_from(std::string_view json);
+Parts parts_read(const Json& stored);
 
 // The arguments as a JSON object: they themselves; {} for nothing, blanks and null; anything else
 // as text in the member not_an_object, because providers read them again and refuse the request.

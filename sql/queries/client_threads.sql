@@ -6,9 +6,9 @@
 -- $6 persona_id text or null, $7 metadata json, $8 tools json or null, $9 client_facts json or null,
 -- $10 limit_concurrent_runs bigint, $11 limit_concurrent_runs_per_user bigint, $12 limit_queued_runs bigint,
 -- $13 limit_stored_bytes bigint, $14 credit_run_hold bigint, $15 limit_waiting_runs bigint,
--- $16 message_id text or null, $17 sends_again boolean
+-- $16 message_id text or null, $17 sends_again boolean, $18 parts json or null
 SELECT item, stopped
-FROM client_chat_begin($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17);
+FROM client_chat_begin($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18);
 
 -- name: client_chat_input
 -- $1 client_id text, $2 request_id text, $3 content text or null, $4 decision text or null, $5 arguments json or null,

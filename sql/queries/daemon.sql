@@ -11,10 +11,11 @@ SELECT true AS is_there;
 -- more may wait. history: the thread's visible messages as run_history answers them, newest first, each as its role's
 -- first letter (A and the run's id for an answer whose turns are stored), its bytes, a colon and its content; null when
 -- there are more than 64, when they have more than 32 times message_bytes together, or one is longer than
--- message_bytes, or the run has turns: then run_history is asked. Its function is not called here: it would make the
--- claim a fifth dearer. octet_length() unpacks no content. given_history: that of a run that was given one, null when
--- it is longer than those, or not all that the model gets; then run_given_history is asked. How many are wanted is
--- hidden in a SELECT, so that one plan looks as good as a plan for each call: making that takes longer than the claim.
+-- message_bytes or has images, or the run has turns: then run_history is asked. Its function is not called here: it
+-- would make the claim a fifth dearer. octet_length() unpacks no content. given_history: that of a run that was given
+-- one, null when it is longer than those, or not all that the model gets; then run_given_history is asked. How many are
+-- wanted is hidden in a SELECT, so that one plan looks as good as a plan for each call: making that takes longer than
+-- the claim.
 -- $1 daemon_id uuid, $2 limit bigint, $3 message_bytes integer, $4 after_org_id uuid, $5 org_ids uuid[],
 -- $6 user_ids uuid[] (see runs_round_robin), $7 limit_agent_turns bigint, $8 limit_tool_calls bigint,
 -- $9 limit_run_seconds bigint, $10 round_org_ids uuid[], $11 round_user_ids uuid[]
@@ -49,7 +50,7 @@ SELECT c.id, c.org_id, c.thread_id, c.created_by_user_id, c.epoch, c.source, c.p
     c.tools AS function_tools, c.response_format, c.credits_exhausted, coalesce(granted.turns, $7) AS limit_turns,
     coalesce(granted.tool_calls, $8) AS limit_tool_calls, coalesce(granted.seconds, $9) AS limit_seconds,
     route.is_org_scope, route.provider_kind, route.base_url, route.secret_id, route.secret_org_id, route.secret_kind,
-    route.key_version, route.wrapped_key, route.sealed, route.learned, route.max_output_tokens,
+    route.key_version, route.wrapped_key, route.sealed, route.learned, route.max_output_tokens, route.takes_images,
     route.input_price, route.output_price, c.budget_amount IS NOT NULL OR account.budgets > 0 AS is_budgeted,
     unheld_credits_max(account.balance, account.held, account.turns_held, account.active_runs) AS unheld_max,
     thread.history,
@@ -65,7 +66,8 @@ LEFT JOIN LATERAL (
         p.max_turns
     FROM personas p WHERE p.id = c.persona_row_id OFFSET 0) AS persona ON true
 LEFT JOIN LATERAL (
-    SELECT m.context_tokens, m.max_output_tokens, model_input_price(m) AS input_price,
+    SELECT m.context_tokens, m.max_output_tokens, 'image' = ANY (m.input_types) AS takes_images,
+        model_input_price(m) AS input_price,
         model_output_price(m) AS output_price, model_learned(m) AS learned, m.org_id IS NOT NULL AS is_org_scope,
         l.provider_kind, l.base_url, s.id AS secret_id, s.org_id AS secret_org_id, s.kind AS secret_kind,
         s.key_version, s.wrapped_key, s.sealed
@@ -74,12 +76,13 @@ LEFT JOIN LATERAL (
 JOIN credit_accounts account ON account.org_id = c.org_id
 LEFT JOIN LATERAL (
     SELECT CASE WHEN count(*) <= 64 AND sum(octet_length(recent.content)) <= 32 * $3
-                     AND count(*) = count(*) FILTER (WHERE octet_length(recent.content) <= $3)
+                     AND count(*) = count(*) FILTER (WHERE octet_length(recent.content) <= $3 AND recent.is_text)
         THEN string_agg(concat(CASE WHEN recent.has_turns THEN 'A' || recent.place ELSE left(recent.role, 1) END,
                                octet_length(recent.content), ':', recent.content), ''
                         ORDER BY recent.place DESC, recent.id DESC)
             FILTER (WHERE octet_length(recent.content) <= $3) END AS history
-    FROM (SELECT m.id, coalesce(m.run_id, m.id) AS place, m.role, m.content, m.has_turns FROM messages m
+    FROM (SELECT m.id, coalesce(m.run_id, m.id) AS place, m.role, m.content, m.has_turns, m.parts IS NULL AS is_text
+          FROM messages m
           WHERE m.thread_id = c.thread_id AND m.hidden_by_run_id IS NULL
           ORDER BY m.id DESC LIMIT 65) AS recent) AS thread
     ON c.turns = 0 AND c.history_bytes IS NULL
@@ -180,6 +183,7 @@ SELECT coalesce(begun.state ->> 'system_prompt', p.system_prompt) AS system_prom
     limits.turns_max AS limit_turns, limits.tool_calls_max AS limit_tool_calls, limits.seconds_max AS limit_seconds,
     r.model_id AS route_id, r.model, r.routes IS NOT NULL AS has_chain, m.context_tokens,
     m.org_id IS NOT NULL AS is_org_scope, l.provider_kind, l.base_url, model_learned(m) AS learned, m.max_output_tokens,
+    'image' = ANY (m.input_types) AS takes_images,
     model_input_price(m) AS input_price, model_output_price(m) AS output_price,
     r.budget_amount IS NOT NULL OR a.budgets > 0 AS is_budgeted,
     unheld_credits_max(a.balance, a.held, a.turns_held, a.active_runs) AS unheld_max,
@@ -201,7 +205,7 @@ WHERE r.id = $1;
 -- The thread's newest visible messages, newest first, until they have more than bytes_max together. Those that came
 -- since the run began are for the next one: a run that goes on tells its model what it told it before.
 -- $1 run_id uuid, $2 bytes_max bigint
-SELECT m.role, m.content, m.turns_of
+SELECT m.id, m.role, m.content, m.turns_of, m.parts
 FROM runs r CROSS JOIN LATERAL thread_newest_messages(r.thread_id, 1000, $2,
                                                       uuidv7_floor(r.started_at + interval '1 millisecond')) AS m
 WHERE r.id = $1

@@ -4,7 +4,8 @@
 -- The routes of a run's chain, in their order, as far as they still exist. is_left_out: the breaker is open, or
 -- another run tries the model. may_try: the model has been left out for long enough.
 -- $1 run_id uuid
-SELECT m.id AS route_id, m.model, m.context_tokens, m.max_output_tokens, model_input_price(m) AS input_price,
+SELECT m.id AS route_id, m.model, m.context_tokens, m.max_output_tokens, 'image' = ANY (m.input_types) AS takes_images,
+    model_input_price(m) AS input_price,
     model_output_price(m) AS output_price, model_learned(m) AS learned, m.org_id IS NOT NULL AS is_org_scope,
     l.provider_kind, l.base_url, s.id AS secret_id, s.org_id AS secret_org_id, s.kind AS secret_kind, s.key_version,
     s.wrapped_key, s.sealed, m.breaker_state <> 'closed' AS is_left_out,

@@ -77,3 +77,13 @@ SELECT file_check_postpone($1, $2, $3);
 -- name: file_check_again
 -- $1 file_id uuid, $2 check_number integer
 SELECT file_check_again($1, $2);
+
+-- name: files_sent
+-- What is known of files that a request to a model needs; no row for one that is gone.
+-- $1 org_id uuid, $2 file_ids uuid[]
+SELECT id, state, refusal, name, width, height, derived_bytes FROM files_sent($1, $2);
+
+-- name: file_derived
+-- The bytes that a model gets of it, in base64; no row when it is gone.
+-- $1 org_id uuid, $2 file_id uuid
+SELECT derived_type, base64 FROM file_derived($1, $2);

@@ -15,9 +15,9 @@ FROM run_create($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, budget =
 -- $6 persona_id text or null, $7 strategy text, $8 metadata json, $9 limit_concurrent_runs bigint,
 -- $10 limit_concurrent_runs_per_user bigint, $11 limit_queued_runs bigint, $12 limit_stored_bytes bigint,
 -- $13 credit_run_hold bigint, $14 limit_waiting_runs bigint, $15 tools json or null, $16 response_format json or null,
--- $17 budget json or null (the run's own)
+-- $17 budget json or null (the run's own), $18 parts json or null
 SELECT item, stopped
-FROM run_create($1, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, NULL, $2, $3, $4, $17);
+FROM run_create($1, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, NULL, $2, $3, $4, $17, $18);
 
 -- name: thread_begin
 -- A new thread, its first message and the run that answers it.
@@ -26,8 +26,8 @@ FROM run_create($1, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, NULL,
 -- $10 persona_id text or null, $11 metadata json, $12 limit_concurrent_runs bigint,
 -- $13 limit_concurrent_runs_per_user bigint, $14 limit_stored_bytes bigint, $15 credit_run_hold bigint,
 -- $16 limit_waiting_runs bigint, $17 tools json or null, $18 response_format json or null,
--- $19 budget json or null (the run's own)
-SELECT thread_begin($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) AS item;
+-- $19 budget json or null (the run's own), $20 parts json or null
+SELECT thread_begin($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20) AS item;
 
 -- name: run_begin_guard
 -- Raises what keeps the caller from a call that begins a run, when its body has a fault.

@@ -62,8 +62,8 @@ ORDER BY t.id DESC;
 SELECT (thread_of_caller($1, false)).id;
 
 -- name: message_create
--- $1 thread_id uuid, $2 content text, $3 words text, $4 limit_stored_bytes bigint
-SELECT message_create($1, $2, $3, $4) AS item;
+-- $1 thread_id uuid, $2 content text, $3 words text, $4 limit_stored_bytes bigint, $5 parts json or null
+SELECT message_create($1, $2, $3, $4, NULL, $5) AS item;
 
 -- name: message_page
 -- In the order in which they are read: with after alone the oldest first.

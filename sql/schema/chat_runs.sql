@@ -1,9 +1,9 @@
 -- Runs that are created with their whole history, like OpenAI's chat completions. Each has a thread of its own that
 -- nobody sees, without messages. The history for its model is stored beside the run.
 
--- messages: [{role: system, user, assistant or tool, name, content, tool_calls: [{id, name, arguments}],
--- tool_call_id}], oldest first, as the API read them. Removed with the run's events (run_events_free); without keeps:
--- 10 minutes after its end.
+-- messages: [{role: system, user, assistant or tool, name, content, parts (of one with images, as messages.parts),
+-- tool_calls: [{id, name, arguments}], tool_call_id}], oldest first, as the API read them. Removed with the run's
+-- events (run_events_free); without keeps: 10 minutes after its end.
 CREATE TABLE run_histories (
     run_id uuid PRIMARY KEY,
     org_id uuid NOT NULL,
@@ -52,6 +52,7 @@ DECLARE
     moment CONSTANT timestamptz := clock_timestamp();
     thread uuid;
     run uuid;
+    given json;  -- the history with the files that it names or brings
 BEGIN
     -- The answer is what the run says.
     IF NOT has_permission('data.runs.read') THEN
@@ -61,6 +62,7 @@ BEGIN
     IF cardinality(answered_calls) > 0 THEN
         PERFORM left_calls_check(answered_calls, missing_calls, 'messages');
     END IF;
+    given := history_parts_taken(chat_run_create.history);
     INSERT INTO threads (org_id, created_by_user_id, end_user, active_run_id, created_at, updated_at, deleted_at,
                          is_hidden)
     VALUES (current_org(), current_user_id(), chat_run_create.end_user, public.uuidv7(), moment, moment, moment, true)
@@ -69,11 +71,12 @@ BEGIN
                        chat_run_create.end_user, chat_run_create.metadata, 'openai', false, limit_concurrent_runs,
                        limit_concurrent_runs_per_user, NULL, limit_stored_bytes, credit_run_hold, NULL,
                        chat_run_create.function_tools, chat_run_create.response_format,
-                       history => chat_run_create.history, sampling => chat_run_create.sampling, is_bare => is_bare,
+                       history => given, sampling => chat_run_create.sampling, is_bare => is_bare,
                        client_facts => CASE WHEN is_bare THEN json_build_object('model', 'route:' || route) END);
     INSERT INTO run_histories (run_id, org_id, messages, keeps, put_back)
-    VALUES (run, current_org(), chat_run_create.history, chat_run_create.keeps,
+    VALUES (run, current_org(), given, chat_run_create.keeps,
             CASE WHEN cardinality(answered_calls) > 0 THEN left_calls_runs(answered_calls) END);
+    PERFORM run_files_keep(current_org(), run, given);
 END
 $$;
 

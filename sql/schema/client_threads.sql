@@ -46,7 +46,8 @@ $$;
 CREATE OR REPLACE FUNCTION client_chat_begin(thread_name text, end_user text, message text, words text, route uuid,
     persona_id text, metadata json, function_tools json, facts json, limit_concurrent_runs bigint,
     limit_concurrent_runs_per_user bigint, limit_queued_runs bigint, limit_stored_bytes bigint, credit_run_hold bigint,
-    limit_waiting_runs bigint, message_id text, sends_again boolean, OUT item json, OUT stopped uuid[])
+    limit_waiting_runs bigint, message_id text, sends_again boolean, parts json DEFAULT NULL, OUT item json,
+    OUT stopped uuid[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
     thread uuid;
@@ -78,7 +79,8 @@ BEGIN
     PERFORM thread_runs_lock(thread);
     PERFORM user_runs_lock();
     IF posted.id IS NULL THEN
-        PERFORM message_create(thread, message, words, client_chat_begin.limit_stored_bytes, message_id);
+        PERFORM message_create(thread, message, words, client_chat_begin.limit_stored_bytes, message_id,
+                               client_chat_begin.parts);
     END IF;
     SELECT c.item, c.stopped INTO STRICT item, stopped
     FROM run_create(thread, route, client_chat_begin.persona_id, 'interrupt', client_chat_begin.metadata,

@@ -104,7 +104,7 @@ BEGIN
             page := ARRAY(SELECT f.id FROM files f WHERE f.org_id = e.org_id AND f.end_user = e.end_user
                 ORDER BY f.id LIMIT at_most);
     END CASE;
-    UPDATE files f SET name = '', metadata = '{}', end_user = NULL, check_due_at = NULL,
+    UPDATE files f SET name = '', search = '', metadata = '{}', end_user = NULL, check_due_at = NULL,
         deleted_at = coalesce(f.deleted_at, clock_timestamp())
     WHERE f.id = ANY (page);
     RETURN page;

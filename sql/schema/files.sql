@@ -23,7 +23,9 @@ CREATE TABLE files (
     check_due_at timestamptz,  -- null: nothing is left to check
     checks integer NOT NULL DEFAULT 0,  -- that began; the number of the one that is under way
     unused_since timestamptz,  -- null: a message refers to it. -infinity: the last thread that did is gone
+    search tsvector NOT NULL DEFAULT '',  -- words_vector() of the name
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    is_of_request boolean NOT NULL DEFAULT false,  -- a request had its bytes: it goes with the text of that request
     deleted_at timestamptz  -- gone for everybody; maintenance removes the row
 );
 CREATE INDEX files_creator ON files (org_id, created_by_user_id, id) WHERE deleted_at IS NULL;
@@ -33,6 +35,7 @@ CREATE INDEX files_of_end_user ON files (org_id, created_by_user_id, end_user, i
 CREATE INDEX files_any_end_user ON files (org_id, end_user, id) WHERE end_user IS NOT NULL;
 CREATE INDEX files_to_check ON files (org_id, created_by_user_id, id) WHERE check_due_at IS NOT NULL;
 CREATE INDEX files_unused ON files (unused_since) WHERE unused_since IS NOT NULL;
+CREATE INDEX files_search ON files USING gin (org_id, search) WITH (gin_pending_list_limit = 8192);
 CREATE INDEX files_deleted ON files (deleted_at) WHERE deleted_at IS NOT NULL;
 SELECT make_tenant_table('files');
 GRANT SELECT ON files TO hostler_api, hostler_runner;
@@ -104,7 +107,7 @@ END
 $$;
 
 -- The row, invisible until file_finish() and the commit. A user has two large uploads at a time.
--- wanted: {name, mime_type, bytes, sha256, end_user, metadata}.
+-- wanted: {name, words (search_words() of the name), mime_type, bytes, sha256, end_user, metadata}.
 CREATE OR REPLACE FUNCTION file_begin(wanted json) RETURNS uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
 DECLARE
@@ -117,9 +120,10 @@ BEGIN
        AND NOT pg_try_advisory_xact_lock(hashtextextended(slot || ' 2', 0)) THEN
         PERFORM fail('rate_limit.exceeded', 'uploads_at_once');
     END IF;
-    INSERT INTO files (org_id, created_by_user_id, name, mime_type, bytes, sha256, end_user, metadata)
+    INSERT INTO files (org_id, created_by_user_id, name, mime_type, bytes, sha256, end_user, metadata, search)
     VALUES (current_org(), current_user_id(), wanted ->> 'name', wanted ->> 'mime_type', file_bytes,
-            decode(wanted ->> 'sha256', 'hex'), wanted ->> 'end_user', coalesce(wanted -> 'metadata', '{}'))
+            decode(wanted ->> 'sha256', 'hex'), wanted ->> 'end_user', coalesce(wanted -> 'metadata', '{}'),
+            words_vector(wanted ->> 'words'))
     RETURNING id INTO file;
     RETURN file;
 END

@@ -40,6 +40,7 @@ CREATE TABLE llm_models (
     cache_write_usd_per_mtok numeric(14, 6) NOT NULL DEFAULT 0 CHECK (cache_write_usd_per_mtok >= 0),
     multiplier numeric(10, 4) NOT NULL DEFAULT 1 CHECK (multiplier >= 0),
     max_output_tokens integer CHECK (max_output_tokens > 0),  -- of one turn; null: 8,192
+    input_types text[] NOT NULL DEFAULT '{text}',  -- text, and perhaps image or pdf
     -- Members that the provider was found to refuse or require (runner/models/model_traits.h); null: nothing yet.
     learned json,
     learned_at timestamptz,
@@ -139,7 +140,7 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
         'cache_read_usd_per_mtok', m.cache_read_usd_per_mtok::double precision,
         'cache_write_usd_per_mtok', m.cache_write_usd_per_mtok::double precision,
         'multiplier', m.multiplier::double precision, 'max_output_tokens', m.max_output_tokens,
-        'learned', model_learned(m)::jsonb - 'origin', 'health', model_health_json(m),
+        'input_types', m.input_types, 'learned', model_learned(m)::jsonb - 'origin', 'health', model_health_json(m),
         'created_at', rfc3339(m.created_at))
 $$;
 
@@ -241,7 +242,8 @@ $$;
 CREATE OR REPLACE FUNCTION model_choice_page(page_limit integer, before uuid) RETURNS TABLE (id uuid, item json)
 LANGUAGE sql STABLE AS $$
     SELECT m.id, json_build_object('route_id', m.id, 'model', m.model, 'provider_name', p.name,
-        'scope', CASE WHEN m.org_id IS NULL THEN 'platform' ELSE 'org' END, 'is_default', m.is_default)
+        'scope', CASE WHEN m.org_id IS NULL THEN 'platform' ELSE 'org' END, 'is_default', m.is_default,
+        'input_types', m.input_types)
     FROM llm_models m CROSS JOIN LATERAL provider_of(m) p
     WHERE (m.org_id = current_org() OR m.org_id IS NULL) AND m.deleted_at IS NULL AND p.deleted_at IS NULL
           AND (before IS NULL OR m.id < before)
@@ -346,9 +348,11 @@ BEGIN
         PERFORM llm_default_clear(p.org_id);
     END IF;
     INSERT INTO llm_models (org_id, provider_id, model, is_default, context_tokens, input_usd_per_mtok,
-        output_usd_per_mtok, cache_read_usd_per_mtok, cache_write_usd_per_mtok, multiplier, max_output_tokens)
+        output_usd_per_mtok, cache_read_usd_per_mtok, cache_write_usd_per_mtok, multiplier, max_output_tokens,
+        input_types)
     SELECT p.org_id, p.id, w.model, w.is_default, w.context_tokens, w.input_usd_per_mtok, w.output_usd_per_mtok,
-        w.cache_read_usd_per_mtok, w.cache_write_usd_per_mtok, w.multiplier, w.max_output_tokens
+        w.cache_read_usd_per_mtok, w.cache_write_usd_per_mtok, w.multiplier, w.max_output_tokens,
+        coalesce(w.input_types, '{text}')
     FROM jsonb_populate_record(NULL::llm_models, wanted) AS w
     ON CONFLICT (provider_id, model) WHERE deleted_at IS NULL DO NOTHING RETURNING * INTO created;
     IF created.id IS NULL THEN
@@ -375,7 +379,7 @@ BEGIN
         output_usd_per_mtok = new_state.output_usd_per_mtok,
             cache_read_usd_per_mtok = new_state.cache_read_usd_per_mtok,
         cache_write_usd_per_mtok = new_state.cache_write_usd_per_mtok, multiplier = new_state.multiplier,
-        max_output_tokens = new_state.max_output_tokens
+        max_output_tokens = new_state.max_output_tokens, input_types = new_state.input_types
     WHERE m.id = old_state.id RETURNING * INTO new_state;
     PERFORM audit('llm_models.update', 'llm_model', old_state.id::text, old_state.org_id,
                   llm_model_state(old_state), llm_model_state(new_state));

@@ -28,7 +28,7 @@ DECLARE
 BEGIN
     put_back := coalesce(later, '{}');
     FOR piece IN
-        (SELECT m.id, m.role, m.content, m.run_id, m.has_turns, NULL::json AS messages, NULL::json AS context,
+        (SELECT m.id, m.role, m.content, m.parts, m.run_id, m.has_turns, NULL::json AS messages, NULL::json AS context,
              NULL::uuid[] AS earlier, true AS continues
          FROM messages m
          WHERE m.thread_id = thread AND m.id < before AND m.hidden_by_run_id IS NULL
@@ -37,7 +37,7 @@ BEGIN
                    WHERE h.run_id = m.run_id AND q.thread_id = thread))
          ORDER BY m.thread_id DESC, m.id DESC LIMIT 1000)
         UNION ALL
-        (SELECT r.id, NULL, NULL, r.id, false, h.messages, h.context, h.put_back, h.continues
+        (SELECT r.id, NULL, NULL, NULL, r.id, false, h.messages, h.context, h.put_back, h.continues
          FROM runs r CROSS JOIN LATERAL (
              SELECT i.messages, i.context, i.put_back, i.continues FROM run_histories i WHERE i.run_id = r.id OFFSET 0
          ) AS h
@@ -55,7 +55,7 @@ BEGIN
         ELSE
             CONTINUE WHEN piece.run_id = ANY (put_back);
             json_text := json_strip_nulls(json_build_object('role', piece.role, 'content', piece.content,
-                'run_id', CASE WHEN piece.has_turns THEN piece.run_id END))::text;
+                'parts', piece.parts, 'run_id', CASE WHEN piece.has_turns THEN piece.run_id END))::text;
         END IF;
         IF json_text <> '' THEN
             pieces := pieces || json_text;
@@ -133,11 +133,12 @@ $$;
 CREATE OR REPLACE FUNCTION thread_copy_messages(original uuid, before uuid, copy uuid) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     INSERT INTO messages (id, org_id, thread_id, run_id, created_by_user_id, role, content, incomplete, has_turns,
-                          created_at, search)
+                          created_at, search, parts)
     SELECT m.id, m.org_id, copy, m.run_id, m.created_by_user_id, m.role, m.content, m.incomplete, m.has_turns,
-        m.created_at, m.search
+        m.created_at, m.search, m.parts
     FROM thread_newest_messages(original, 1000, 16777216, before) AS n
-    JOIN messages m ON m.thread_id = original AND m.id = n.id
+    JOIN messages m ON m.thread_id = original AND m.id = n.id;
+    SELECT message_files_copy(original, copy)
 $$;
 
 -- POST /v1/openai/responses. items: the input of the response, as in run_histories; words: search_words() of each that
@@ -167,6 +168,7 @@ DECLARE
     run_moment timestamptz;
     bytes bigint := 0;
     own_bytes bigint;
+    own_files json;  -- the messages with parts that items become
 BEGIN
     -- The answer is what the run says.
     IF NOT has_permission('data.runs.read') THEN
@@ -240,18 +242,24 @@ BEGIN
                 moment, CASE WHEN NOT keeps THEN moment END, NOT keeps)
         RETURNING id INTO thread;
     END IF;
+    items := history_parts_taken(items);
     IF keeps THEN
         WITH shown AS (
             INSERT INTO messages (id, org_id, thread_id, run_id, created_by_user_id, role, content, created_at,
-                                  search)
+                                  search, parts)
             SELECT uuidv7_of(moment + (i.nth - 1) * interval '1 microsecond'), current_org(), thread, run,
                 CASE WHEN i.item ->> 'role' = 'user' THEN current_user_id() END, i.item ->> 'role',
                 i.item ->> 'content', moment + (i.nth - 1) * interval '1 microsecond',
-                words_vector(words[i.nth])
+                words_vector(words[i.nth]), i.item -> 'parts'
             FROM json_array_elements(items) WITH ORDINALITY AS i (item, nth)
-            WHERE i.item ->> 'role' IN ('user', 'assistant') AND i.item ->> 'content' <> ''
-            RETURNING octet_length(content) AS bytes)
-        SELECT coalesce(sum(s.bytes), 0) INTO own_bytes FROM shown s;
+            WHERE i.item ->> 'role' IN ('user', 'assistant')
+                  AND (i.item ->> 'content' <> '' OR i.item -> 'parts' IS NOT NULL)
+            RETURNING id, octet_length(content) AS bytes, parts)
+        SELECT coalesce(sum(s.bytes), 0),
+            json_agg(json_build_object('id', s.id, 'parts', s.parts)) FILTER (WHERE s.parts IS NOT NULL)
+        INTO own_bytes, own_files FROM shown s;
+        PERFORM message_files_keep(current_org(), thread, (o.shown ->> 'id')::uuid, o.shown -> 'parts')
+        FROM json_array_elements(own_files) AS o (shown);
         PERFORM user_runs_lock();  -- before the account, as everywhere
         PERFORM stored_bytes_add(bytes + own_bytes, limit_stored_bytes);
         client_facts := (left(client_facts::text, -1) || ',"conversation":{"id":"conv_' || thread || '"}}')::json;
@@ -270,6 +278,7 @@ BEGIN
     INSERT INTO run_histories (run_id, org_id, messages, keeps, put_back, context, continues)
     VALUES (run, current_org(), items, response_create.keeps,
             nullif(put_back[greatest(1, cardinality(put_back) - put_back_max + 1):], '{}'), earlier, goes_on);
+    PERFORM run_files_keep(current_org(), run, json_arrays_joined(earlier, items));
     facts := client_facts;
 END
 $$;

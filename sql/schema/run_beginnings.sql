@@ -34,7 +34,7 @@ CREATE OR REPLACE FUNCTION thread_begin(title text, title_words text, is_private
     thread_metadata json, content text, words text, follows boolean, route uuid, persona_id text, metadata json,
     limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint, limit_stored_bytes bigint,
     credit_run_hold bigint, limit_waiting_runs bigint, function_tools json, response_format json,
-    budget json DEFAULT NULL, OUT item json)
+    budget json DEFAULT NULL, parts json DEFAULT NULL, OUT item json)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     began_at CONSTANT timestamptz := clock_timestamp();
@@ -52,7 +52,8 @@ BEGIN
                        thread_begin.metadata, 'api', false, limit_concurrent_runs, limit_concurrent_runs_per_user, NULL,
                        limit_stored_bytes, credit_run_hold, limit_waiting_runs, function_tools,
                        thread_begin.response_format, message => content, words => thread_begin.words,
-                       own_unit => budget ->> 'unit', own_amount => budget_of_run_read(budget));
+                       own_unit => budget ->> 'unit', own_amount => budget_of_run_read(budget),
+                       message_parts => thread_begin.parts);
 END
 $$;
 REVOKE EXECUTE ON FUNCTION run_begin_check, run_begin_guard, thread_begin FROM hostler_runner;

@@ -84,7 +84,7 @@ $$;
 -- POST: their search_path, and one plan for all, because planning again takes longer than the call. freed: credits that
 -- the run holds which this one waits for, and which it gives back when it ends. history: the input of the run in place
 -- of its thread's messages; chat_run_create() stores it. message, words: the user's message that is stored with the
--- run, a microsecond before `moment`, as message_create() stores one. own_unit, own_amount:
+-- run, a microsecond before `moment`, as message_create() stores one, with message_parts. own_unit, own_amount:
 -- the run's own budget; other protocols name it in their metadata. chain: of the run that is repeated.
 CREATE OR REPLACE FUNCTION run_insert(run uuid, thread uuid, moment timestamptz, route uuid, persona_id text,
     end_user text, metadata json, run_source text, is_queued boolean, limit_concurrent_runs bigint,
@@ -92,7 +92,7 @@ CREATE OR REPLACE FUNCTION run_insert(run uuid, thread uuid, moment timestamptz,
     limit_waiting_runs bigint, function_tools json, response_format json,
     freed bigint DEFAULT 0, history json DEFAULT NULL, sampling json DEFAULT NULL, is_bare boolean DEFAULT false,
     client_facts json DEFAULT NULL, message text DEFAULT NULL, words text DEFAULT NULL, own_unit text DEFAULT NULL,
-    own_amount bigint DEFAULT NULL, chain uuid[] DEFAULT NULL)
+    own_amount bigint DEFAULT NULL, chain uuid[] DEFAULT NULL, message_parts json DEFAULT NULL)
 RETURNS json
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -112,6 +112,7 @@ DECLARE
     message_bytes bigint := coalesce(octet_length(message), 0);
     message_at timestamptz;
     message_id uuid;
+    stored_parts json;
 BEGIN
     SELECT p.id AS persona_row_id, p.persona_key, p.version, p.model AS persona_model, p.org_id AS persona_org_id,
            p.built_in, p.response_format AS persona_format, p.tools AS persona_tools,
@@ -122,6 +123,7 @@ BEGIN
                SELECT FROM messages m WHERE m.thread_id = thread AND m.hidden_by_run_id IS NULL) AS has_messages,
            EXISTS (SELECT FROM entitlement_overrides o WHERE o.org_id = org)
                OR EXISTS (SELECT FROM subscriptions s WHERE s.org_id = org AND s.status = 'active') AS is_entitled,
+           history IS NULL AND EXISTS (SELECT FROM message_files n WHERE n.thread_id = thread) AS has_files,
            NOT is_queued AND limit_concurrent_runs_per_user > 0
                AND limit_concurrent_runs * (SELECT count(*) FROM org_members o WHERE o.user_id = current_user_id())
                    > limit_concurrent_runs_per_user AS is_of_many
@@ -161,6 +163,16 @@ BEGIN
     END IF;
     IF NOT chosen.has_messages THEN
         PERFORM fail('runs.no_messages', 'thread_is_empty', jsonb_build_object('thread_id', thread));
+    END IF;
+    IF message_parts IS NOT NULL THEN
+        stored_parts := file_parts_taken(message_parts);
+        PERFORM given_images_check(json_build_array(json_build_object('parts', stored_parts)),
+                                   coalesce(chain, ARRAY[chosen.model_id]));
+    END IF;
+    IF chosen.has_files THEN
+        PERFORM run_images_check(thread, coalesce(chain, ARRAY[chosen.model_id]));
+    ELSIF strpos(history::text, '"file_id"') > 0 THEN
+        PERFORM given_images_check(history, coalesce(chain, ARRAY[chosen.model_id]));
     END IF;
     bytes_max := limit_stored_bytes;
     -- Most have none; which they have costs as much to ask as all else here.
@@ -214,8 +226,11 @@ BEGIN
     END IF;
     message_at := moment - interval '1 microsecond';
     message_id := uuidv7_of(message_at);
-    INSERT INTO messages (id, org_id, thread_id, created_by_user_id, role, content, created_at, search)
-    VALUES (message_id, org, thread, current_user_id(), 'user', message, message_at, words_vector(words));
+    INSERT INTO messages (id, org_id, thread_id, created_by_user_id, role, content, created_at, search, parts)
+    VALUES (message_id, org, thread, current_user_id(), 'user', message, message_at, words_vector(words), stored_parts);
+    IF stored_parts IS NOT NULL THEN
+        PERFORM message_files_keep(org, thread, message_id, stored_parts);
+    END IF;
     RETURN json_build_object('run_id', run, 'trace_id', trace, 'thread_id', thread, 'message_id', message_id);
 END
 $$;
@@ -232,7 +247,8 @@ CREATE OR REPLACE FUNCTION run_create(thread uuid, route uuid, persona_id text, 
     metadata json, limit_concurrent_runs bigint, limit_concurrent_runs_per_user bigint, limit_queued_runs bigint,
     limit_stored_bytes bigint, credit_run_hold bigint, limit_waiting_runs bigint, function_tools json,
     response_format json, client_facts json DEFAULT NULL, content text DEFAULT NULL, words text DEFAULT NULL,
-    follows boolean DEFAULT false, budget json DEFAULT NULL, OUT item json, OUT stopped uuid[])
+    follows boolean DEFAULT false, budget json DEFAULT NULL, parts json DEFAULT NULL, OUT item json,
+    OUT stopped uuid[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     room_before CONSTANT interval := CASE WHEN content IS NULL THEN '0' ELSE '1 microsecond' END;  -- for the message
@@ -260,7 +276,8 @@ BEGIN
                                limit_stored_bytes, credit_run_hold, limit_waiting_runs, function_tools,
                                response_format, client_facts => run_create.client_facts,
                                message => run_create.content, words => run_create.words,
-                               own_unit => budget ->> 'unit', own_amount => budget_of_run_read(budget));
+                               own_unit => budget ->> 'unit', own_amount => budget_of_run_read(budget),
+                               message_parts => run_create.parts);
             RETURN;
         END IF;
         thread_row := thread_of_caller_locked(thread);
@@ -297,7 +314,7 @@ BEGIN
                        limit_waiting_runs, function_tools, response_format, coalesce(freed, 0),
                        client_facts => run_create.client_facts, message => run_create.content,
                        words => run_create.words, own_unit => budget ->> 'unit',
-                       own_amount => budget_of_run_read(budget));
+                       own_amount => budget_of_run_read(budget), message_parts => run_create.parts);
 END
 $$;
 

@@ -63,6 +63,7 @@ CREATE TABLE messages (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     search tsvector NOT NULL DEFAULT '',  -- words_vector() of the content
     client_id text COLLATE "C",  -- of a user's: what the client of a foreign protocol calls it, which may repeat itself
+    parts json,  -- of a user's with images: [{type, text | file_id, mime_type, detail}]; null: the content is all of it
     PRIMARY KEY (thread_id, id),
     FOREIGN KEY (org_id, thread_id) REFERENCES threads (org_id, id)
 );
@@ -86,10 +87,22 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
         t.created_at, t.updated_at
 $$;
 
+-- Parts as clients and models see them, with what is known of their files (file_parts() of files.sql).
+CREATE OR REPLACE FUNCTION message_parts(m messages) RETURNS json
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF m.parts IS NOT NULL THEN
+        RETURN file_parts(m.org_id, m.parts);
+    END IF;
+    RETURN CASE WHEN m.content = '' THEN '[]' ELSE concat('[{"type":"text","text":', to_json(m.content), '}]') END;
+END
+$$;
+
 CREATE OR REPLACE FUNCTION message_item(m messages) RETURNS TABLE (id uuid, org_id uuid, thread_id uuid, run_id uuid,
-    created_by_user_id uuid, role text, content text, incomplete boolean, created_at timestamptz)
+    created_by_user_id uuid, role text, content text, parts json, incomplete boolean, created_at timestamptz)
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
-    SELECT m.id, m.org_id, m.thread_id, m.run_id, m.created_by_user_id, m.role, m.content, m.incomplete, m.created_at
+    SELECT m.id, m.org_id, m.thread_id, m.run_id, m.created_by_user_id, m.role, m.content, message_parts(m),
+        m.incomplete, m.created_at
 $$;
 
 -- The same as text, for the message that message_create() made: concatenated, because json_build_object() and
@@ -99,7 +112,7 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT concat('{"id":"', m.id, '","org_id":"', m.org_id, '","thread_id":"', m.thread_id,
         '","run_id":', coalesce('"' || m.run_id || '"', 'null'),
         ',"created_by_user_id":', coalesce('"' || m.created_by_user_id || '"', 'null'), ',"role":"', m.role,
-        '","content":', to_json(m.content), ',"incomplete":', m.incomplete::text,
+        '","content":', to_json(m.content), ',"parts":', message_parts(m), ',"incomplete":', m.incomplete::text,
         ',"created_at":"', rfc3339(m.created_at), '"}')
 $$;
 
@@ -155,11 +168,12 @@ $$;
 
 -- POST /v1/threads/{thread_id}/messages. Counted in the statement that writes it: thread first, then the account.
 CREATE OR REPLACE FUNCTION message_create(thread uuid, content text, words text, limit_stored_bytes bigint,
-    client_id text DEFAULT NULL) RETURNS json
+    client_id text DEFAULT NULL, parts json DEFAULT NULL) RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_catalog SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     org uuid := current_org();
     moment timestamptz;
+    stored_parts json;
     item json;
     is_entitled boolean;
     bytes_max bigint := limit_stored_bytes;
@@ -174,6 +188,9 @@ BEGIN
         -- Says what is wrong with it; a thread that came only now is found in the next round.
         PERFORM thread_of_caller_locked(thread);
     END LOOP;
+    IF parts IS NOT NULL THEN
+        stored_parts := file_parts_taken(parts);
+    END IF;
     -- Most have no entitlements; which they have costs as much to ask as the message.
     IF is_entitled THEN
         bytes_max := entitlement_integer(org, 'limit.stored_bytes', limit_stored_bytes);
@@ -182,13 +199,17 @@ BEGIN
         UPDATE credit_accounts a SET stored_bytes = a.stored_bytes + octet_length(message_create.content)
         WHERE a.org_id = org AND (bytes_max = 0 OR a.stored_bytes + octet_length(message_create.content) <= bytes_max)
         RETURNING a.org_id)
-    INSERT INTO messages (id, org_id, thread_id, created_by_user_id, role, content, created_at, search, client_id)
+    INSERT INTO messages (id, org_id, thread_id, created_by_user_id, role, content, created_at, search, client_id,
+        parts)
     SELECT uuidv7_of(moment), counted.org_id, thread, current_user_id(), 'user', message_create.content, moment,
-        words_vector(message_create.words), message_create.client_id
+        words_vector(message_create.words), message_create.client_id, stored_parts
     FROM counted
     RETURNING message_json(messages) INTO item;
     IF item IS NULL THEN
         PERFORM stored_bytes_refused(bytes_max, a.stored_bytes) FROM credit_accounts a WHERE a.org_id = org;
+    END IF;
+    IF stored_parts IS NOT NULL THEN
+        PERFORM message_files_keep(org, thread, (item ->> 'id')::uuid, stored_parts);
     END IF;
     RETURN item;
 END
@@ -198,7 +219,7 @@ $$;
 -- when not all fit into a page, then those that do and one further. Planned once, in the order of the key.
 CREATE OR REPLACE FUNCTION message_page(thread uuid, page_limit integer, before uuid, after uuid)
 RETURNS TABLE (id uuid, org_id uuid, thread_id uuid, run_id uuid, created_by_user_id uuid, role text, content text,
-    incomplete boolean, created_at timestamptz)
+    parts json, incomplete boolean, created_at timestamptz)
 LANGUAGE plpgsql STABLE SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan SET enable_sort = off SET enable_bitmapscan = off AS $$
 DECLARE
@@ -248,14 +269,15 @@ $$;
 -- then id: the order in which a model gets them. An answer stands where its run began, before messages that came while
 -- it ran, which it does not answer. turns_of: the run whose turns are stored beside the message, or null.
 CREATE OR REPLACE FUNCTION thread_newest_messages(thread uuid, at_most bigint, bytes_max bigint, before uuid)
-RETURNS TABLE (id uuid, place uuid, role text, content text, turns_of uuid)
+RETURNS TABLE (id uuid, place uuid, role text, content text, turns_of uuid, parts json)
 LANGUAGE plpgsql STABLE ROWS 100 SET search_path = public, pg_catalog
 SET plan_cache_mode = force_generic_plan SET enable_sort = off SET enable_bitmapscan = off AS $$
 DECLARE
     bytes bigint := 0;
 BEGIN
-    FOR id, place, role, content, turns_of IN
-        SELECT m.id, coalesce(m.run_id, m.id), m.role, m.content, CASE WHEN m.has_turns THEN m.run_id END
+    FOR id, place, role, content, turns_of, parts IN
+        SELECT m.id, coalesce(m.run_id, m.id), m.role, m.content, CASE WHEN m.has_turns THEN m.run_id END,
+            CASE WHEN m.parts IS NOT NULL THEN file_parts(m.org_id, m.parts) END
         FROM messages m
         WHERE m.thread_id = thread AND m.hidden_by_run_id IS NULL
               AND m.id < coalesce(before, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid) ORDER BY m.id DESC LIMIT at_most
@@ -267,9 +289,9 @@ BEGIN
 END
 $$;
 
--- The caller's threads whose title or messages hold every word, newest first. words: see search_query()
--- (lib/search_words.h); null finds none. SECURITY DEFINER: text
--- search cannot use an index under row-level security; the organization and user are the caller's.
+-- The caller's threads whose title, or a message, or the name of a file holds every word, newest first. words: see
+-- search_query() (lib/search_words.h); null finds none. SECURITY DEFINER: text search cannot use an index under
+-- row-level security; the organization and user are the caller's.
 CREATE OR REPLACE FUNCTION thread_search(words tsquery, page_limit integer, before uuid) RETURNS SETOF threads
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT t.*
@@ -281,7 +303,11 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_catalog AS $$
               WHERE named.org_id = current_org() AND named.search @@ words
               UNION
               SELECT m.thread_id FROM messages m
-              WHERE m.org_id = current_org() AND m.search @@ words AND m.hidden_by_run_id IS NULL)
+              WHERE m.org_id = current_org() AND m.search @@ words AND m.hidden_by_run_id IS NULL
+              UNION
+              SELECT n.thread_id FROM files f JOIN message_files n ON n.file_id = f.id
+              WHERE f.org_id = current_org() AND f.search @@ words AND f.created_by_user_id = current_user_id()
+                    AND f.deleted_at IS NULL)
     ORDER BY t.id DESC LIMIT page_limit
 $$;
 
@@ -291,6 +317,7 @@ $$;
 CREATE OR REPLACE FUNCTION search_merge() RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_catalog AS $$
     SELECT gin_clean_pending_list('messages_search') + gin_clean_pending_list('threads_search')
+        + gin_clean_pending_list('files_search')
 $$;
 
 -- The caller's thread of this name, which is its id or its client_id, or null. Not locked.

@@ -15,12 +15,20 @@ inline void add_file_plan_values(std::map<std::string, std::string>& by_name,
                                  const std::string& user) {
   std::string file_to_check =
       ask("quote_literal(id) FROM files WHERE check_due_at IS NOT NULL ORDER BY id LIMIT 1");
+  std::string parts =
+      "(SELECT json_build_array(json_build_object('type', 'image', 'file_id', f.id)) FROM files f "
+      "WHERE f.created_by_user_id = " +
+      user + " AND f.state = 'ready' ORDER BY f.id LIMIT 1)";
   by_name.insert({
       {"file_id", ask("quote_literal(id) FROM files WHERE created_by_user_id = " + user +
                       " AND state = 'ready' ORDER BY id LIMIT 1")},
       {"file_begin.wanted", R"('{"name": "a.png", "mime_type": "image/png", "bytes": 1,
            "sha256": "0000000000000000000000000000000000000000000000000000000000000000"}')"},
       {"file_page_of_end_user.end_user", "'customer10'"},
+      {"message_create.parts", parts},
+      {"run_begin.parts", parts},
+      {"thread_begin.parts", parts},
+      {"client_chat_begin.parts", parts},
       {"file_add_piece.file_id", ask("quote_literal(id) FROM files WHERE name = 'begun 0'")},
       {"file_finish.file_id", ask("quote_literal(id) FROM files WHERE name = 'begun 1'")},
       {"file_check_finish.file_id", file_to_check},

@@ -339,6 +339,19 @@ WITH made AS (
     FROM users u, generate_series(1, CASE WHEN u.login = 'user1' THEN 3000 ELSE 2 END) AS n RETURNING id),
 pieces AS (INSERT INTO file_pieces (file_id, nth, content) SELECT m.id, 1, 'x' FROM made m)
 INSERT INTO file_derived_pieces (file_id, nth, content) SELECT m.id, 1, 'x' FROM made m;
+WITH f AS (SELECT q.id, q.org_id, row_number() OVER (PARTITION BY q.org_id ORDER BY q.id) AS n FROM files q),
+m AS (SELECT q.org_id, q.thread_id, q.id, row_number() OVER (PARTITION BY q.org_id ORDER BY q.id) AS n FROM messages q),
+h AS (SELECT q.org_id, q.run_id, row_number() OVER (PARTITION BY q.org_id ORDER BY q.run_id) AS n FROM run_histories q),
+named AS (
+    INSERT INTO message_files (org_id, thread_id, message_id, file_id)
+    SELECT m.org_id, m.thread_id, m.id, f.id FROM f JOIN m ON m.org_id = f.org_id AND m.n = f.n),
+given AS (
+    INSERT INTO run_files (org_id, run_id, file_id)
+    SELECT h.org_id, h.run_id, f.id FROM f JOIN h ON h.org_id = f.org_id AND h.n = f.n)
+UPDATE messages q SET parts = json_build_array(json_build_object('type', 'text', 'text', q.content),
+    json_build_object('type', 'image', 'file_id', f.id, 'mime_type', 'image/png'))
+FROM m JOIN f ON f.org_id = m.org_id AND f.n = m.n WHERE q.thread_id = m.thread_id AND q.id = m.id;
+UPDATE llm_models SET input_types = '{text,image}';
 -- Uploads in the midst of their transaction.
 INSERT INTO files (org_id, created_by_user_id, name, mime_type, bytes, sha256, pieces)
 SELECT u.personal_org_id, u.id, 'begun ' || n, 'image/png', 1, sha256('x'), n

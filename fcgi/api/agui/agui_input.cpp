@@ -18,13 +18,32 @@ namespace {
 
 constexpr size_t messages_max = 10'000;
 constexpr size_t interrupts_max = 64;
+constexpr size_t shown_parts_max = 20;  // of a message with images
 constexpr size_t context_max = 1'000;
 constexpr size_t message_bytes_max = 64 << 10;  // as POST /v1/threads/{thread_id}/messages
 constexpr size_t answer_bytes_max = 32 << 10;   // as POST /v1/runs/{run_id}/input
 constexpr TextBounds name_bounds{.min = 1, .max = 128, .takes_control = true};
 
-// A text, or parts whose texts stand one behind the other.
-std::string read_content(Fields& message) {
+// The source of an image: {type: data, value: base64, mimeType}, {type: url, value}, or the members
+// data, url or id of the older form.
+std::string image_source(const Json& part) {
+  const Json* source = part.find("source");
+  bool is_new = source != nullptr && source->is_object();
+  std::string_view type = (is_new ? *source : part).text_or("mimeType");
+  std::string_view data = part.text_or("data");
+  if (is_new && source->text_or("type") == "data") data = source->text_or("value");
+  if (!data.empty()) return fmt::format("data:{};base64,{}", type, data);
+  if (is_new) return std::string(source->text_or("value"));
+  std::string_view id = part.text_or("id");
+  return std::string(id.empty() ? part.text_or("url") : id);
+}
+
+bool is_image_type(std::string_view type) {
+  return type == "image" || type == "binary" || type == "document";
+}
+
+// A text, or parts whose texts stand one behind the other. shown: takes images; null: none are taken.
+std::string read_content(Fields& message, GivenParts* shown = nullptr) {
   const Json* content = message.any("content");
   if (content != nullptr && content->is_text()) return *content->as_text();
   if (content == nullptr || content->as_array() == nullptr) {
@@ -39,18 +58,28 @@ std::string read_content(Fields& message) {
     const Json* words = type == "text" ? part.find("text") : nullptr;
     if (words != nullptr && words->is_text()) {
       text += *words->as_text();
+      if (shown != nullptr) shown->add_text(*words->as_text());
     } else if (type == "text") {
       message.fault(field + ".text", "wrong_type", "must be a text");
+    } else if (shown != nullptr && is_image_type(type)) {
+      shown->add_image(message, field,
+                       {.source = image_source(part), .name = part.text_or("filename")});
     } else {
-      message.fault(field, "unsupported", "must have the type text; other types are not supported");
+      message.fault(field, "unsupported",
+                    "must have the type text or image; other types are not supported");
     }
   }
   return text;
 }
 
-std::string read_user_message(Fields& message) {
-  std::string text = read_content(message);
-  if (is_blank_text(text)) message.fault("content", "too_short", "must contain text");
+std::string read_user_message(Fields& message, GivenParts& parts) {
+  std::string text = read_content(message, &parts);
+  if (is_blank_text(text) && !parts.has_images()) {
+    message.fault("content", "too_short", "must contain text or an image");
+  }
+  if (parts.has_images() && parts.count() > shown_parts_max) {
+    message.fault("content", "too_long", "must have at most 20 texts and images");
+  }
   if (text.size() > message_bytes_max) {
     message.fault("content", "too_long",
                   fmt::format("must have at most {} bytes", message_bytes_max));
@@ -164,14 +193,16 @@ std::optional<AguiAnswer> read_resume(Fields& fields) {
 }
 
 // The end of the messages: what a user said, or what tools of the client did.
-void read_news(Fields& fields, AguiInput& wanted) {
+void read_news(Fields& fields, const UploadLimits& limits, AguiInput& wanted) {
   std::vector<Fields> messages = fields.optional_objects("messages", messages_max);
   bool says = !messages.empty() && has_role(messages.back(), "user");
   // A client that abandons a question to send a message sends that message.
   if (wanted.answer && !(wanted.answer->abandons && says)) return;
   wanted.answer.reset();
   if (says) {
-    wanted.message = read_user_message(messages.back());
+    GivenParts parts(limits);
+    wanted.message = read_user_message(messages.back(), parts);
+    wanted.parts = parts.take();
   } else if (!messages.empty() && has_role(messages.back(), "tool")) {
     wanted.results = read_results(messages);
   } else {
@@ -209,12 +240,12 @@ void read_forwarded(Fields& fields, AguiInput& wanted) {
 
 }  // namespace
 
-AguiInput read_agui_input(Fields fields) {
+AguiInput read_agui_input(Fields fields, const UploadLimits& limits) {
   AguiInput wanted;
   wanted.thread_id = fields.required_text("threadId", name_bounds);
   wanted.run_id = fields.required_text("runId", name_bounds);
   wanted.answer = read_resume(fields);
-  read_news(fields, wanted);
+  read_news(fields, limits, wanted);
   wanted.context = read_context(fields);
   read_forwarded(fields, wanted);
   FunctionTools tools;

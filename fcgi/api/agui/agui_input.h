@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "fcgi/api/files/given_parts.h"
 #include "fcgi/api/runs/confirmation.h"
 #include "fcgi/api/runs/run_choice.h"
 #include "fcgi/http/input.h"
@@ -28,6 +29,7 @@ struct AguiInput {
   std::optional<AguiAnswer> answer;
   std::optional<std::string> results;  // JSON, as POST /v1/runs/{run_id}/tool-results has them
   std::string message;
+  std::optional<std::string> parts;  // of the message, JSON, when it has images
   // Values for the run that a message begins.
   RunChoice choice;
   std::string metadata;
@@ -37,7 +39,7 @@ struct AguiInput {
   std::string context;  // what its model is told behind the persona's prompt
 };
 
-// Throws the 422 of what is at fault.
-AguiInput read_agui_input(Fields fields);
+// Throws the 422 of what is at fault. limits: of images in the body.
+AguiInput read_agui_input(Fields fields, const UploadLimits& limits);
 
 }  // namespace hostler

@@ -8,6 +8,7 @@
 #include "fcgi/http/sent_on.h"
 #include "lib/search_words.h"
 #include "queries/client_threads.h"
+#include "queries/files.h"
 #include "queries/runs.h"
 
 namespace hostler {
@@ -53,7 +54,7 @@ OneStatement answer(const Input& input, const AguiInput& wanted) {
 
 OneStatement begin(const Input& input, const AguiInput& wanted) {
   const config::Settings& settings = input.settings;
-  return followed(
+  OneStatement made = followed(
       query::ClientChatBegin{
           .client_id = wanted.thread_id,
           .end_user = wanted.end_user,
@@ -71,14 +72,17 @@ OneStatement begin(const Input& input, const AguiInput& wanted) {
           .credit_run_hold = settings.integer("credit.run_hold"),
           .limit_waiting_runs = settings.integer("limit.waiting_runs"),
           .message_id = std::nullopt,
-          .sends_again = false},
+          .sends_again = false,
+          .parts = wanted.parts},
       "agui");
+  if (wanted.parts) return std::move(made).notify(query::FileChecksWake{});
+  return made;
 }
 
 }  // namespace
 
 OneStatement run_agui(const Input& input) {
-  AguiInput wanted = read_agui_input(input.body());
+  AguiInput wanted = read_agui_input(input.body(), upload_limits(input.settings));
   if (wanted.answer) return answer(input, wanted);
   if (wanted.results) {
     return continued(query::ClientChatResults{.client_id = wanted.thread_id,

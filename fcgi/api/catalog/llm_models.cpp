@@ -1,6 +1,11 @@
 // The models of LLM providers, and what a run may name as its route. Statements:
 // sql/queries/llm_catalog.sql.
+#include <algorithm>
 #include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "fcgi/api/handlers.h"
 #include "fcgi/http/input.h"
@@ -18,9 +23,29 @@ constexpr NumberBounds price_bounds{0, 1'000'000};
 constexpr NumberBounds multiplier_bounds{0, 1000};
 constexpr Bounds output_bounds{1, 10'000'000};
 constexpr int64_t context_tokens_default = 128'000;
+constexpr std::array<std::string_view, 3> input_types{"text", "image", "pdf"};
 
 constexpr std::array price_names{"input_usd_per_mtok", "output_usd_per_mtok",
                                  "cache_read_usd_per_mtok", "cache_write_usd_per_mtok"};
+
+// text, which every model takes, and any of the others, each once.
+void read_input_types(Fields& fields, bool is_new, JsonWriter& json) {
+  std::optional<std::vector<std::string>> given =
+      fields.optional_texts("input_types", input_types.size(), {.min = 1, .max = 16});
+  if (!given && !is_new) return;
+  std::vector<std::string> types = given.value_or(std::vector<std::string>{"text"});
+  auto count = [&types](std::string_view type) {
+    return std::count(types.begin(), types.end(), type);
+  };
+  size_t known = 0;
+  for (std::string_view type : input_types) known += count(type) == 1 ? 1 : 0;
+  if (count("text") != 1 || known != types.size()) {
+    fields.fault("input_types", "bad_format", "must contain text, and may contain image and pdf");
+  }
+  json.key("input_types").begin_array();
+  for (const std::string& type : types) json.text(type);
+  json.end_array();
+}
 
 // The members besides the name; a new model gets defaults for what is absent.
 void read_members(const Input& input, Fields& fields, bool is_new, JsonWriter& json) {
@@ -43,6 +68,7 @@ void read_members(const Input& input, Fields& fields, bool is_new, JsonWriter& j
   } else if (output.is_given) {
     json.key("max_output_tokens").null();
   }
+  read_input_types(fields, is_new, json);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "lib/files/file_types.h"
 #include "lib/json.h"
 #include "lib/loop/wait.h"
+#include "lib/search_words.h"
 #include "lib/sha256.h"
 #include "queries/files.h"
 
@@ -44,6 +45,7 @@ std::string wanted_file(const Upload& upload, std::string_view mime_type,
   JsonWriter wanted;
   wanted.begin_object()
       .member("name", upload.name)
+      .member("words", search_words(upload.name))
       .member("mime_type", mime_type)
       .member("bytes", upload.bytes)
       .member("sha256", sha256_hex);

@@ -14,6 +14,7 @@
 #include "fcgi/http/response_format.h"
 #include "fcgi/http/sent_on.h"
 #include "queries/chat_runs.h"
+#include "queries/files.h"
 #include "queries/runs.h"
 
 namespace hostler {
@@ -121,7 +122,7 @@ NewChat read_new_chat(const Input& input) {
   Fields fields = input.body();
   NewChat chat;
   std::string model = fields.required_text("model", {.min = 1, .max = 256});
-  chat.messages = read_chat_messages(fields);
+  chat.messages = read_chat_messages(fields, upload_limits(input.settings));
   refuse_members(fields, unsupported_members);
   chat.tools = read_chat_tools(fields);
   chat.sampling = read_sampling(fields, chat.tools);
@@ -156,9 +157,9 @@ OneStatement create_chat_completion(const Input& input) {
       .tools = chat.tools.declared,
       .answered_calls = chat.messages.answered_calls,
       .missing_calls = chat.messages.missing_calls};
-  return answered_by_run(std::move(statement), chat.wire_format)
-      .notify(query::RunNotify{})
-      .share_commit();
+  OneStatement made = answered_by_run(std::move(statement), chat.wire_format);
+  if (chat.messages.has_files) made = std::move(made).notify(query::FileChecksWake{});
+  return std::move(made).notify(query::RunNotify{}).share_commit();
 }
 
 }  // namespace hostler

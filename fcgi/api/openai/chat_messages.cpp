@@ -1,7 +1,9 @@
 // See fcgi/api/openai/chat_messages.h.
 #include "fcgi/api/openai/chat_messages.h"
 
+#include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -22,42 +24,94 @@ constexpr TextBounds id_bounds{.min = 1, .max = 256};
 constexpr TextBounds name_bounds{.min = 0, .max = 64};
 constexpr TextBounds text_bounds{.max = TextBounds::body_text_bytes_max, .takes_control = true};
 
-// Returns the text of a part; models get only text.
-std::string part_text(Fields& message, const Json& part, size_t nth) {
-  std::string_view type = part.is_object() ? part.text_or("type") : "";
-  if (type == "text" || type == "refusal") {
-    return read_part_text(message, part, fmt::format("content.{}", nth), type);
+// Text of a content, and its parts when there are images among them.
+struct Content {
+  std::string text;
+  std::optional<std::string> parts;
+};
+
+std::string_view text_member(const Json& object, std::string_view name) {
+  return object.is_object() ? object.text_or(name) : std::string_view();
+}
+
+// {url, detail}, or the URL itself as some clients send it.
+void add_image_url(Fields& message, const Json& part, const std::string& path, GivenParts& parts) {
+  const Json* given = part.find("image_url");
+  if (given == nullptr || (!given->is_object() && !given->is_text())) {
+    message.fault(path + ".image_url", "required", "is required");
+    return;
   }
-  std::string code = type.empty() ? "wrong_type" : std::string(http::unsupported_parameter);
-  message.fault(fmt::format("content.{}", nth), std::move(code),
-                type.empty() ? "must be an object with type and text"
-                             : fmt::format("of the type {} is not supported here", type));
-  return {};
+  GivenImage image{.source = given->is_text() ? *given->as_text() : given->text_or("url")};
+  if (given->is_object()) image.detail = given->find("detail");
+  parts.add_image(message, path + ".image_url.url", image);
+}
+
+// {file_id} or {file_data, filename}; of files models get images alone.
+void add_file(Fields& message, const Json& part, const std::string& path, GivenParts& parts) {
+  const Json* given = part.find("file");
+  std::string_view id = given == nullptr ? "" : text_member(*given, "file_id");
+  std::string_view bytes = given == nullptr ? "" : text_member(*given, "file_data");
+  if (id.empty() && bytes.empty()) {
+    message.fault(path + ".file", "required", "must have file_id or file_data");
+  } else if (!id.empty()) {
+    parts.add_image(message, path + ".file.file_id", {.source = id});
+  } else {
+    parts.add_image(message, path + ".file.file_data",
+                    {.source = bytes, .name = text_member(*given, "filename")});
+  }
+}
+
+// may_show: images too, as only a user's message has them.
+void add_part(Fields& message, const Json& part, size_t nth, bool may_show, Content& content,
+              GivenParts& parts) {
+  std::string_view type = text_member(part, "type");
+  std::string path = fmt::format("content.{}", nth);
+  if (type == "text" || type == "refusal") {
+    std::string text = read_part_text(message, part, path, type);
+    content.text += text;
+    parts.add_text(text);
+  } else if (may_show && type == "image_url") {
+    add_image_url(message, part, path, parts);
+  } else if (may_show && type == "file") {
+    add_file(message, part, path, parts);
+  } else {
+    std::string code = type.empty() ? "wrong_type" : std::string(http::unsupported_parameter);
+    message.fault(path, std::move(code),
+                  type.empty() ? "must be an object with type and text"
+                               : fmt::format("of the type {} is not supported here", type));
+  }
 }
 
 // A text, or parts whose texts stand one behind the other.
-std::string read_content(Fields& message, bool may_be_absent) {
+Content read_content(Fields& message, bool may_be_absent, const UploadLimits* shown = nullptr) {
+  Content content;
   if (!message.has_value("content")) {
     if (!may_be_absent) message.fault("content", "required", "is required");
-    return {};
+    return content;
   }
-  const Json* content = message.any("content");
-  if (content->is_text()) return *content->as_text();
-  const Json::Array* parts = content->as_array();
-  if (parts == nullptr) {
+  const Json* given = message.any("content");
+  if (given->is_text()) {
+    content.text = *given->as_text();
+    return content;
+  }
+  const Json::Array* items = given->as_array();
+  if (items == nullptr) {
     message.fault("content", "wrong_type", "must be a text or an array of parts");
-    return {};
+    return content;
   }
-  std::string text;
-  for (size_t i = 0; i < parts->size(); ++i) text += part_text(message, (*parts)[i], i);
-  return text;
+  GivenParts parts(shown == nullptr ? UploadLimits() : *shown);
+  for (size_t i = 0; i < items->size(); ++i) {
+    add_part(message, (*items)[i], i, shown != nullptr, content, parts);
+  }
+  content.parts = parts.take();
+  return content;
 }
 
 // Clients send back the messages that they were sent, with members that are null and, in place of
 // the content of an answer that refused, the refusal.
 std::string read_answer(Fields& message, bool has_calls) {
   bool has_refusal = message.has_value("refusal");
-  std::string content = read_content(message, has_calls || has_refusal);
+  std::string content = read_content(message, has_calls || has_refusal).text;
   if (has_refusal && content.empty()) content = message.required_text("refusal", text_bounds);
   return content;
 }
@@ -107,7 +161,8 @@ void write_opaque(Fields& message, JsonWriter& json) {
 
 class HistoryReader {
  public:
-  explicit HistoryReader(std::vector<Fields>& messages) : messages_(messages) {}
+  HistoryReader(std::vector<Fields>& messages, const UploadLimits& limits)
+      : messages_(messages), limits_(limits) {}
 
   ChatMessages read() {
     json_.begin_array();
@@ -135,7 +190,10 @@ class HistoryReader {
     if (role == "assistant") {
       read_calls_of(message);
     } else {
-      json_.member("content", read_content(message, false));
+      Content content = read_content(message, false, role == "user" ? &limits_ : nullptr);
+      json_.member("content", content.text);
+      if (content.parts) json_.member_raw("parts", *content.parts);
+      chat_.has_files = chat_.has_files || content.parts;
     }
     if (role == "tool") read_answered_call(message);
     json_.end_object();
@@ -204,6 +262,7 @@ class HistoryReader {
   }
 
   std::vector<Fields>& messages_;
+  const UploadLimits& limits_;
   ChatMessages chat_;
   JsonWriter json_;
   Fields* caller_ = nullptr;  // of the open calls
@@ -223,7 +282,7 @@ std::string read_part_text(Fields& fields, const Json& part, const std::string& 
   return {};
 }
 
-ChatMessages read_chat_messages(Fields& fields) {
+ChatMessages read_chat_messages(Fields& fields, const UploadLimits& limits) {
   std::vector<Fields> messages = fields.optional_objects("messages", messages_max);
   if (messages.empty() && !fields.has("messages")) {
     fields.fault("messages", "required", "is required");
@@ -231,7 +290,7 @@ ChatMessages read_chat_messages(Fields& fields) {
              given != nullptr && given->empty()) {
     fields.fault("messages", "too_short", "must have at least 1 item");
   }
-  ChatMessages chat = HistoryReader(messages).read();
+  ChatMessages chat = HistoryReader(messages, limits).read();
   if (chat.missing_calls.size() > missing_calls_max) {
     fields.fault(
         "messages", "too_long",

@@ -1,5 +1,7 @@
 // Input items read; see fcgi/api/openai/response_items.h.
 #include <map>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -36,7 +38,8 @@ struct InputMessage {
   std::string role;
   std::string content;
   std::vector<InputCall> calls;
-  std::vector<InputOutput> outputs;  // of its calls: models want them right behind it
+  std::vector<InputOutput> outputs;       // of its calls: models want them right behind it
+  std::optional<std::string> parts = {};  // JSON, of one with images
 };
 
 void refuse_type(Fields& fields, std::string_view member, std::string_view type) {
@@ -46,8 +49,45 @@ void refuse_type(Fields& fields, std::string_view member, std::string_view type)
                         : "must be an object with type and text");
 }
 
+// Adds the file that an input_image or input_file names. Of files models get images alone.
+void add_file(Fields& item, const Json& part, const std::string& path, bool is_image,
+              GivenParts& parts) {
+  std::string_view id = part.text_or("file_id");
+  const char* member = is_image ? "image_url" : "file_data";
+  std::string_view bytes = part.text_or(member);
+  if (!is_image && bytes.empty() && id.empty() && part.find("file_url") != nullptr) {
+    member = "file_url";
+    bytes = part.text_or(member);
+  }
+  if (!id.empty()) {
+    parts.add_image(item, path + ".file_id", {.source = id, .detail = part.find("detail")});
+  } else if (!bytes.empty()) {
+    parts.add_image(
+        item, fmt::format("{}.{}", path, member),
+        {.source = bytes, .name = part.text_or("filename"), .detail = part.find("detail")});
+  } else {
+    item.fault(path, "required",
+               is_image ? "must have image_url or file_id" : "must have file_data or file_id");
+  }
+}
+
+// shown: takes what is no text; null: nothing else is taken.
+std::string read_part(Fields& item, const Json& part, const std::string& path, GivenParts* shown) {
+  std::string_view type = part.is_object() ? part.text_or("type") : "";
+  if (type == "refusal") return read_part_text(item, part, path, "refusal");
+  if (type == "input_text" || type == "output_text" || type == "text") {
+    return read_part_text(item, part, path, "text");
+  }
+  if (shown != nullptr && (type == "input_image" || type == "input_file")) {
+    add_file(item, part, path, type == "input_image", *shown);
+  } else {
+    refuse_type(item, path, type);
+  }
+  return {};
+}
+
 // A text, or parts whose texts stand one behind the other.
-std::string read_text(Fields& item, const char* name) {
+std::string read_text(Fields& item, const char* name, GivenParts* shown = nullptr) {
   const Json* content = item.any(name);
   if (content == nullptr || content->is_null()) {
     item.fault(name, "required", "is required");
@@ -61,22 +101,16 @@ std::string read_text(Fields& item, const char* name) {
   }
   std::string text;
   for (size_t i = 0; i < parts->size(); ++i) {
-    const Json& part = (*parts)[i];
-    std::string_view type = part.is_object() ? part.text_or("type") : "";
-    std::string path = fmt::format("{}.{}", name, i);
-    if (type == "refusal") {
-      text += read_part_text(item, part, path, "refusal");
-    } else if (type == "input_text" || type == "output_text" || type == "text") {
-      text += read_part_text(item, part, path, "text");
-    } else {
-      refuse_type(item, path, type);
-    }
+    std::string part = read_part(item, (*parts)[i], fmt::format("{}.{}", name, i), shown);
+    if (shown != nullptr && !part.empty()) shown->add_text(part);
+    text += part;
   }
   return text;
 }
 
 class InputReader {
  public:
+  explicit InputReader(const UploadLimits& limits) : limits_(limits) {}
   void read(Fields& item) {
     std::string type = item.nullable_text("type", id_bounds).value.value_or("message");
     if (type == "message") {
@@ -101,6 +135,7 @@ class InputReader {
     for (const InputMessage& message : messages_) write(message, json, input.words);
     input.messages = json.end_array().take();
     for (const InputMessage& message : messages_) {
+      input.has_files = input.has_files || message.parts;
       for (const InputOutput& output : message.outputs) {
         input.answered_calls.push_back(output.call_id);
         if (message.role == "tool") input.missing_calls.push_back(output.call_id);
@@ -124,7 +159,9 @@ class InputReader {
   void read_message(Fields& item) {
     InputMessage message;
     message.role = item.required_choice("role", {"user", "assistant", "system", "developer"});
-    message.content = read_text(item, "content");
+    GivenParts shown(limits_);
+    message.content = read_text(item, "content", message.role == "user" ? &shown : nullptr);
+    message.parts = shown.take();
     // Providers refuse an answer without words.
     bool is_nothing = message.role == "assistant" && message.content.empty();
     if (!is_nothing) messages_.push_back(std::move(message));
@@ -180,6 +217,7 @@ class InputReader {
     json.begin_object().member("role", is_developer ? "system" : message.role.c_str());
     if (is_developer) json.member("is_developer", true);
     json.member("content", message.content);
+    if (message.parts) json.member_raw("parts", *message.parts);
     if (!message.calls.empty()) json.key("tool_calls").begin_array();
     for (const InputCall& call : message.calls) {
       json.begin_object().member("id", call.id).member("name", call.name);
@@ -189,6 +227,7 @@ class InputReader {
     json.end_object();
   }
 
+  UploadLimits limits_;
   std::vector<InputMessage> messages_;
   std::map<std::string, size_t> open_;      // calls without an output, and whose they are
   std::unordered_set<std::string> called_;  // and answered
@@ -196,8 +235,8 @@ class InputReader {
 
 }  // namespace
 
-ResponseInput read_response_input(Fields& fields) {
-  InputReader reader;
+ResponseInput read_response_input(Fields& fields, const UploadLimits& limits) {
+  InputReader reader(limits);
   const Json* given = fields.any("input");
   if (given == nullptr || given->is_null()) {
     fields.fault("input", "required", "is required");

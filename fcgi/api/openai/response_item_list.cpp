@@ -46,14 +46,31 @@ class ItemWriter {
   void add_message(const Json& message, std::string_view role, std::string_view content) {
     JsonWriter& json = begin("msg", "message");
     json.member("role", message.find("is_developer") == nullptr ? role : "developer");
-    json.key("content").begin_array().begin_object();
-    if (role == "assistant") {
-      json.member("type", "output_text").member("text", content).member_raw("annotations", "[]");
+    json.key("content").begin_array();
+    const Json* parts = message.find("parts");
+    if (parts != nullptr && parts->is_array()) {
+      for (const Json& part : *parts->as_array()) add_part(part);
+    } else if (role == "assistant") {
+      json.begin_object().member("type", "output_text").member("text", content);
+      json.member_raw("annotations", "[]").end_object();
     } else {
-      json.member("type", "input_text").member("text", content);
+      json.begin_object().member("type", "input_text").member("text", content).end_object();
     }
-    json.end_object().end_array();
+    json.end_array();
     end();
+  }
+
+  void add_part(const Json& part) {
+    json_.begin_object();
+    if (part.text_or("type") == "image") {
+      std::string_view detail = part.text_or("detail");
+      json_.member("type", "input_image").member("detail", detail.empty() ? "auto" : detail);
+      json_.member("file_id", fmt::format("file-{}", part.text_or("file_id")));
+      json_.key("image_url").null();
+    } else {
+      json_.member("type", "input_text").member("text", part.text_or("text"));
+    }
+    json_.end_object();
   }
 
   JsonWriter& begin(std::string_view kind, std::string_view type) {

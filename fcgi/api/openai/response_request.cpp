@@ -230,7 +230,7 @@ NewResponse read_new_response(const Input& input) {
   Fields fields = input.body();
   NewResponse wanted;
   std::string model = fields.required_text("model", {.min = 1, .max = 256});
-  wanted.input = read_response_input(fields);
+  wanted.input = read_response_input(fields, upload_limits(input.settings));
   fields.nullable_text("instructions", instructions_bounds);
   std::optional<std::string> previous =
       fields.nullable_text("previous_response_id", id_bounds).value;

@@ -10,6 +10,7 @@
 #include "fcgi/http/input.h"
 #include "fcgi/http/sent_on.h"
 #include "lib/formats/openai_response_object.h"
+#include "queries/files.h"
 #include "queries/responses.h"
 #include "queries/runs.h"
 
@@ -61,13 +62,12 @@ OneStatement create_response(const Input& input) {
       .missing_calls = wanted.input.missing_calls,
       .client_facts = wanted.facts,
       .opens_stream = wanted.is_stream || !wanted.is_background};
-  return OneStatement(std::move(statement),
-                      [is_stream = wanted.is_stream,
-                       is_background = wanted.is_background](const postgres::Result& result) {
-                        return created(result, is_stream, is_background);
-                      })
-      .notify(query::RunNotify{})
-      .share_commit();
+  OneStatement made(
+      std::move(statement),
+      [is_stream = wanted.is_stream, is_background = wanted.is_background](
+          const postgres::Result& result) { return created(result, is_stream, is_background); });
+  if (wanted.input.has_files) made = std::move(made).notify(query::FileChecksWake{});
+  return std::move(made).notify(query::RunNotify{}).share_commit();
 }
 
 OneStatement show_response(const Input& input) {

@@ -9,14 +9,15 @@ namespace hostler {
 
 OneStatement create_message(const Input& input) {
   Fields fields = input.body();
-  std::string content = read_message_content(fields);
+  MessageContent content = read_message_parts(fields);
   fields.check();
-  std::string words = search_words(content);
+  std::string words = search_words(content.text);
   return OneStatement::row(query::MessageCreate{.thread_id = input.path_value("thread_id"),
-                                                .content = std::move(content),
+                                                .content = std::move(content.text),
                                                 .words = std::move(words),
                                                 .limit_stored_bytes =
-                                                    input.settings.integer("limit.stored_bytes")},
+                                                    input.settings.integer("limit.stored_bytes"),
+                                                .parts = std::move(content.parts)},
                            201)
       .share_commit();
 }

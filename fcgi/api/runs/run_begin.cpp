@@ -33,6 +33,7 @@ struct NewRun {
   std::string metadata;
   std::optional<std::string> budget;   // its own, JSON text
   std::optional<std::string> content;  // of the message that it answers; nothing: the thread has it
+  std::optional<std::string> parts;    // of this message, JSON
   bool is_streamed = false;
 
   std::string words() const { return content ? search_words(*content) : ""; }
@@ -41,7 +42,11 @@ struct NewRun {
 // The names of its tools are checked by check_tool_names(), behind the faults of the whole body.
 NewRun read_new_run(Fields& fields, FunctionTools& tools) {
   NewRun wanted;
-  if (fields.has("content")) wanted.content = read_message_content(fields);
+  if (fields.has("content")) {
+    MessageContent message = read_message_parts(fields);
+    wanted.content = std::move(message.text);
+    wanted.parts = std::move(message.parts);
+  }
   wanted.is_streamed = fields.optional_boolean("stream").value_or(false);
   wanted.choice = read_run_choice(fields);
   wanted.strategy = fields.nullable_choice("multitask_strategy", {"reject", "enqueue", "interrupt"})
@@ -102,7 +107,8 @@ postgres::BoundStatement beginning(const config::Settings& settings, const std::
       .limit_waiting_runs = settings.integer("limit.waiting_runs"),
       .tools = wanted.tools,
       .response_format = wanted.response_format,
-      .budget = wanted.budget};
+      .budget = wanted.budget,
+      .parts = wanted.parts};
 }
 
 postgres::BoundStatement beginning(const config::Settings& settings, const NewThread& thread,
@@ -126,7 +132,8 @@ postgres::BoundStatement beginning(const config::Settings& settings, const NewTh
       .limit_waiting_runs = settings.integer("limit.waiting_runs"),
       .tools = wanted.tools,
       .response_format = wanted.response_format,
-      .budget = wanted.budget};
+      .budget = wanted.budget,
+      .parts = wanted.parts};
 }
 
 OneStatement in_thread(const Input& input, const std::string& thread_id, const NewRun& wanted) {

@@ -12,6 +12,7 @@
 #include "fcgi/http/sent_on.h"
 #include "lib/search_words.h"
 #include "queries/client_threads.h"
+#include "queries/files.h"
 #include "queries/runs.h"
 #include "queries/ui_chats.h"
 
@@ -42,10 +43,11 @@ OneStatement say(const Input& input, const std::string& chat, const NewUiMessage
       .credit_run_hold = settings.integer("credit.run_hold"),
       .limit_waiting_runs = settings.integer("limit.waiting_runs"),
       .message_id = wanted.message_id,
-      .sends_again = wanted.sends_again};
-  return answered_by_run(std::move(statement), from_the_beginning)
-      .notify(query::RunNotify{})
-      .notify_of(runs_that_stopped);
+      .sends_again = wanted.sends_again,
+      .parts = wanted.parts};
+  OneStatement made = answered_by_run(std::move(statement), from_the_beginning);
+  if (wanted.parts) made = std::move(made).notify(query::FileChecksWake{});
+  return std::move(made).notify(query::RunNotify{}).notify_of(runs_that_stopped);
 }
 
 OneStatement retry(const Input& input, const std::string& chat, const UiRetry& wanted) {
@@ -93,7 +95,7 @@ OneStatement answer(const Input& input, const std::string& chat, const UiAnswers
 }  // namespace
 
 OneStatement post_ui_chat(const Input& input) {
-  UiChatBody body = read_ui_chat_body(input.body());
+  UiChatBody body = read_ui_chat_body(input.body(), upload_limits(input.settings));
   if (auto* message = std::get_if<NewUiMessage>(&body.wanted)) {
     return say(input, body.chat, *message);
   }

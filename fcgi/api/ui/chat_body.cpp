@@ -17,6 +17,7 @@ namespace {
 
 constexpr size_t messages_max = 10'000;
 constexpr size_t parts_max = 10'000;
+constexpr size_t shown_parts_max = 20;          // of a message with images
 constexpr size_t content_bytes_max = 64 << 10;  // as of a thread's message
 constexpr size_t message_id_bytes_max = 256;
 constexpr TextBounds id_bounds{.min = 1, .max = 256, .takes_control = true};
@@ -47,8 +48,8 @@ std::optional<LastMessage> read_last_message(Fields& fields) {
   return LastMessage{std::move(name), std::move(messages.back()), std::move(parts)};
 }
 
-// The texts of a message of the user's. What the app keeps beside them is its own.
-std::string read_content(LastMessage& message) {
+// The texts of a message of the user's, and its files. What the app keeps beside them is its own.
+std::string read_content(LastMessage& message, GivenParts& parts) {
   std::string content;
   for (Fields& part : message.parts) {
     std::string type = part.required_text("type", id_bounds);
@@ -56,16 +57,24 @@ std::string read_content(LastMessage& message) {
       std::string text = part.required_text("text", text_bounds);
       if (!content.empty() && !text.empty()) content += '\n';
       content += text;
+      if (!text.empty()) parts.add_text(text);
+    } else if (type == "file") {
+      std::string url = part.required_text("url", text_bounds);
+      std::string name = part.nullable_text("filename", text_bounds).value.value_or("");
+      if (!url.empty()) parts.add_image(part, "url", {.source = url, .name = name});
     } else if (!type.empty() && !type.starts_with("data-")) {
       part.fault("type", "bad_format",
-                 fmt::format("a part of the type {} is not supported, only text is", type));
+                 fmt::format("a part of the type {} is not supported, only text and file", type));
     }
   }
-  if (is_blank_text(content)) {
-    message.fields.fault("parts", "required", "must contain text");
+  if (is_blank_text(content) && !parts.has_images()) {
+    message.fields.fault("parts", "required", "must contain text or an image");
   } else if (content.size() > content_bytes_max) {
     message.fields.fault("parts", "too_long",
                          fmt::format("must have at most {} bytes of text", content_bytes_max));
+  }
+  if (parts.has_images() && parts.count() > shown_parts_max) {
+    message.fields.fault("parts", "too_long", "must have at most 20 texts and images");
   }
   return content;
 }
@@ -142,8 +151,9 @@ std::optional<std::string> own_id(Fields& message) {
   return is_usable ? std::optional(id) : std::nullopt;
 }
 
-NewUiMessage read_new_message(Fields& fields, LastMessage& message) {
-  std::string content = read_content(message);
+NewUiMessage read_new_message(Fields& fields, LastMessage& message, const UploadLimits& limits) {
+  GivenParts parts(limits);
+  std::string content = read_content(message, parts);
   TextBounds bounds = id_bounds;
   bounds.min = 0;  // an empty one changes no message
   std::string named = fields.nullable_text("messageId", bounds).value.value_or("");
@@ -154,6 +164,7 @@ NewUiMessage read_new_message(Fields& fields, LastMessage& message) {
                  "messages of a thread cannot be changed; send a new one");
   }
   NewUiMessage wanted = read_wishes(fields, std::move(content));
+  wanted.parts = parts.take();
   wanted.message_id = std::move(id);
   wanted.sends_again = !named.empty();
   return wanted;
@@ -246,7 +257,7 @@ UiAnswers read_answers(Fields& fields, LastMessage& message) {
 
 }  // namespace
 
-UiChatBody read_ui_chat_body(Fields fields) {
+UiChatBody read_ui_chat_body(Fields fields, const UploadLimits& limits) {
   UiChatBody body;
   body.chat = fields.required_text("id", {.min = 1, .max = chat_name_max, .takes_control = true});
   std::string trigger = fields.nullable_choice("trigger", {"submit-message", "regenerate-message"})
@@ -258,7 +269,7 @@ UiChatBody read_ui_chat_body(Fields fields) {
   std::optional<LastMessage> message = read_last_message(fields);
   std::string role = message ? message->fields.required_choice("role", {"user", "assistant"}) : "";
   if (message && role == "user") {
-    body.wanted = read_new_message(fields, *message);
+    body.wanted = read_new_message(fields, *message, limits);
   } else if (message && role == "assistant") {
     body.wanted = read_answers(fields, *message);
   } else {

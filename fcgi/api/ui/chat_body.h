@@ -8,6 +8,7 @@
 #include <string_view>
 #include <variant>
 
+#include "fcgi/api/files/given_parts.h"
 #include "fcgi/api/runs/run_choice.h"
 #include "fcgi/http/input.h"
 
@@ -17,6 +18,7 @@ constexpr size_t chat_name_max = 128;
 
 struct NewUiMessage {
   std::string content;
+  std::optional<std::string> parts;       // JSON, of one with images
   std::optional<std::string> message_id;  // as the client calls it
   bool sends_again = false;               // the client names a message that it shows already
   std::optional<std::string> end_user;
@@ -44,7 +46,7 @@ struct UiChatBody {
   std::variant<NewUiMessage, UiRetry, UiAnswers> wanted;
 };
 
-// Throws the 422 of all faults, and tools.name_taken.
-UiChatBody read_ui_chat_body(Fields fields);
+// Throws the 422 of all faults, and tools.name_taken. limits: of images in the body.
+UiChatBody read_ui_chat_body(Fields fields, const UploadLimits& limits);
 
 }  // namespace hostler

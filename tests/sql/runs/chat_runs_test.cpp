@@ -228,8 +228,11 @@ TEST_F(ChatRuns, HaveThreadsThatNobodyIsShown) {
       std::move(update),
       query::ThreadDelete{.thread_id = thread_id},
       std::move(page),
-      query::MessageCreate{
-          .thread_id = thread_id, .content = "x", .words = "x", .limit_stored_bytes = 0},
+      query::MessageCreate{.thread_id = thread_id,
+                           .content = "x",
+                           .words = "x",
+                           .limit_stored_bytes = 0,
+                           .parts = std::nullopt},
       query::ThreadRunPage{.thread_id = thread_id, .limit = 10, .before = std::nullopt},
       RunFixture::run_of(thread_id),
       RunFixture::run_of(thread_id, "interrupt"),

@@ -18,8 +18,11 @@ using namespace testing_support;
 class ClockBack : public testing::Test {
  protected:
   void say(const std::string& content) {
-    fixture_.as_owner(query::MessageCreate{
-        .thread_id = thread_id_, .content = content, .words = content, .limit_stored_bytes = 0});
+    fixture_.as_owner(query::MessageCreate{.thread_id = thread_id_,
+                                           .content = content,
+                                           .words = content,
+                                           .limit_stored_bytes = 0,
+                                           .parts = std::nullopt});
   }
   void answer(const std::string& run_id, const std::string& content) {
     database_.as_runner().run(commit_of({.daemon_id = daemon_id_,

@@ -19,8 +19,11 @@ using namespace testing_support;
 class MessageOrder : public testing::Test {
  protected:
   postgres::BoundStatement message_of(const std::string& content) const {
-    return query::MessageCreate{
-        .thread_id = thread_id_, .content = content, .words = content, .limit_stored_bytes = 0};
+    return query::MessageCreate{.thread_id = thread_id_,
+                                .content = content,
+                                .words = content,
+                                .limit_stored_bytes = 0,
+                                .parts = std::nullopt};
   }
   // Returns what waits for a lock of somebody else.
   bool one_waits() const {

@@ -41,7 +41,8 @@ class RunBeginnings : public testing::Test {
                            .limit_waiting_runs = 1000,
                            .tools = std::nullopt,
                            .response_format = std::nullopt,
-                           .budget = std::nullopt};
+                           .budget = std::nullopt,
+                           .parts = std::nullopt};
   }
   static postgres::BoundStatement new_thread_of(const std::string& content) {
     return query::ThreadBegin{.title = "title",
@@ -62,7 +63,8 @@ class RunBeginnings : public testing::Test {
                               .limit_waiting_runs = 1000,
                               .tools = std::nullopt,
                               .response_format = std::nullopt,
-                              .budget = std::nullopt};
+                              .budget = std::nullopt,
+                              .parts = std::nullopt};
   }
   // Acts as the owner with these permissions; returns the item, or the code of the refusal.
   std::string answer(const postgres::BoundStatement& statement,

@@ -21,8 +21,11 @@ class SearchMerge : public testing::Test {
       std::string content = fixture_.column(
           "SELECT 'needle ' || string_agg(substr(md5(random()::text), 1, 8), ' ') "
           "FROM generate_series(1, 7000)");
-      fixture_.as_owner(query::MessageCreate{
-          .thread_id = thread_id_, .content = content, .words = content, .limit_stored_bytes = 0});
+      fixture_.as_owner(query::MessageCreate{.thread_id = thread_id_,
+                                             .content = content,
+                                             .words = content,
+                                             .limit_stored_bytes = 0,
+                                             .parts = std::nullopt});
     }
   }
   // Whether so many pages were left in the list, which is empty then.

@@ -19,7 +19,7 @@ TEST(AnsweredCalls, AreThoseOfAllResultsTheNewestLast) {
   std::optional<Json> body = parse_json_or_nothing(text + "]}");
   ASSERT_TRUE(body);
   Fields fields(*body, "", std::make_shared<Faults>());
-  ChatMessages chat = read_chat_messages(fields);
+  ChatMessages chat = read_chat_messages(fields, UploadLimits());
   EXPECT_NO_THROW(fields.check());
   EXPECT_TRUE(chat.missing_calls.empty());
   ASSERT_EQ(chat.answered_calls.size(), 205u);
@@ -31,7 +31,7 @@ std::string history_of(std::string_view messages) {
   std::optional<Json> body = parse_json_or_nothing(fmt::format(R"({{"messages":[{}]}})", messages));
   EXPECT_TRUE(body) << messages;
   Fields fields(*body, "", std::make_shared<Faults>());
-  std::string history = read_chat_messages(fields).history;
+  std::string history = read_chat_messages(fields, UploadLimits()).history;
   EXPECT_NO_THROW(fields.check());
   return history;
 }
